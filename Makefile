@@ -1,0 +1,81 @@
+# Every target sets up what it needs, and does nothing twice: an environment is rebuilt when its
+# constraints change, the package is rebuilt when its sources change.
+
+PYTHON ?= python3
+VENV   := .venv
+BIN    := $(VENV)/bin
+OLDEST := .venv-oldest
+SANITIZED := .venv-sanitized
+STAMP  := build/stamps
+
+SOURCES := CMakeLists.txt pyproject.toml $(shell find native src -name '*.cpp' -o -name '*.h' -o -name '*.py' -o -name '*.pyi')
+NATIVE  := $(shell find native -name '*.cpp' -o -name '*.h')
+PYTHON_FILES := src tests benchmarks
+
+PIP := -m pip --disable-pip-version-check install --quiet
+# The checks build warnings as errors; a user's build does not.
+STRICT := -C cmake.define.SHOAL_STRICT=ON
+
+.PHONY: demo test test-slow bench lint format docs clean
+
+demo: $(STAMP)/installed
+	$(BIN)/python -m benchmarks demo
+
+test: lint $(STAMP)/installed $(STAMP)/oldest
+	$(BIN)/python -m pytest -m "not slow" --pyargs shoal tests
+	$(OLDEST)/bin/python -m pytest -m "not slow" -q tests
+
+test-slow: $(STAMP)/installed $(STAMP)/sanitized
+	$(BIN)/python -m pytest -m slow tests
+	LD_PRELOAD="$$($(CXX) -print-file-name=libasan.so) $$($(CXX) -print-file-name=libstdc++.so)" \
+	ASAN_OPTIONS=detect_leaks=0 UBSAN_OPTIONS=print_stacktrace=1 PYTHONMALLOC=malloc \
+	$(SANITIZED)/bin/python -m pytest -m "not slow" -q -p no:cacheprovider --timeout 600 tests
+
+bench: $(STAMP)/installed
+	$(BIN)/python -m benchmarks run
+
+lint: $(STAMP)/installed
+	$(BIN)/ruff check $(PYTHON_FILES)
+	$(BIN)/ruff format --check $(PYTHON_FILES)
+	$(BIN)/clang-format --dry-run --Werror $(NATIVE)
+	$(BIN)/mypy
+
+format: $(STAMP)/tools
+	$(BIN)/ruff check --fix $(PYTHON_FILES)
+	$(BIN)/ruff format $(PYTHON_FILES)
+	$(BIN)/clang-format -i $(NATIVE)
+
+docs: $(STAMP)/installed
+	$(BIN)/python -m pdoc --docformat google --output-directory build/docs shoal
+	@echo "build/docs/index.html"
+
+clean:
+	rm -rf build $(VENV) $(OLDEST) $(SANITIZED) .venv-peer-*
+
+# One environment for each set of versions. The stamps lie in build/, the environments beside it.
+
+$(STAMP)/tools: constraints.txt pyproject.toml
+	@mkdir -p $(STAMP)
+	$(PYTHON) -m venv $(VENV)
+	$(BIN)/python $(PIP) -c constraints.txt pip
+	$(BIN)/python $(PIP) -c constraints.txt -r requirements-dev.txt
+	@touch $@
+
+$(STAMP)/installed: $(STAMP)/tools $(SOURCES)
+	$(BIN)/python $(PIP) --no-build-isolation --no-deps --force-reinstall $(STRICT) .
+	@touch $@
+
+$(STAMP)/oldest: constraints.txt constraints-oldest.txt $(SOURCES)
+	@mkdir -p $(STAMP)
+	test -d $(OLDEST) || $(PYTHON) -m venv $(OLDEST)
+	$(OLDEST)/bin/python $(PIP) -c constraints-oldest.txt -r requirements-dev.txt
+	$(OLDEST)/bin/python $(PIP) --no-build-isolation --no-deps --force-reinstall -C build-dir=build/oldest .
+	@touch $@
+
+$(STAMP)/sanitized: constraints.txt $(SOURCES)
+	@mkdir -p $(STAMP)
+	test -d $(SANITIZED) || $(PYTHON) -m venv $(SANITIZED)
+	$(SANITIZED)/bin/python $(PIP) -c constraints.txt -r requirements-dev.txt
+	$(SANITIZED)/bin/python $(PIP) --no-build-isolation --no-deps --force-reinstall -C build-dir=build/sanitized \
+		-C cmake.define.SHOAL_SANITIZE=ON -C install.strip=false .
+	@touch $@

@@ -1,0 +1,254 @@
+// A batch of actions into the arena: everything is checked before anything is written.
+#include <cstring>
+#include <limits>
+
+#include "codec.h"
+
+namespace shoal {
+
+namespace {
+
+/// A leaf's values, checked and cast, waiting to be written.
+struct Accepted {
+  size_t leaf;
+  Ref values;  // C-contiguous, of the leaf's dtype
+};
+
+struct Intake {
+  const Tree& tree;
+  const Slots& slots;
+  const uint8_t* ignored;
+  std::vector<Accepted> leaves;
+  std::vector<std::pair<size_t, Ref>> objects;
+
+  bool counts(Py_ssize_t k) const { return ignored == nullptr || ignored[slots[k]] == 0; }
+};
+
+[[noreturn]] void reject_shape(const Intake& intake, const Leaf& leaf, PyObject* array) {
+  Ref error = error_class("InvalidActionError");
+  Ref expected = Ref::checked(PyTuple_New(static_cast<Py_ssize_t>(leaf.shape.size()) + 1));
+  PyTuple_SET_ITEM(expected.get(), 0, PyLong_FromSsize_t(intake.slots.count));
+  for (size_t k = 0; k < leaf.shape.size(); ++k) {
+    PyTuple_SET_ITEM(expected.get(), static_cast<Py_ssize_t>(k) + 1,
+                     PyLong_FromSsize_t(leaf.shape[k]));
+  }
+  Ref shape = Ref::checked(PyObject_GetAttrString(array, "shape"));
+  raise(error.get(), "actions%s: got shape %S, expected %S: one action for each of %zd slots of %s",
+        leaf.path.c_str(), shape.get(), expected.get(), intake.slots.count, leaf.space.c_str());
+}
+
+[[noreturn]] void reject_dtype(const Leaf& leaf, PyArrayObject* array) {
+  Ref error = error_class("ActionTypeError");
+  raise(error.get(), "actions%s: got dtype %S, expected %S (%s)", leaf.path.c_str(),
+        PyArray_DESCR(array), leaf.descr.get(), leaf.space.c_str());
+}
+
+[[noreturn]] void reject_value(const Intake& intake, const Leaf& leaf, Py_ssize_t flat,
+                               PyObject* value, long long low, long long high) {
+  Ref error = error_class("InvalidActionError");
+  const Py_ssize_t slot = intake.slots[flat / leaf.elements];
+  if (leaf.shape.empty()) {
+    raise(error.get(), "slot %zd: action%s is %S, expected an integer from %lld to %lld (%s)", slot,
+          leaf.path.c_str(), value, low, high, leaf.space.c_str());
+  }
+  raise(error.get(),
+        "slot %zd: element %zd of action%s is %S, expected an integer from %lld to %lld (%s)", slot,
+        flat % leaf.elements, leaf.path.c_str(), value, low, high, leaf.space.c_str());
+}
+
+/// Calls `visit` with a null pointer of the C type behind an integer type number.
+template <class Visit>
+void with_integer_type(int type_num, const Visit& visit) {
+  switch (type_num) {
+    case NPY_BOOL:
+      return visit(static_cast<const npy_bool*>(nullptr));
+    case NPY_BYTE:
+      return visit(static_cast<const npy_byte*>(nullptr));
+    case NPY_UBYTE:
+      return visit(static_cast<const npy_ubyte*>(nullptr));
+    case NPY_SHORT:
+      return visit(static_cast<const npy_short*>(nullptr));
+    case NPY_USHORT:
+      return visit(static_cast<const npy_ushort*>(nullptr));
+    case NPY_INT:
+      return visit(static_cast<const npy_int*>(nullptr));
+    case NPY_UINT:
+      return visit(static_cast<const npy_uint*>(nullptr));
+    case NPY_LONG:
+      return visit(static_cast<const npy_long*>(nullptr));
+    case NPY_ULONG:
+      return visit(static_cast<const npy_ulong*>(nullptr));
+    case NPY_LONGLONG:
+      return visit(static_cast<const npy_longlong*>(nullptr));
+    default:
+      return visit(static_cast<const npy_ulonglong*>(nullptr));
+  }
+}
+
+/// Whether low <= value <= high, where value may be of any integer type.
+template <class T>
+bool within(T value, int64_t low, int64_t high) {
+  if constexpr (std::is_unsigned_v<T>) {
+    if (static_cast<uint64_t>(value) >
+        static_cast<uint64_t>(std::numeric_limits<int64_t>::max())) {
+      return false;
+    }
+  }
+  return static_cast<int64_t>(value) >= low && static_cast<int64_t>(value) <= high;
+}
+
+/// Integers must lie within the leaf's bounds, or, where it has none, fit its dtype.
+void check_integers(const Intake& intake, const Leaf& leaf, PyArrayObject* array) {
+  int64_t low = std::numeric_limits<int64_t>::min();
+  int64_t high = std::numeric_limits<int64_t>::max();
+  if (leaf.low.empty()) {
+    with_integer_type(leaf.type_num, [&](auto pointer) {
+      using T = std::remove_const_t<std::remove_pointer_t<decltype(pointer)>>;
+      if (std::is_unsigned_v<T>) low = 0;
+      if (sizeof(T) < sizeof(int64_t)) {
+        low = static_cast<int64_t>(std::numeric_limits<T>::min());
+        high = static_cast<int64_t>(std::numeric_limits<T>::max());
+      }
+    });
+  }
+  with_integer_type(PyArray_TYPE(array), [&](auto pointer) {
+    using T = std::remove_pointer_t<decltype(pointer)>;
+    const T* values = static_cast<T*>(PyArray_DATA(array));
+    for (Py_ssize_t k = 0; k < intake.slots.count; ++k) {
+      if (!intake.counts(k)) continue;
+      for (Py_ssize_t e = 0; e < leaf.elements; ++e) {
+        const Py_ssize_t flat = k * leaf.elements + e;
+        const int64_t least = leaf.low.empty() ? low : leaf.low[static_cast<size_t>(e)];
+        const int64_t most = leaf.high.empty() ? high : leaf.high[static_cast<size_t>(e)];
+        if (within(values[flat], least, most)) continue;
+        Ref value = Ref::checked(
+            PyArray_GETITEM(array, reinterpret_cast<const char*>(values + flat)));
+        reject_value(intake, leaf, flat, value.get(), least, most);
+      }
+    }
+  });
+}
+
+Ref as_array(const Leaf& leaf, PyObject* batch) {
+  if (PyArray_CheckExact(batch)) return Ref::borrow(batch);
+  Ref array = Ref::steal(PyArray_FromAny(batch, nullptr, 0, 0, 0, nullptr));
+  if (array) return array;
+  nb::python_error error;
+  Ref note = Ref::checked(PyUnicode_FromFormat("while reading actions%s for %s", leaf.path.c_str(),
+                                               leaf.space.c_str()));
+  add_note(error, note.get());
+  throw error;
+}
+
+void accept_leaf(Intake& intake, size_t index, PyObject* batch) {
+  const Leaf& leaf = intake.tree.leaves[index];
+  Ref source = as_array(leaf, batch);
+  auto* array = reinterpret_cast<PyArrayObject*>(source.get());
+
+  const int dimensions = static_cast<int>(leaf.shape.size()) + 1;
+  if (PyArray_NDIM(array) != dimensions || PyArray_DIM(array, 0) != intake.slots.count ||
+      !std::equal(leaf.shape.begin(), leaf.shape.end(), PyArray_DIMS(array) + 1)) {
+    reject_shape(intake, leaf, source.get());
+  }
+
+  const bool exact = PyArray_EquivTypes(PyArray_DESCR(array), leaf.dtype());
+  const bool integers =
+      leaf.is_integer() && (PyArray_ISINTEGER(array) || PyArray_ISBOOL(array));
+  if (!exact && !integers && !PyArray_CanCastArrayTo(array, leaf.dtype(), NPY_SAME_KIND_CASTING)) {
+    reject_dtype(leaf, array);
+  }
+  if (integers && (!exact || !leaf.low.empty())) {
+    Ref plain = Ref::checked(PyArray_FROM_OF(source.get(), NPY_ARRAY_CARRAY_RO | NPY_ARRAY_NOTSWAPPED));
+    check_integers(intake, leaf, reinterpret_cast<PyArrayObject*>(plain.get()));
+  }
+  Py_INCREF(leaf.descr.get());
+  Ref typed = Ref::checked(PyArray_FromArray(array, leaf.dtype(),
+                                             NPY_ARRAY_CARRAY_RO | NPY_ARRAY_FORCECAST));
+  intake.leaves.push_back({index, std::move(typed)});
+}
+
+void accept_object(Intake& intake, size_t index, PyObject* batch) {
+  const ObjectLeaf& leaf = intake.tree.objects[index];
+  Ref iterator = Ref::checked(PyObject_CallOneArg(leaf.split.get(), batch));
+  Ref items = Ref::checked(PySequence_List(iterator.get()));
+  if (PyList_GET_SIZE(items.get()) != intake.slots.count) {
+    Ref error = error_class("InvalidActionError");
+    raise(error.get(), "actions%s: got %zd actions, expected one for each of %zd slots",
+          leaf.path.c_str(), PyList_GET_SIZE(items.get()), intake.slots.count);
+  }
+  intake.objects.emplace_back(index, std::move(items));
+}
+
+Ref entry(const Node& node, PyObject* batch, size_t k) {
+  Ref item = Ref::steal(PyObject_GetItem(batch, node.keys[k].get()));
+  if (item) return item;
+  PyErr_Clear();
+  Ref error = error_class("InvalidActionError");
+  Ref keys = Ref::checked(PyList_New(0));
+  for (const Ref& key : node.keys) check(PyList_Append(keys.get(), key.get()));
+  raise(error.get(), "actions: got %s without the key %R, expected a dict with the keys %S",
+        Py_TYPE(batch)->tp_name, node.keys[k].get(), keys.get());
+}
+
+void accept(Intake& intake, const Node& node, PyObject* batch) {
+  switch (node.kind) {
+    case Node::Kind::kLeaf:
+      return accept_leaf(intake, node.index, batch);
+    case Node::Kind::kObject:
+      return accept_object(intake, node.index, batch);
+    case Node::Kind::kDict:
+      for (size_t k = 0; k < node.children.size(); ++k) {
+        Ref item = entry(node, batch, k);
+        accept(intake, node.children[k], item.get());
+      }
+      return;
+    case Node::Kind::kTuple: {
+      const auto expected = static_cast<Py_ssize_t>(node.children.size());
+      const Py_ssize_t length = PySequence_Check(batch) ? PySequence_Size(batch) : -1;
+      if (length != expected) {
+        PyErr_Clear();
+        Ref error = error_class("InvalidActionError");
+        raise(error.get(), "actions: got %s, expected a tuple of %zd batches",
+              Py_TYPE(batch)->tp_name, expected);
+      }
+      for (Py_ssize_t k = 0; k < expected; ++k) {
+        Ref item = Ref::checked(PySequence_GetItem(batch, k));
+        accept(intake, node.children[static_cast<size_t>(k)], item.get());
+      }
+      return;
+    }
+  }
+}
+
+void write(const Intake& intake, Columns& columns) {
+  for (const Accepted& accepted : intake.leaves) {
+    const Py_ssize_t bytes = intake.tree.leaves[accepted.leaf].bytes;
+    const char* source =
+        PyArray_BYTES(reinterpret_cast<PyArrayObject*>(accepted.values.get()));
+    if (intake.slots.numbers == nullptr) {
+      std::memcpy(columns.data[accepted.leaf], source, bytes * intake.slots.count);
+      continue;
+    }
+    for (Py_ssize_t k = 0; k < intake.slots.count; ++k) {
+      std::memcpy(columns.row(intake.tree, accepted.leaf, intake.slots[k]), source + k * bytes,
+                  bytes);
+    }
+  }
+  for (const auto& [index, items] : intake.objects) {
+    for (Py_ssize_t k = 0; k < intake.slots.count; ++k) {
+      check(PyList_SetItem(columns.objects[index].get(), intake.slots[k],
+                           Py_NewRef(PyList_GET_ITEM(items.get(), k))));
+    }
+  }
+}
+
+}  // namespace
+
+void encode_batch(const Tree& tree, PyObject* batch, const Slots& slots, const uint8_t* ignored,
+                  Columns& columns) {
+  Intake intake{tree, slots, ignored, {}, {}};
+  accept(intake, tree.root, batch);
+  write(intake, columns);
+}
+
+}  // namespace shoal

@@ -1,0 +1,64 @@
+#include "snapshot.h"
+
+#include "../python/numpy.h"
+
+namespace shoal {
+
+namespace {
+
+Ref copy_array(PyObject* array) {
+  return Ref::checked(PyArray_NewCopy(reinterpret_cast<PyArrayObject*>(array), NPY_KEEPORDER));
+}
+
+bool is_plain_array(PyObject* value) {
+  return PyArray_CheckExact(value) &&
+         !PyDataType_REFCHK(PyArray_DESCR(reinterpret_cast<PyArrayObject*>(value)));
+}
+
+bool is_immutable(PyObject* value) {
+  return value == Py_None || PyLong_CheckExact(value) || PyFloat_CheckExact(value) ||
+         PyBool_Check(value) || PyUnicode_CheckExact(value) || PyBytes_CheckExact(value) ||
+         PyArray_CheckScalar(value);
+}
+
+template <class Copy>
+Ref copy_dict(PyObject* dict, const Copy& copy) {
+  Ref result = Ref::checked(PyDict_New());
+  Py_ssize_t position = 0;
+  PyObject* key = nullptr;
+  PyObject* value = nullptr;
+  while (PyDict_Next(dict, &position, &key, &value)) {
+    Ref copied = copy(value);
+    check(PyDict_SetItem(result.get(), key, copied.get()));
+  }
+  return result;
+}
+
+}  // namespace
+
+Ref snapshot_info(PyObject* info) {
+  return copy_dict(info, [](PyObject* value) {
+    if (PyDict_Check(value)) return snapshot_info(value);
+    if (is_plain_array(value)) return copy_array(value);
+    return Ref::borrow(value);
+  });
+}
+
+Ref snapshot_observation(PyObject* observation) {
+  if (is_plain_array(observation)) return copy_array(observation);
+  if (is_immutable(observation)) return Ref::borrow(observation);
+  if (PyDict_CheckExact(observation)) return copy_dict(observation, snapshot_observation);
+  if (PyTuple_CheckExact(observation)) {
+    const Py_ssize_t length = PyTuple_GET_SIZE(observation);
+    Ref result = Ref::checked(PyTuple_New(length));
+    for (Py_ssize_t k = 0; k < length; ++k) {
+      PyTuple_SET_ITEM(result.get(), k,
+                       snapshot_observation(PyTuple_GET_ITEM(observation, k)).release());
+    }
+    return result;
+  }
+  Ref module = Ref::checked(PyImport_ImportModule("copy"));
+  return Ref::checked(PyObject_CallMethod(module.get(), "deepcopy", "O", observation));
+}
+
+}  // namespace shoal

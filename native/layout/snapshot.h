@@ -1,0 +1,15 @@
+// Snapshots: environments may re-use the arrays and dicts that they return, so what outlives the
+// call is copied at once, as deep as an environment could reach into it.
+#pragma once
+
+#include "../python/object.h"
+
+namespace shoal {
+
+/// An info with its dicts and arrays copied; other values are shared, as in Gymnasium.
+Ref snapshot_info(PyObject* info);
+
+/// An observation as the environment returned it, sharing nothing that could change.
+Ref snapshot_observation(PyObject* observation);
+
+}  // namespace shoal

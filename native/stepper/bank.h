@@ -1,0 +1,94 @@
+// What a batch is written into, and what is remembered of each slot from one batch to the next.
+#pragma once
+
+#include "../layout/tree.h"
+
+namespace shoal {
+
+/// A one-dimensional column of plain numbers, one per row.
+template <class T>
+struct Column {
+  Column() = default;
+  Column(nb::handle array, int type_num, Py_ssize_t rows) : owner(Ref::borrow(array.ptr())) {
+    auto* typed = reinterpret_cast<PyArrayObject*>(array.ptr());
+    if (!PyArray_Check(array.ptr()) || PyArray_TYPE(typed) != type_num ||
+        !PyArray_ISCARRAY(typed) || PyArray_SIZE(typed) != rows) {
+      raise(PyExc_ValueError, "a column of %zd numbers was expected", rows);
+    }
+    data = static_cast<T*>(PyArray_DATA(typed));
+  }
+
+  /// New memory in place of the old, which belongs to whoever holds its array.
+  void renew(int type_num, Py_ssize_t rows) {
+    owner = Ref::checked(PyArray_SimpleNew(1, &rows, type_num));
+    data = static_cast<T*>(PyArray_DATA(reinterpret_cast<PyArrayObject*>(owner.get())));
+  }
+
+  T& operator[](Py_ssize_t row) const { return data[row]; }
+
+  /// The first `count` of `rows` numbers, as an array.
+  Ref head(Py_ssize_t count, Py_ssize_t rows) const {
+    if (count == rows) return owner;
+    return Ref::checked(PySequence_GetSlice(owner.get(), 0, count));
+  }
+
+  Ref owner;
+  T* data = nullptr;
+};
+
+/// The columns of one batch. A bank over the arena's arrays is used again and again; the stepper's
+/// own bank is renewed for every batch, and its arrays go to the user.
+struct Bank {
+  Bank() = default;
+  Bank(const Tree& tree, nb::sequence columns, nb::handle reward_array, nb::handle terminated_array,
+       nb::handle truncated_array, Py_ssize_t row_count)
+      : rows(row_count),
+        observations(tree, columns, row_count),
+        rewards(reward_array, NPY_FLOAT64, row_count),
+        terminated(terminated_array, NPY_BOOL, row_count),
+        truncated(truncated_array, NPY_BOOL, row_count) {}
+
+  void renew(const Tree& tree, Py_ssize_t row_count) {
+    rows = row_count;
+    observations.renew(tree, row_count);
+    rewards.renew(NPY_FLOAT64, row_count);
+    terminated.renew(NPY_BOOL, row_count);
+    truncated.renew(NPY_BOOL, row_count);
+  }
+
+  /// Lets go of arrays that are the user's now, so that they live no longer than the user wants.
+  void forget() {
+    for (Ref& array : observations.arrays) array = Ref();
+    for (Ref& list : observations.objects) list = Ref();
+    rewards = {};
+    terminated = {};
+    truncated = {};
+  }
+
+  Py_ssize_t rows = 0;
+  Columns observations;
+  Column<double> rewards;
+  Column<uint8_t> terminated;
+  Column<uint8_t> truncated;
+};
+
+/// Columns of the arena that hold what each slot carries over to its next step.
+struct SlotState {
+  SlotState(nb::handle finished_array, nb::handle return_array, nb::handle length_array,
+            nb::handle start_array, Py_ssize_t slots)
+      : count(slots),
+        finished(finished_array, NPY_BOOL, slots),
+        episode_return(return_array, NPY_FLOAT64, slots),
+        episode_length(length_array, NPY_INT64, slots),
+        episode_start(start_array, NPY_FLOAT64, slots) {}
+
+  Py_ssize_t count;
+  Column<uint8_t> finished;  // the last step ended an episode, and no reset has come since
+  Column<double> episode_return;
+  Column<int64_t> episode_length;
+  Column<double> episode_start;  // seconds of the steady clock
+};
+
+enum class Autoreset { kNextStep, kSameStep, kDisabled };
+
+}  // namespace shoal

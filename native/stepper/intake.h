@@ -1,0 +1,47 @@
+// The front door for actions: refuses what is wrong before any environment hears of it.
+#pragma once
+
+#include "../layout/codec.h"
+#include "bank.h"
+
+namespace shoal {
+
+/// Slot numbers as a caller gives them: None for all, or a one-dimensional int64 array.
+Slots read_slots(nb::handle slots, Py_ssize_t num_slots);
+
+class ActionIntake {
+ public:
+  ActionIntake(const Tree& tree, nb::sequence columns, const SlotState& state, Autoreset mode)
+      : tree_(tree), columns_(tree, columns, state.count), state_(state), mode_(mode) {}
+
+  /// Checks actions for these slots and writes them to the arena, or raises and writes nothing.
+  void accept(nb::handle actions, nb::handle slots) {
+    const Slots chosen = read_slots(slots, state_.count);
+    if (mode_ == Autoreset::kDisabled) refuse_finished(chosen);
+    // Where the next step will be a reset, the action is never used and may be anything.
+    const uint8_t* ignored = mode_ == Autoreset::kNextStep ? state_.finished.data : nullptr;
+    encode_batch(tree_, actions.ptr(), chosen, ignored, columns_);
+  }
+
+  const Tree& tree() const { return tree_; }
+  const Columns& columns() const { return columns_; }
+
+ private:
+  void refuse_finished(const Slots& slots) const {
+    for (Py_ssize_t k = 0; k < slots.count; ++k) {
+      if (!state_.finished[slots[k]]) continue;
+      Ref error = error_class("SlotFinishedError");
+      raise(error.get(),
+            "slot %zd has finished its episode: with autoreset disabled it needs a reset "
+            "(options={'reset_mask': ...}) before its next step",
+            slots[k]);
+    }
+  }
+
+  const Tree& tree_;
+  Columns columns_;
+  const SlotState& state_;
+  Autoreset mode_;
+};
+
+}  // namespace shoal

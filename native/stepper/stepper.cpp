@@ -1,0 +1,350 @@
+#include "stepper.h"
+
+#include <chrono>
+#include <cmath>
+
+#include "../layout/snapshot.h"
+
+namespace shoal {
+
+namespace {
+
+double now() {
+  return std::chrono::duration<double>(std::chrono::steady_clock::now().time_since_epoch()).count();
+}
+
+Ref interned(const char* text) { return Ref::checked(PyUnicode_InternFromString(text)); }
+
+/// Refuses entry while the stepper is at work, and opens it again however the work ends.
+class Occupied {
+ public:
+  explicit Occupied(bool& busy) : busy_(busy) {
+    if (busy_) {
+      raise(PyExc_RuntimeError,
+            "the vector environment is being stepped already, by another thread or from within "
+            "one of its own environments");
+    }
+    busy_ = true;
+  }
+  ~Occupied() { busy_ = false; }
+  Occupied(const Occupied&) = delete;
+  Occupied& operator=(const Occupied&) = delete;
+
+ private:
+  bool& busy_;
+};
+
+/// Takes apart what an environment returned: borrowed items of `result`, which stays the owner.
+template <Py_ssize_t count>
+void unpack(Ref& result, PyObject* (&items)[count], const char* expected) {
+  if (!PyTuple_CheckExact(result.get()) || PyTuple_GET_SIZE(result.get()) != count) {
+    const bool sequence = PyTuple_Check(result.get()) || PyList_Check(result.get());
+    const Py_ssize_t length = sequence ? PySequence_Size(result.get()) : -1;
+    if (length != count) {
+      Ref error = error_class("StepResultError");
+      if (sequence) {
+        raise(error.get(), "got a %s of %zd, expected %s", Py_TYPE(result.get())->tp_name, length,
+              expected);
+      }
+      raise(error.get(), "got %s, expected %s", Py_TYPE(result.get())->tp_name, expected);
+    }
+    result = Ref::checked(PySequence_Tuple(result.get()));
+  }
+  for (Py_ssize_t k = 0; k < count; ++k) items[k] = PyTuple_GET_ITEM(result.get(), k);
+}
+
+double to_reward(PyObject* value) {
+  if (PyFloat_CheckExact(value)) return PyFloat_AS_DOUBLE(value);
+  Ref single;
+  if (PyArray_Check(value)) {
+    auto* array = reinterpret_cast<PyArrayObject*>(value);
+    if (PyArray_SIZE(array) == 1) {
+      single = Ref::checked(PyArray_GETITEM(array, PyArray_BYTES(array)));
+      value = single.get();
+    }
+  }
+  const double reward = PyFloat_AsDouble(value);
+  if (reward == -1.0 && PyErr_Occurred()) {
+    PyErr_Clear();
+    Ref error = error_class("StepResultError");
+    raise(error.get(), "got a reward of type %s (%R), expected a number", Py_TYPE(value)->tp_name,
+          value);
+  }
+  return reward;
+}
+
+uint8_t to_flag(PyObject* value) {
+  if (value == Py_False) return 0;
+  if (value == Py_True) return 1;
+  const int truth = PyObject_IsTrue(value);
+  check(truth);
+  return static_cast<uint8_t>(truth);
+}
+
+void check_info(PyObject* info) {
+  if (PyDict_Check(info)) return;
+  Ref error = error_class("StepResultError");
+  raise(error.get(), "got an info of type %s, expected a dict", Py_TYPE(info)->tp_name);
+}
+
+}  // namespace
+
+/// What a batch in the making consists of.
+struct Stepper::Output {
+  Bank& bank;
+  Ref events;  // list of (row, info), made with the first info
+  Ref done_mask, returns, lengths, times;
+
+  void add_info(Py_ssize_t row, Ref info) {
+    if (!events) events = Ref::checked(PyList_New(0));
+    Ref event = Ref::checked(Py_BuildValue("(nO)", row, info.get()));
+    check(PyList_Append(events.get(), event.get()));
+  }
+
+  template <class T>
+  void set(Ref& column, int type_num, Py_ssize_t row, T value) {
+    npy_intp rows = bank.rows;
+    if (!column) column = Ref::checked(PyArray_ZEROS(1, &rows, type_num, 0));
+    static_cast<T*>(PyArray_DATA(reinterpret_cast<PyArrayObject*>(column.get())))[row] = value;
+  }
+
+  Ref infos() const {
+    if (!events && !done_mask) return Ref::borrow(Py_None);
+    Ref episodes = Ref::borrow(Py_None);
+    if (done_mask) {
+      episodes = Ref::checked(
+          PyTuple_Pack(4, done_mask.get(), returns.get(), lengths.get(), times.get()));
+    }
+    Ref list = events ? events : Ref::checked(PyList_New(0));
+    return Ref::checked(PyTuple_Pack(2, list.get(), episodes.get()));
+  }
+};
+
+Slots read_slots(nb::handle slots, Py_ssize_t num_slots) {
+  if (slots.is_none()) return {nullptr, num_slots};
+  auto* array = reinterpret_cast<PyArrayObject*>(slots.ptr());
+  if (!PyArray_Check(slots.ptr()) || PyArray_TYPE(array) != NPY_INT64 ||
+      PyArray_NDIM(array) != 1 || !PyArray_ISCARRAY_RO(array)) {
+    raise(PyExc_TypeError, "slots must be None or a one-dimensional int64 array");
+  }
+  const Slots chosen{static_cast<const int64_t*>(PyArray_DATA(array)), PyArray_SIZE(array)};
+  for (Py_ssize_t k = 0; k < chosen.count; ++k) {
+    if (chosen[k] < 0 || chosen[k] >= num_slots) {
+      raise(PyExc_IndexError, "slot %zd is out of range: there are %zd slots", chosen[k],
+            num_slots);
+    }
+  }
+  return chosen;
+}
+
+Stepper::Stepper(const Tree& tree, const ActionIntake& actions, SlotState& state, nb::list envs,
+                 Autoreset mode, bool statistics)
+    : tree_(tree),
+      actions_(actions),
+      state_(state),
+      envs_(Ref::borrow(envs.ptr())),
+      mode_(mode),
+      statistics_(statistics),
+      latest_(static_cast<size_t>(state.count)),
+      step_name_(interned("step")),
+      reset_name_(interned("reset")),
+      reset_keywords_(Ref::checked(Py_BuildValue("(ss)", "seed", "options"))),
+      final_obs_(interned("final_obs")),
+      final_info_(interned("final_info")) {}
+
+nb::object Stepper::run(nb::handle work, Bank* bank) {
+  const Occupied occupied(busy_);
+  Py_ssize_t rows = state_.count;
+  if (!work.is_none()) {
+    rows = 0;
+    for (nb::handle item : work) rows += read_slots(item[0], state_.count).count;
+  }
+  Output out{renewed(bank, rows), {}, {}, {}, {}, {}};
+
+  Py_ssize_t row = 0;
+  if (work.is_none()) {
+    for (; row < rows; ++row) {
+      guarded(row, "step", [&] { step(row, row, out); });
+    }
+  } else {
+    for (nb::handle item : work) {
+      const nb::object numbers = item[0], seeds = item[1], options = item[2];
+      const Slots slots = read_slots(numbers, state_.count);
+      for (Py_ssize_t k = 0; k < slots.count; ++k, ++row) {
+        const Py_ssize_t slot = slots[k];
+        if (seeds.is_none()) {
+          guarded(slot, "step", [&] { step(slot, row, out); });
+        } else {
+          const nb::object seed = seeds[k];
+          guarded(slot, "reset", [&] { reset(slot, row, seed.ptr(), options.ptr(), out); });
+        }
+      }
+    }
+  }
+
+  const Bank& filled = out.bank;
+  Ref batch = Ref::checked(PyTuple_New(5));
+  PyTuple_SET_ITEM(batch.get(), 0, assemble(tree_, filled.observations, rows).release());
+  PyTuple_SET_ITEM(batch.get(), 1, filled.rewards.head(rows, filled.rows).release());
+  PyTuple_SET_ITEM(batch.get(), 2, filled.terminated.head(rows, filled.rows).release());
+  PyTuple_SET_ITEM(batch.get(), 3, filled.truncated.head(rows, filled.rows).release());
+  PyTuple_SET_ITEM(batch.get(), 4, out.infos().release());
+  if (bank == nullptr) own_bank_.forget();
+  return nb::steal(batch.release());
+}
+
+nb::object Stepper::latest(nb::handle slots, Bank* bank) {
+  const Occupied occupied(busy_);
+  const Slots chosen = read_slots(slots, state_.count);
+  Bank& target = renewed(bank, chosen.count);
+  for (Py_ssize_t row = 0; row < chosen.count; ++row) {
+    const Ref& observation = latest_[static_cast<size_t>(chosen[row])];
+    if (!observation) {
+      Ref error = error_class("ResetMaskError");
+      raise(error.get(), "slot %zd has not been reset yet and has no observation", chosen[row]);
+    }
+    store_row(tree_, observation.get(), target.observations, row);
+  }
+  Ref batch = assemble(tree_, target.observations, chosen.count);
+  if (bank == nullptr) own_bank_.forget();
+  return nb::steal(batch.release());
+}
+
+Bank& Stepper::renewed(Bank* bank, Py_ssize_t rows) {
+  if (bank != nullptr) {
+    if (bank->rows < rows) raise(PyExc_ValueError, "the bank has too few rows");
+    return *bank;
+  }
+  own_bank_.renew(tree_, rows);
+  return own_bank_;
+}
+
+void Stepper::step(Py_ssize_t slot, Py_ssize_t row, Output& out) {
+  if (state_.finished[slot] && mode_ == Autoreset::kNextStep) {
+    autoreset(slot, row, out);
+    return;
+  }
+  Ref env = environment(slot);
+  Ref action = decode_row(actions_.tree(), actions_.columns(), slot);
+  PyObject* arguments[] = {nullptr, env.get(), action.get()};
+  Ref result = Ref::checked(PyObject_VectorcallMethod(
+      step_name_.get(), arguments + 1, 2 | PY_VECTORCALL_ARGUMENTS_OFFSET, nullptr));
+  PyObject* items[5];
+  unpack(result, items, "(observation, reward, terminated, truncated, info)");
+
+  const double reward = to_reward(items[1]);
+  const uint8_t terminated = to_flag(items[2]);
+  const uint8_t truncated = to_flag(items[3]);
+  check_info(items[4]);
+  observe(slot, row, items[0], out);
+  out.bank.rewards[row] = reward;
+  out.bank.terminated[row] = terminated;
+  out.bank.truncated[row] = truncated;
+  const bool done = terminated || truncated;
+  state_.finished[slot] = done;
+  if (statistics_) {
+    state_.episode_return[slot] += reward;
+    state_.episode_length[slot] += 1;
+    if (done) finish_episode(slot, row, out);
+  }
+
+  if (done && mode_ == Autoreset::kSameStep) {
+    Ref final_event = Ref::checked(PyDict_New());
+    check(PyDict_SetItem(final_event.get(), final_obs_.get(),
+                         snapshot_observation(items[0]).get()));
+    check(PyDict_SetItem(final_event.get(), final_info_.get(), snapshot_info(items[4]).get()));
+    out.add_info(row, std::move(final_event));
+    begin_episode(slot, row,
+                  Ref::checked(PyObject_CallMethodNoArgs(env.get(), reset_name_.get())), out);
+  } else if (PyDict_GET_SIZE(items[4]) > 0) {
+    out.add_info(row, snapshot_info(items[4]));
+  }
+}
+
+void Stepper::autoreset(Py_ssize_t slot, Py_ssize_t row, Output& out) {
+  Ref env = environment(slot);
+  begin_episode(slot, row, Ref::checked(PyObject_CallMethodNoArgs(env.get(), reset_name_.get())),
+                out);
+  out.bank.rewards[row] = 0.0;
+  out.bank.terminated[row] = 0;
+  out.bank.truncated[row] = 0;
+}
+
+void Stepper::reset(Py_ssize_t slot, Py_ssize_t row, PyObject* seed, PyObject* options,
+                    Output& out) {
+  Ref env = environment(slot);
+  // A copy for each environment, so that none of them can change another's, or the caller's.
+  Ref own_options =
+      PyDict_Check(options) ? Ref::checked(PyDict_Copy(options)) : Ref::borrow(options);
+  PyObject* arguments[] = {nullptr, env.get(), seed, own_options.get()};
+  begin_episode(slot, row,
+                Ref::checked(PyObject_VectorcallMethod(reset_name_.get(), arguments + 1,
+                                                       1 | PY_VECTORCALL_ARGUMENTS_OFFSET,
+                                                       reset_keywords_.get())),
+                out);
+  out.bank.rewards[row] = 0.0;
+  out.bank.terminated[row] = 0;
+  out.bank.truncated[row] = 0;
+}
+
+void Stepper::begin_episode(Py_ssize_t slot, Py_ssize_t row, Ref result, Output& out) {
+  PyObject* items[2];
+  unpack(result, items, "(observation, info) from reset");
+  check_info(items[1]);
+  observe(slot, row, items[0], out);
+  state_.finished[slot] = 0;
+  if (statistics_) {
+    state_.episode_return[slot] = 0.0;
+    state_.episode_length[slot] = 0;
+    state_.episode_start[slot] = now();
+  }
+  if (PyDict_GET_SIZE(items[1]) > 0) out.add_info(row, snapshot_info(items[1]));
+}
+
+void Stepper::finish_episode(Py_ssize_t slot, Py_ssize_t row, Output& out) {
+  const double seconds = now() - state_.episode_start[slot];
+  out.set<npy_bool>(out.done_mask, NPY_BOOL, row, 1);
+  out.set<double>(out.returns, NPY_FLOAT64, row, state_.episode_return[slot]);
+  out.set<int64_t>(out.lengths, NPY_INT64, row, state_.episode_length[slot]);
+  out.set<double>(out.times, NPY_FLOAT64, row, std::rint(seconds * 1e6) / 1e6);
+}
+
+void Stepper::observe(Py_ssize_t slot, Py_ssize_t row, PyObject* observation, Output& out) {
+  store_row(tree_, observation, out.bank.observations, row);
+  latest_[static_cast<size_t>(slot)] = Ref::borrow(observation);
+}
+
+template <class Action>
+void Stepper::guarded(Py_ssize_t slot, const char* method, const Action& action) {
+  try {
+    action();
+  } catch (nb::python_error& error) {
+    Ref env = environment(slot);
+    Ref note = Ref::checked(PyUnicode_FromFormat("shoal: in slot %zd of %zd, in %s of %s", slot,
+                                                 state_.count, method,
+                                                 Py_TYPE(env.get())->tp_name));
+    add_note(error, note.get());
+    throw;
+  }
+}
+
+Ref Stepper::environment(Py_ssize_t slot) const {
+  // Asked for each time: users replace entries of `envs`, and may do so at any moment.
+  if (slot >= PyList_GET_SIZE(envs_.get())) {
+    raise(PyExc_IndexError, "slot %zd has no environment any more", slot);
+  }
+  return Ref::borrow(PyList_GET_ITEM(envs_.get(), slot));
+}
+
+int Stepper::traverse(visitproc visit, void* arg) const {
+  Py_VISIT(envs_.get());
+  for (const Ref& observation : latest_) Py_VISIT(observation.get());
+  return 0;
+}
+
+void Stepper::clear() {
+  envs_ = Ref::checked(PyList_New(0));
+  for (Ref& observation : latest_) observation = Ref();
+}
+
+}  // namespace shoal

@@ -1,0 +1,59 @@
+// Drives slots of Python environments: the loop that every Python-environment pool shares.
+//
+// Autoreset, the checks of what an environment returns, episode statistics and the collecting of
+// infos are written here and nowhere else. The GIL is held throughout; an environment may release
+// it, so a second call that arrives meanwhile is refused rather than let in.
+#pragma once
+
+#include <vector>
+
+#include "intake.h"
+
+namespace shoal {
+
+class Stepper {
+ public:
+  Stepper(const Tree& tree, const ActionIntake& actions, SlotState& state, nb::list envs,
+          Autoreset mode, bool statistics);
+
+  /// Does the queued work and returns (observations, rewards, terminated, truncated, infos).
+  ///
+  /// `work` is None for a step of every slot, or a list of (slots, seeds, options): a step where
+  /// seeds is None, else a reset. Rows are filled in the order of the work. Without a bank the
+  /// arrays are new and the caller's to keep. Infos are None where there are none, else
+  /// (list of (row, info), episodes), where episodes is None or (mask, returns, lengths, times).
+  nb::object run(nb::handle work, Bank* bank);
+
+  /// The latest observation of each of these slots, as a batch, without stepping.
+  nb::object latest(nb::handle slots, Bank* bank);
+
+  int traverse(visitproc visit, void* arg) const;
+  void clear();
+
+ private:
+  struct Output;
+
+  void step(Py_ssize_t slot, Py_ssize_t row, Output& out);
+  void reset(Py_ssize_t slot, Py_ssize_t row, PyObject* seed, PyObject* options, Output& out);
+  void autoreset(Py_ssize_t slot, Py_ssize_t row, Output& out);
+  void begin_episode(Py_ssize_t slot, Py_ssize_t row, Ref result, Output& out);
+  void finish_episode(Py_ssize_t slot, Py_ssize_t row, Output& out);
+  void observe(Py_ssize_t slot, Py_ssize_t row, PyObject* observation, Output& out);
+  template <class Action>
+  void guarded(Py_ssize_t slot, const char* method, const Action& action);
+  Ref environment(Py_ssize_t slot) const;
+  Bank& renewed(Bank* bank, Py_ssize_t rows);
+
+  const Tree& tree_;
+  const ActionIntake& actions_;
+  SlotState& state_;
+  Ref envs_;
+  Autoreset mode_;
+  bool statistics_;
+  bool busy_ = false;
+  Bank own_bank_;
+  std::vector<Ref> latest_;  // by slot; what the environment returned last
+  Ref step_name_, reset_name_, reset_keywords_, final_obs_, final_info_;
+};
+
+}  // namespace shoal

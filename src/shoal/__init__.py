@@ -1,0 +1,24 @@
+"""Shoal steps many reinforcement-learning environments as one.
+
+    >>> import shoal
+    >>> envs = shoal.make("CartPole-v1", num_envs=64)
+    >>> observations, infos = envs.reset(seed=42)
+    >>> observations, rewards, terminated, truncated, infos = envs.step(envs.action_space.sample())
+    >>> observations.shape
+    (64, 4)
+    >>> envs.close()
+
+Importing it makes ``gymnasium.make_vec(..., vectorization_mode="shoal")`` work as well.
+"""
+
+from importlib.metadata import version
+
+from shoal.make import make
+from shoal.pools import Batch
+from shoal.registration import register_vectorization_mode
+
+__all__ = ["Batch", "make"]
+
+__version__ = version("shoal")
+
+register_vectorization_mode()

@@ -1,0 +1,54 @@
+"""What Shoal raises, and what each error says about whose fault it was.
+
+Several classes have two parents. The first says what happened in Gymnasium's own terms; the
+others are what the systems that Shoal stands in for would have raised at that place, so that an
+``except`` clause written for them still catches it. (Gymnasium before 1.3 checked its arguments by
+``assert``, which is where the ``AssertionError`` parents come from.)
+"""
+
+from __future__ import annotations
+
+import gymnasium.error
+
+__all__ = [
+    "ActionTypeError",
+    "InvalidActionError",
+    "ObservationError",
+    "ResetMaskError",
+    "SeedError",
+    "SlotFinishedError",
+    "SpaceMismatchError",
+    "StepResultError",
+]
+
+
+class InvalidActionError(gymnasium.error.InvalidAction, ValueError):
+    """Actions of the wrong number, shape or range. No environment was stepped."""
+
+
+class ActionTypeError(gymnasium.error.InvalidAction, TypeError):
+    """Actions of a dtype that the action space cannot hold. No environment was stepped."""
+
+
+class ObservationError(ValueError, TypeError):
+    """An environment returned an observation that does not fit its observation space."""
+
+
+class StepResultError(ValueError, TypeError):
+    """An environment's ``step`` or ``reset`` returned something else than Gymnasium asks for."""
+
+
+class SlotFinishedError(gymnasium.error.ResetNeeded, AssertionError):
+    """With autoreset disabled, a slot was stepped after its episode had ended."""
+
+
+class SpaceMismatchError(RuntimeError, AssertionError):
+    """Environments of one vector have spaces that cannot be batched together."""
+
+
+class ResetMaskError(ValueError, TypeError, AssertionError):
+    """``options["reset_mask"]`` is not a boolean array that selects slots which can be reset."""
+
+
+class SeedError(gymnasium.error.Error, ValueError, TypeError, AssertionError):
+    """Seeds of the wrong number or kind."""

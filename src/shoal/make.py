@@ -1,0 +1,155 @@
+"""``make``: from what a user has to a vector environment."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from copy import deepcopy
+from functools import partial
+from typing import Any
+
+import gymnasium
+from gymnasium import Env
+from gymnasium.envs.registration import EnvSpec
+from gymnasium.vector import AutoresetMode
+
+from shoal.options import Backend, VectorOptions
+from shoal.pools import InlinePool
+from shoal.pools.environments import EnvFactory
+from shoal.spaces import ObservationMode
+from shoal.vector.env import VectorEnv
+from shoal.vector.infos import InfoFormat
+from shoal.vector.seeding import Seeding
+
+__all__ = ["make"]
+
+EnvWrapper = Callable[[Env[Any, Any]], Env[Any, Any]]
+
+
+def make(
+    what: str | EnvSpec | EnvFactory | Sequence[EnvFactory],
+    num_envs: int | None = None,
+    *,
+    backend: Backend = "auto",
+    autoreset_mode: AutoresetMode | str | None = None,
+    copy: bool = True,
+    observation_mode: ObservationMode = "same",
+    statistics: bool = False,
+    info_format: InfoFormat = "dict",
+    seeding: Seeding = "adjacent",
+    wrappers: Sequence[EnvWrapper] = (),
+    **env_kwargs: Any,
+) -> VectorEnv:
+    """Make a vector of environments.
+
+    Args:
+        what: An environment's id or spec, a function that makes an environment, or a list of such
+            functions, one for each slot, which may differ in their parameters.
+        num_envs: How many; 1 by default. For a list it follows from the list.
+        backend: What steps the environments. ``"inline"``: the caller, one after the other.
+            ``"auto"``: the fastest there is.
+        autoreset_mode: When a slot whose episode has ended is reset: in the next step (the
+            default), in the same step, or only when the user says so.
+        copy: Whether batches are new arrays, or views that stay valid until the batch after next.
+        observation_mode: ``"same"``, ``"different"`` where observation spaces may differ in their
+            bounds, or the pair (batched observation space, single observation space).
+        statistics: Whether infos report an episode's return, length and time at its end, in the
+            format of ``gymnasium.wrappers.vector.RecordEpisodeStatistics``.
+        info_format: The form of ``infos``: ``"dict"`` of arrays, ``"list"`` of dicts, or
+            ``"pre-1.0"`` with ``final_observation`` and ``final_info``, which implies the
+            autoreset mode that was the only one then, SAME_STEP.
+        seeding: How one seed becomes one for each slot: ``"adjacent"`` or ``"independent"``.
+        wrappers: Put around each environment, the first one innermost.
+        **env_kwargs: Given to the environment's constructor.
+
+    Example:
+        >>> import gymnasium as gym
+        >>> envs = make("Acrobot-v1", num_envs=2, statistics=True)
+        >>> envs
+        VectorEnv(Acrobot-v1, num_envs=2)
+        >>> envs.close()
+        >>> worlds = [9.81, 1.62, 3.72]
+        >>> envs = make([lambda g=g: gym.make("Pendulum-v1", g=g) for g in worlds])
+        >>> envs.get_attr("g")
+        (9.81, 1.62, 3.72)
+        >>> envs.close()
+    """
+    options = VectorOptions(
+        backend, autoreset_mode, copy, observation_mode, statistics, info_format, seeding
+    )
+    factories = _factories(what, num_envs, env_kwargs)
+    if wrappers:
+        factories = [partial(_wrapped, factory, tuple(wrappers)) for factory in factories]
+    pool = InlinePool(
+        factories,
+        observation_mode=observation_mode,
+        autoreset_mode=options.mode,
+        copy=copy,
+        statistics=statistics,
+    )
+    envs = VectorEnv(pool, info_format=info_format, seeding=seeding)
+    if isinstance(what, str | EnvSpec):
+        spec = what if isinstance(what, EnvSpec) else _registered(pool.envs[0])
+        envs.spec = _vector_spec(spec, pool.num_envs, options, wrappers, env_kwargs)
+    return envs
+
+
+def _factories(what: Any, num_envs: int | None, env_kwargs: dict[str, Any]) -> list[EnvFactory]:
+    if isinstance(what, str | EnvSpec):
+        return [partial(gymnasium.make, what, **env_kwargs)] * _count(num_envs)
+    if callable(what):
+        return [partial(what, **env_kwargs) if env_kwargs else what] * _count(num_envs)
+    if not isinstance(what, Sequence):
+        raise TypeError(
+            "expected an environment's id, an EnvSpec, a function that makes an environment, or a "
+            f"list of such functions, got {what!r}"
+        )
+    if env_kwargs:
+        raise TypeError(
+            f"arguments for the environments ({', '.join(env_kwargs)}) cannot be given to a list "
+            "of functions: let each function take its own"
+        )
+    if num_envs is not None and num_envs != len(what):
+        raise ValueError(f"num_envs is {num_envs}, but there are {len(what)} functions")
+    return list(what)
+
+
+def _count(num_envs: int | None) -> int:
+    count = 1 if num_envs is None else num_envs
+    if isinstance(count, bool) or not hasattr(count, "__index__") or count < 1:
+        raise ValueError(f"num_envs must be a positive integer, got {num_envs!r}")
+    return count.__index__()
+
+
+def _wrapped(factory: EnvFactory, wrappers: Sequence[EnvWrapper]) -> Env[Any, Any]:
+    env = factory()
+    try:
+        for wrapper in wrappers:
+            env = wrapper(env)
+    except BaseException:
+        env.close()
+        raise
+    return env
+
+
+def _registered(env: Env[Any, Any]) -> EnvSpec:
+    assert env.spec is not None, "gymnasium.make gives every environment a spec"
+    return gymnasium.spec(env.spec.id)
+
+
+def _vector_spec(
+    spec: EnvSpec,
+    num_envs: int,
+    options: VectorOptions,
+    wrappers: Sequence[EnvWrapper],
+    env_kwargs: dict[str, Any],
+) -> EnvSpec:
+    """The spec from which ``gymnasium.make_vec`` makes such a vector again."""
+    spec = deepcopy(spec)
+    spec.kwargs |= {**env_kwargs, "vectorization_mode": "shoal"}
+    if num_envs != 1:
+        spec.kwargs["num_envs"] = num_envs
+    if changed := options.changed():
+        spec.kwargs["vector_kwargs"] = changed
+    if wrappers:
+        spec.kwargs["wrappers"] = tuple(wrappers)
+    return spec

@@ -1,0 +1,67 @@
+"""Which columns the arena of a vector has, and how the native code is given them."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from shoal import _native
+from shoal.memory.arena import Arena, Field
+from shoal.spaces import Layout
+
+__all__ = ["VectorColumns"]
+
+_STATE = {
+    "finished": Field(np.dtype(np.bool_)),
+    "episode_return": Field(np.dtype(np.float64)),
+    "episode_length": Field(np.dtype(np.int64)),
+    "episode_start": Field(np.dtype(np.float64)),
+}
+_RESULT = {
+    "reward": Field(np.dtype(np.float64)),
+    "terminated": Field(np.dtype(np.bool_)),
+    "truncated": Field(np.dtype(np.bool_)),
+}
+
+
+class VectorColumns:
+    """The columns of a vector: what slots carry over, their actions, and banks for batches.
+
+    Args:
+        observations: Layout of one environment's observations.
+        actions: Layout of one environment's actions.
+        rows: One for each slot.
+        banks: How many batches can be held at once; they are filled in rotation.
+    """
+
+    def __init__(self, observations: Layout, actions: Layout, rows: int, banks: int) -> None:
+        fields = dict(_STATE)
+        fields |= {f"action{leaf.path}": Field(leaf.dtype, leaf.shape) for leaf in actions.leaves}
+        for bank in range(banks):
+            fields |= {f"{bank}/{name}": field for name, field in _RESULT.items()}
+            fields |= {
+                f"{bank}/observation{leaf.path}": Field(leaf.dtype, leaf.shape)
+                for leaf in observations.leaves
+            }
+        self._observations = observations
+        self._actions = actions
+        self._arena = Arena(fields, rows)
+
+    def state(self) -> _native.SlotState:
+        """What each slot carries over to its next step."""
+        return _native.SlotState(*(self._arena[name] for name in _STATE), self._arena.rows)
+
+    def actions(self) -> list[npt.NDArray[Any]]:
+        """The action columns, in the order of the leaves."""
+        return [self._arena[f"action{leaf.path}"] for leaf in self._actions.leaves]
+
+    def bank(self, number: int) -> _native.Bank:
+        """The columns of one batch."""
+        return _native.Bank(
+            self._observations.tree,
+            [self._arena[f"{number}/observation{leaf.path}"] for leaf in self._observations.leaves],
+            *(self._arena[f"{number}/{name}"] for name in _RESULT),
+            self._arena.rows,
+        )

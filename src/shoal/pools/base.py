@@ -1,0 +1,109 @@
+"""The contract that every pool keeps and every door relies on."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any, NamedTuple, Protocol
+
+import numpy as np
+import numpy.typing as npt
+from gymnasium.vector import AutoresetMode
+
+from shoal.spaces import VectorSpaces
+from shoal.types import RawInfos
+
+__all__ = ["Batch", "Pool", "SlotChoice", "slot_numbers"]
+
+SlotChoice = Sequence[int] | npt.NDArray[np.integer[Any]] | npt.NDArray[np.bool_] | None
+
+
+class Batch(NamedTuple):
+    """What ``recv`` returns: row k of everything belongs to ``slots[k]``.
+
+    A pool gives ``infos`` raw: None where no slot had any, else the pair of a list of (row, info)
+    and the episodes that ended, as (mask, returns, lengths, seconds) or None. A door puts them
+    into the form that its users know.
+    """
+
+    slots: npt.NDArray[np.int64]
+    observations: Any
+    rewards: npt.NDArray[np.float64]
+    terminated: npt.NDArray[np.bool_]
+    truncated: npt.NDArray[np.bool_]
+    infos: Any
+
+    @property
+    def raw_infos(self) -> RawInfos | None:
+        """``infos`` as a pool gives them."""
+        infos: RawInfos | None = self.infos
+        return infos
+
+
+class Pool(Protocol):
+    """Many environments, stepped as one.
+
+    A slot has at most one thing in flight: a reset or a step that was queued and not yet received.
+    ``slots`` is everywhere None for all of them, a sequence of slot numbers, or a boolean mask.
+    """
+
+    num_envs: int
+    spaces: VectorSpaces
+    autoreset_mode: AutoresetMode
+    metadata: dict[str, Any]
+    render_mode: str | None
+
+    def reset(
+        self,
+        slots: SlotChoice = None,
+        seeds: Sequence[int | None] | None = None,
+        options: dict[str, Any] | None = None,
+    ) -> None:
+        """Queue resets; ``seeds`` has one for each of these slots."""
+
+    def send(self, actions: Any, slots: SlotChoice = None) -> None:
+        """Check actions, one for each of these slots, and queue their steps.
+
+        Raises before anything is queued where an action is wrong.
+        """
+
+    def recv(self, min_slots: int | None = None, timeout: float | None = None) -> Batch:
+        """Wait for queued work, first come, first served, and return what is done.
+
+        Args:
+            min_slots: How many slots to wait for; None for all that are in flight.
+            timeout: Seconds to wait at the most, None for no limit.
+        """
+
+    def latest(self, slots: SlotChoice = None) -> Any:
+        """The newest observation of each of these slots, as a batch, without stepping them."""
+
+    def call(self, name: str, *args: Any, slots: SlotChoice = None, **kwargs: Any) -> list[Any]:
+        """Call a method of each environment, or read an attribute; results in slot order."""
+
+    def close(self) -> None:
+        """Close every environment and give back everything; a second call does nothing."""
+
+
+def slot_numbers(slots: SlotChoice, num_envs: int) -> npt.NDArray[np.int64]:
+    """The chosen slots as numbers, checked: in range, and none of them twice.
+
+    >>> slot_numbers([2, 0], num_envs=3)
+    array([2, 0])
+    >>> slot_numbers(np.array([True, False, True]), num_envs=3)
+    array([0, 2])
+    """
+    if slots is None:
+        return np.arange(num_envs)
+    chosen = np.asarray(slots)
+    if chosen.dtype == np.bool_ and chosen.shape == (num_envs,):
+        return np.flatnonzero(chosen)
+    if chosen.ndim != 1 or (chosen.size and not np.issubdtype(chosen.dtype, np.integer)):
+        raise TypeError(
+            f"slots must be a sequence of integers or a mask of shape ({num_envs},), got {slots!r}"
+        )
+    wrong = chosen[(chosen < 0) | (chosen >= num_envs)]
+    if wrong.size:
+        raise IndexError(f"slot {wrong[0]} is out of range: there are {num_envs} slots")
+    if len(np.unique(chosen)) < len(chosen):
+        raise ValueError(f"slots must not repeat, got {slots!r}")
+    return np.ascontiguousarray(chosen, np.int64)

@@ -1,0 +1,196 @@
+"""The inline pool: every slot is driven by the caller, in its own thread, within ``recv``."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Sequence
+from itertools import cycle, repeat
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+from gymnasium.error import AlreadyPendingCallError, ClosedEnvironmentError, NoAsyncCallError
+from gymnasium.vector import AutoresetMode
+
+from shoal import _native
+from shoal.memory import VectorColumns
+from shoal.pools.base import Batch, SlotChoice, slot_numbers
+from shoal.pools.environments import (
+    EnvFactory,
+    close_environments,
+    naming_slot,
+    open_environments,
+)
+from shoal.spaces import Layout, ObservationMode, agree
+from shoal.types import Work
+
+__all__ = ["InlinePool"]
+
+# A view stays valid until the batch after next, and a masked reset fills two banks for one batch.
+_BANKS = 3
+
+_STEP_ALL: Work = (None, None, None)
+
+
+class InlinePool:
+    """Steps Python environments one after the other, without workers.
+
+    Args:
+        factories: One function for each slot, which makes its environment.
+        observation_mode: As in ``gymnasium.vector.SyncVectorEnv``.
+        autoreset_mode: What happens at the end of an episode.
+        copy: Whether batches are new arrays, or views that are valid until the batch after next.
+        statistics: Whether to report return, length and time of each episode that ends.
+    """
+
+    def __init__(
+        self,
+        factories: Iterable[EnvFactory],
+        *,
+        observation_mode: ObservationMode = "same",
+        autoreset_mode: AutoresetMode = AutoresetMode.NEXT_STEP,
+        copy: bool = True,
+        statistics: bool = False,
+    ) -> None:
+        self.envs = open_environments(factories)
+        try:
+            self.num_envs = len(self.envs)
+            self.autoreset_mode = autoreset_mode
+            self.metadata = dict(self.envs[0].metadata)
+            self.render_mode = self.envs[0].render_mode
+            self.spaces = agree(
+                [env.observation_space for env in self.envs],
+                [env.action_space for env in self.envs],
+                observation_mode,
+            )
+            self._prepare(copy, statistics)
+        except BaseException:
+            close_environments(self.envs, reporting=False)
+            raise
+        self._queue: list[Work] = []
+        self._all_slots = np.arange(self.num_envs)
+        self._all_slots.flags.writeable = False
+        self._closed = False
+
+    def _prepare(self, copy: bool, statistics: bool) -> None:
+        observations = Layout.of(self.spaces.single_observation)
+        actions = Layout.of(self.spaces.single_action)
+        banks = 0 if copy else _BANKS
+        columns = VectorColumns(observations, actions, self.num_envs, banks)
+        state = columns.state()
+        mode = getattr(_native.Autoreset, self.autoreset_mode.name)
+        self._intake = _native.ActionIntake(actions.tree, columns.actions(), state, mode)
+        self._stepper = _native.Stepper(
+            observations.tree, self._intake, state, self.envs, mode, statistics
+        )
+        self._banks: Iterator[_native.Bank | None] = repeat(None)
+        if banks:
+            self._banks = cycle([columns.bank(number) for number in range(banks)])
+
+    def reset(
+        self,
+        slots: SlotChoice = None,
+        seeds: Sequence[int | None] | None = None,
+        options: dict[str, Any] | None = None,
+    ) -> None:
+        """Queue resets; ``seeds`` has one for each of these slots."""
+        self._check_open("reset")
+        chosen = slot_numbers(slots, self.num_envs)
+        if seeds is None:
+            seeds = [None] * len(chosen)
+        if len(seeds) != len(chosen):
+            raise ValueError(f"got {len(seeds)} seeds for {len(chosen)} slots")
+        self._check_idle(chosen)
+        self._queue.append((chosen, list(seeds), options))
+
+    def send(self, actions: Any, slots: SlotChoice = None) -> None:
+        """Check actions, one for each of these slots, and queue their steps."""
+        if self._closed:
+            self._check_open("send")
+        if slots is None:
+            if self._queue:
+                self._check_idle(self._all_slots)
+            self._intake.accept(actions, None)
+            self._queue.append(_STEP_ALL)
+            return
+        chosen = slot_numbers(slots, self.num_envs)
+        self._check_idle(chosen)
+        self._intake.accept(actions, chosen)
+        self._queue.append((chosen, None, None))
+
+    def recv(self, min_slots: int | None = None, timeout: float | None = None) -> Batch:  # noqa: ARG002
+        """Do the queued work in the order in which it came, and return it.
+
+        ``timeout`` is there for the contract's sake: the caller itself does the work here.
+        """
+        if self._closed:
+            self._check_open("recv")
+        if not self._queue:
+            raise NoAsyncCallError("recv: no reset or step is in flight", "recv")
+        if min_slots is None:
+            work, self._queue = self._queue, []
+        else:
+            work = self._take(min_slots)
+        if work[0] is _STEP_ALL:
+            return Batch(self._all_slots, *self._stepper.run(None, next(self._banks)))
+        slots = np.concatenate([self._slots_of(piece) for piece in work])
+        return Batch(slots, *self._stepper.run(work, next(self._banks)))
+
+    def latest(self, slots: SlotChoice = None) -> Any:
+        """The newest observation of each of these slots, as a batch, without stepping them."""
+        self._check_open("latest")
+        return self._stepper.latest(slot_numbers(slots, self.num_envs), next(self._banks))
+
+    def call(self, name: str, *args: Any, slots: SlotChoice = None, **kwargs: Any) -> list[Any]:
+        """Call a method of each environment, or read an attribute; results in slot order."""
+        self._check_open("call")
+        results = []
+        for slot in slot_numbers(slots, self.num_envs):
+            with naming_slot(int(slot), self.num_envs, f"calling {name!r}"):
+                found = self.envs[slot].get_wrapper_attr(name)
+                results.append(found(*args, **kwargs) if callable(found) else found)
+        return results
+
+    def close(self) -> None:
+        """Close every environment; a second call does nothing."""
+        if not self._closed:
+            self._closed = True
+            self._queue.clear()
+            close_environments(self.envs)
+
+    def _take(self, count: int) -> list[Work]:
+        """Cut the first ``count`` slots off the queue."""
+        waiting = sum(len(self._slots_of(piece)) for piece in self._queue)
+        if not 1 <= count <= waiting:
+            raise ValueError(f"min_slots is {count}, but {waiting} slots are in flight")
+        if count == waiting:
+            work, self._queue = self._queue, []
+            return work
+        work = []
+        while count:
+            slots, seeds, options = self._queue[0]
+            slots = self._slots_of(self._queue[0])
+            taken = min(count, len(slots))
+            first, rest = (seeds[:taken], seeds[taken:]) if seeds is not None else (None, None)
+            work.append((slots[:taken], first, options))
+            if taken == len(slots):
+                del self._queue[0]
+            else:
+                self._queue[0] = (slots[taken:], rest, options)
+            count -= taken
+        return work
+
+    def _slots_of(self, piece: Work) -> npt.NDArray[np.int64]:
+        return self._all_slots if piece[0] is None else piece[0]
+
+    def _check_idle(self, slots: npt.NDArray[np.int64]) -> None:
+        for piece in self._queue:
+            busy = np.intersect1d(self._slots_of(piece), slots)
+            if busy.size:
+                raise AlreadyPendingCallError(
+                    f"slot {busy[0]} is in flight already: receive it before sending it again",
+                    "recv",
+                )
+
+    def _check_open(self, doing: str) -> None:
+        if self._closed:
+            raise ClosedEnvironmentError(f"{doing}: the vector environment is closed")

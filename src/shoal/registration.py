@@ -1,0 +1,52 @@
+"""``gymnasium.make_vec(..., vectorization_mode="shoal")``.
+
+Gymnasium has a fixed list of vectorization modes and no way to add one, so importing Shoal puts a
+function of the same signature in the place of ``gymnasium.make_vec``. It answers for this one mode,
+also where a spec names it, and hands every other call on as it is.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from copy import deepcopy
+from functools import wraps
+from typing import Any
+
+import gymnasium
+from gymnasium.envs import registration
+from gymnasium.envs.registration import EnvSpec
+
+from shoal.make import EnvWrapper, make
+
+__all__ = ["VECTORIZATION_MODE", "register_vectorization_mode"]
+
+VECTORIZATION_MODE = "shoal"
+
+_original = registration.make_vec
+
+
+@wraps(_original)
+def _make_vec(
+    id: str | EnvSpec,  # noqa: A002 - Gymnasium's name for it
+    num_envs: int = 1,
+    vectorization_mode: Any = None,
+    vector_kwargs: dict[str, Any] | None = None,
+    wrappers: Sequence[EnvWrapper] | None = None,
+    **kwargs: Any,
+) -> gymnasium.vector.VectorEnv[Any, Any, Any]:
+    named_by_spec = isinstance(id, EnvSpec) and id.kwargs.get("vectorization_mode")
+    if VECTORIZATION_MODE not in (vectorization_mode, named_by_spec):
+        return _original(id, num_envs, vectorization_mode, vector_kwargs, wrappers, **kwargs)
+    if isinstance(id, EnvSpec):
+        id = deepcopy(id)  # noqa: A001
+        id.kwargs.pop("vectorization_mode", None)
+        num_envs = id.kwargs.pop("num_envs", num_envs)
+        vector_kwargs = id.kwargs.pop("vector_kwargs", vector_kwargs)
+        wrappers = id.kwargs.pop("wrappers", wrappers)
+    return make(id, num_envs, wrappers=wrappers or (), **(vector_kwargs or {}), **kwargs)
+
+
+def register_vectorization_mode() -> None:
+    """Let ``gymnasium.make_vec`` know the mode ``"shoal"``."""
+    registration.make_vec = _make_vec
+    gymnasium.make_vec = _make_vec

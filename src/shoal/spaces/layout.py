@@ -1,0 +1,193 @@
+"""The layout of a space: which arrays hold its values, and which parts travel as objects.
+
+A layout is built once from a space and read by the native code, which moves values between Python
+objects and columns. This module alone knows the types of spaces; a space type of the user's is
+taught to it with ``@layout_node.register``.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence, Sized
+from dataclasses import dataclass, field
+from functools import partial, singledispatch
+from typing import Any, ClassVar
+
+import numpy as np
+import numpy.typing as npt
+from gymnasium import Space, spaces
+from gymnasium.vector.utils import batch_space, concatenate, create_empty_array, iterate
+
+from shoal import _native
+from shoal.errors import InvalidActionError
+
+__all__ = ["Layout", "Leaf", "Node", "ObjectLeaf", "layout_node"]
+
+_INT64 = np.iinfo(np.int64)
+
+
+@dataclass(frozen=True)
+class Leaf:
+    """One fixed-shape array inside a space.
+
+    ``low`` and ``high`` are the inclusive bounds that an integer action must keep, an element
+    each, or None where every value of the dtype is taken.
+    """
+
+    kind: ClassVar[str] = "leaf"
+
+    path: str
+    description: str
+    dtype: np.dtype[Any]
+    shape: tuple[int, ...]
+    low: npt.NDArray[np.int64] | None = None
+    high: npt.NDArray[np.int64] | None = None
+
+
+@dataclass(frozen=True)
+class ObjectLeaf:
+    """A part of a space that has no fixed shape: its values travel as Python objects.
+
+    How a batch of them looks is Gymnasium's affair, including what a user has registered with
+    ``gymnasium.vector.utils`` for a space type of their own.
+    """
+
+    kind: ClassVar[str] = "object"
+
+    path: str
+    space: Space[Any]
+    _batched: dict[int, Space[Any]] = field(default_factory=dict, repr=False, compare=False)
+
+    def split(self, batch: Any) -> Iterator[Any]:
+        """Iterate over the items of a batch, one for each slot."""
+        if not isinstance(batch, Sized):
+            raise InvalidActionError(
+                f"actions{self.path}: got {type(batch).__name__}, expected a sequence with an "
+                f"action for each slot ({self.space})"
+            )
+        count = len(batch)
+        if count not in self._batched:
+            self._batched[count] = batch_space(self.space, count)
+        return iter(iterate(self._batched[count], batch))
+
+    def join(self, items: Sequence[Any]) -> Any:
+        """Make a batch of one item for each slot."""
+        return concatenate(self.space, items, create_empty_array(self.space, len(items)))
+
+
+@dataclass(frozen=True)
+class DictNode:
+    """A Dict space: its keys in order, and what lies under each."""
+
+    kind: ClassVar[str] = "dict"
+
+    keys: tuple[str, ...]
+    children: tuple[Node, ...]
+
+
+@dataclass(frozen=True)
+class TupleNode:
+    """A Tuple space: its parts in order."""
+
+    kind: ClassVar[str] = "tuple"
+
+    children: tuple[Node, ...]
+
+
+Node = Leaf | ObjectLeaf | DictNode | TupleNode
+
+
+@singledispatch
+def layout_node(space: Space[Any], path: str) -> Node:
+    """Lay out one space; ``path`` is where it stands inside the whole, as ``['a'][0]``.
+
+    Spaces without a registered layout travel as objects.
+    """
+    if not isinstance(space, Space):
+        raise TypeError(f"expected a gymnasium.Space, got {type(space).__name__}: {space!r}")
+    return ObjectLeaf(path, space)
+
+
+def _fixed(space: Space[Any], path: str, low: Any = None, high: Any = None) -> Leaf:
+    assert space.dtype is not None
+    assert space.shape is not None
+    bounds = [
+        None if bound is None else np.clip(bound, _INT64.min, _INT64.max).astype(np.int64)
+        for bound in (low, high)
+    ]
+    description = " ".join(str(space).split())
+    return Leaf(path, description, np.dtype(space.dtype), tuple(space.shape), *bounds)
+
+
+@layout_node.register
+def _box(space: spaces.Box, path: str) -> Leaf:
+    return _fixed(space, path)
+
+
+@layout_node.register
+def _discrete(space: spaces.Discrete, path: str) -> Leaf:
+    # Python's integers: start + n may lie beyond what the space's dtype can hold.
+    low = int(space.start)
+    return _fixed(space, path, np.array([low], object), np.array([low + int(space.n) - 1], object))
+
+
+@layout_node.register
+def _multi_discrete(space: spaces.MultiDiscrete, path: str) -> Leaf:
+    low = space.start.astype(object)
+    return _fixed(space, path, low, low + space.nvec.astype(object) - 1)
+
+
+@layout_node.register
+def _multi_binary(space: spaces.MultiBinary, path: str) -> Leaf:
+    return _fixed(space, path, np.zeros(space.shape), np.ones(space.shape))
+
+
+@layout_node.register
+def _dict(space: spaces.Dict, path: str) -> DictNode:
+    children = [layout_node(part, f"{path}[{key!r}]") for key, part in space.spaces.items()]
+    return DictNode(tuple(space.spaces), tuple(children))
+
+
+@layout_node.register
+def _tuple(space: spaces.Tuple, path: str) -> TupleNode:
+    children = [layout_node(part, f"{path}[{k}]") for k, part in enumerate(space.spaces)]
+    return TupleNode(tuple(children))
+
+
+@dataclass(frozen=True)
+class Layout:
+    """How the values of a space lie in memory.
+
+    Example:
+        >>> from gymnasium.spaces import Box, Dict, Discrete, Text
+        >>> layout = Layout.of(Dict(position=Box(-1, 1, (3,)), gear=Discrete(5), note=Text(9)))
+        >>> [(leaf.path, leaf.dtype.name, leaf.shape) for leaf in layout.leaves]
+        [("['gear']", 'int64', ()), ("['position']", 'float32', (3,))]
+        >>> [leaf.path for leaf in layout.objects]
+        ["['note']"]
+    """
+
+    space: Space[Any]
+    root: Node
+    leaves: tuple[Leaf, ...] = field(init=False)
+    objects: tuple[ObjectLeaf, ...] = field(init=False)
+    tree: _native.Tree = field(init=False, repr=False, compare=False)
+
+    def __post_init__(self) -> None:
+        found = tuple(_leaves(self.root))
+        fill = partial(object.__setattr__, self)
+        fill("leaves", tuple(leaf for leaf in found if isinstance(leaf, Leaf)))
+        fill("objects", tuple(leaf for leaf in found if isinstance(leaf, ObjectLeaf)))
+        fill("tree", _native.Tree(self.root))
+
+    @classmethod
+    def of(cls, space: Space[Any]) -> Layout:
+        """Lay out a space."""
+        return cls(space, layout_node(space, ""))
+
+
+def _leaves(node: Node) -> Iterator[Leaf | ObjectLeaf]:
+    if isinstance(node, DictNode | TupleNode):
+        for child in node.children:
+            yield from _leaves(child)
+    else:
+        yield node

@@ -1,0 +1,28 @@
+"""Types that cross the border between Python and the native core."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+__all__ = ["Episodes", "Event", "RawInfos", "Slots", "Work"]
+
+Slots = npt.NDArray[np.int64] | None
+"""Slot numbers, or None for all of them."""
+
+Work = tuple[Slots, Sequence[int | None] | None, Any]
+"""(slots, seeds, options): a step where seeds is None, else a reset."""
+
+Event = tuple[int, dict[str, Any]]
+"""An info and the row of the batch that it belongs to."""
+
+Episodes = tuple[
+    npt.NDArray[np.bool_], npt.NDArray[np.float64], npt.NDArray[np.int64], npt.NDArray[np.float64]
+]
+"""Which rows ended an episode, and its return, length and seconds."""
+
+RawInfos = tuple[list[Event], Episodes | None]
+"""Infos as pools give them, before a door has put them into its users' form."""

@@ -1,0 +1,8 @@
+"""The Gymnasium door: drop-ins for ``gymnasium.vector``."""
+
+from gymnasium.vector import AutoresetMode
+
+from shoal.vector.env import VectorEnv
+from shoal.vector.sync_vector_env import SyncVectorEnv
+
+__all__ = ["AutoresetMode", "SyncVectorEnv", "VectorEnv"]

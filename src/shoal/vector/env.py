@@ -1,0 +1,165 @@
+"""The Gymnasium door: any pool as a ``gymnasium.vector.VectorEnv``."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import gymnasium
+import numpy as np
+import numpy.typing as npt
+
+from shoal.errors import ResetMaskError
+from shoal.pools import Batch, Pool
+from shoal.pools.base import SlotChoice
+from shoal.vector.infos import InfoFormat, format_infos
+from shoal.vector.masks import split_reset_mask
+from shoal.vector.seeding import Seed, Seeding, slot_seeds
+
+__all__ = ["VectorEnv"]
+
+Arrays = npt.NDArray[Any]
+
+
+class VectorEnv(gymnasium.vector.VectorEnv[Any, Any, Arrays]):
+    """A pool behind Gymnasium's vector interface.
+
+    Besides that interface it offers ``send`` and ``recv``, which step some slots while others are
+    left alone, and it is a context manager.
+
+    Args:
+        pool: What steps the environments. The vector owns it, and closes it.
+        info_format: The form of ``infos``; see :data:`shoal.vector.infos.InfoFormat`.
+        seeding: How one seed becomes one for each slot; see
+            :func:`shoal.vector.seeding.slot_seeds`.
+
+    Example:
+        >>> import shoal
+        >>> with shoal.make("CartPole-v1", num_envs=3) as envs:
+        ...     observations, infos = envs.reset(seed=42)
+        ...     observations, rewards, terminated, truncated, infos = envs.step([1, 0, 1])
+        ...     rewards
+        array([1., 1., 1.])
+    """
+
+    def __init__(
+        self, pool: Pool, *, info_format: InfoFormat = "dict", seeding: Seeding = "adjacent"
+    ) -> None:
+        self._pool = pool
+        self._info_format = info_format
+        self._seeding = seeding
+        self._unseen: npt.NDArray[np.bool_] | None = np.ones(pool.num_envs, np.bool_)
+        self.num_envs = pool.num_envs
+        self.autoreset_mode = pool.autoreset_mode
+        self.metadata = {**pool.metadata, "autoreset_mode": pool.autoreset_mode}
+        self.render_mode = pool.render_mode
+        self.single_observation_space = pool.spaces.single_observation
+        self.observation_space = pool.spaces.observation
+        self.single_action_space = pool.spaces.single_action
+        self.action_space = pool.spaces.action
+
+    def reset(  # type: ignore[override]
+        self, *, seed: Seed = None, options: dict[str, Any] | None = None
+    ) -> tuple[Any, Any]:
+        """Begin new episodes, in all slots or in those that ``options["reset_mask"]`` selects.
+
+        Args:
+            seed: None, one integer for the whole vector, or one (or None) for each slot.
+            options: Given to each environment, without the mask. The dict is not changed.
+
+        Returns:
+            The observations of all slots, and the infos of those that were reset.
+        """
+        mask, options = split_reset_mask(options, self.num_envs)
+        seeds = slot_seeds(seed, self.num_envs, self._seeding)
+        if mask is None:
+            self._pool.reset(None, seeds, options)
+            batch = self._pool.recv()
+            self._unseen = None
+            return batch.observations, self._formatted(batch)
+        if self._unseen is not None and (missing := np.flatnonzero(self._unseen & ~mask)).size:
+            raise ResetMaskError(
+                f"slot {missing[0]} has never been reset: the first reset must include it"
+            )
+        slots = np.flatnonzero(mask)
+        self._pool.reset(slots, [seeds[slot] for slot in slots], options)
+        batch = self._pool.recv()
+        self._unseen = None
+        raw = batch.raw_infos
+        if raw is not None:
+            raw = [(int(slots[row]), info) for row, info in raw[0]], None
+        infos = format_infos(raw, self.num_envs, self._info_format)
+        return self._pool.latest(), infos
+
+    def step(self, actions: Any) -> tuple[Any, Arrays, Arrays, Arrays, Any]:
+        """Step every slot, and return the results in slot order."""
+        pool = self._pool
+        pool.send(actions)
+        batch = pool.recv()
+        self._unseen = None
+        _, observations, rewards, terminated, truncated, raw = batch
+        if raw is None and self._info_format != "list":
+            return observations, rewards, terminated, truncated, {}
+        return observations, rewards, terminated, truncated, self._formatted(batch)
+
+    def send(self, actions: Any, slots: SlotChoice = None) -> None:
+        """Begin to step these slots, all of them by default, with one action for each."""
+        self._pool.send(actions, slots)
+
+    def recv(self, min_slots: int | None = None, timeout: float | None = None) -> Batch:
+        """Receive slots that were sent, first come, first served.
+
+        Args:
+            min_slots: How many to wait for; None for all that are in flight.
+            timeout: Seconds to wait at the most, None for no limit.
+        """
+        batch = self._pool.recv(min_slots, timeout)
+        return batch._replace(infos=self._formatted(batch))
+
+    def _formatted(self, batch: Batch) -> Any:
+        return format_infos(batch.raw_infos, len(batch.slots), self._info_format)
+
+    def render(self) -> tuple[Any, ...]:
+        """Render each environment."""
+        return tuple(self._pool.call("render"))
+
+    def call(self, name: str, *args: Any, **kwargs: Any) -> tuple[Any, ...]:
+        """Call a method of each environment, or read an attribute."""
+        return tuple(self._pool.call(name, *args, **kwargs))
+
+    def get_attr(self, name: str) -> tuple[Any, ...]:
+        """Read an attribute of each environment."""
+        return self.call(name)
+
+    def set_attr(self, name: str, values: Any) -> None:
+        """Set an attribute of each environment: one value for all, or a list or tuple of values."""
+        if not isinstance(values, list | tuple):
+            values = [values] * self.num_envs
+        if len(values) != self.num_envs:
+            raise ValueError(
+                "values must be a list or tuple with one for each environment: "
+                f"got {len(values)} for {self.num_envs}"
+            )
+        for slot, value in enumerate(values):
+            self._pool.call("set_wrapper_attr", name, value, slots=[slot])
+
+    @property
+    def np_random(self) -> tuple[np.random.Generator, ...]:  # type: ignore[override]
+        """The random generator of each environment."""
+        return self.get_attr("np_random")
+
+    @property
+    def np_random_seed(self) -> tuple[int, ...]:  # type: ignore[override]
+        """The seed of each environment's generator."""
+        return self.get_attr("np_random_seed")
+
+    def close_extras(self, **kwargs: Any) -> None:  # noqa: ARG002
+        """Close every environment; ``close`` calls this once."""
+        pool = getattr(self, "_pool", None)
+        if pool is not None:  # None: the constructor failed, and has cleaned up after itself
+            pool.close()
+
+    def __enter__(self) -> VectorEnv:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.close()

@@ -1,0 +1,136 @@
+"""Infos in the forms that Gymnasium has given them over the years."""
+
+from __future__ import annotations
+
+from typing import Any, Literal
+
+import numpy as np
+import numpy.typing as npt
+
+from shoal._native import batch_infos
+from shoal.types import RawInfos
+
+__all__ = ["InfoFormat", "format_infos"]
+
+InfoFormat = Literal["dict", "list", "pre-1.0"]
+"""``"dict"``: a dict of arrays with ``_key`` masks, as in Gymnasium today. ``"list"``: a dict for
+each slot. ``"pre-1.0"``: as ``"dict"``, but an episode's end stands in ``final_observation`` and
+``final_info``, arrays with a dict or None for each slot, as training loops written before
+Gymnasium 1.0 read it."""
+
+EPISODE = "episode"
+
+
+def format_infos(raw: RawInfos | None, rows: int, form: InfoFormat) -> Any:
+    """Put a pool's raw infos into the form that the user asked for."""
+    if form == "list":
+        return _as_list(raw, rows)
+    if raw is None:
+        return {}
+    events, episodes = raw
+    if form == "pre-1.0":
+        return _as_pre_1_0(raw, rows)
+    infos = batch_infos(events, rows, merge_column)
+    if episodes is not None:
+        mask, returns, lengths, seconds = episodes
+        if EPISODE in infos:
+            raise ValueError(
+                f"statistics=True would overwrite the info {EPISODE!r} that the environments give "
+                "themselves: drop one of the two (is a RecordEpisodeStatistics wrapper in use?)"
+            )
+        infos[EPISODE] = {"r": returns, "l": lengths, "t": seconds}
+        infos[f"_{EPISODE}"] = mask
+    return infos
+
+
+def _episode_of(raw: RawInfos, row: int) -> dict[str, Any] | None:
+    episodes = raw[1]
+    if episodes is None or not episodes[0][row]:
+        return None
+    _, returns, lengths, seconds = episodes
+    return {"r": returns[row], "l": lengths[row], "t": seconds[row]}
+
+
+def _as_list(raw: RawInfos | None, rows: int) -> list[dict[str, Any]]:
+    infos: list[dict[str, Any]] = [{} for _ in range(rows)]
+    if raw is None:
+        return infos
+    for row, info in raw[0]:
+        infos[row].update(info)
+    for row, info in enumerate(infos):
+        if (episode := _episode_of(raw, row)) is not None:
+            info[EPISODE] = episode
+    return infos
+
+
+def _as_pre_1_0(raw: RawInfos, rows: int) -> dict[str, Any]:
+    ordinary = []
+    ended: dict[int, dict[str, Any]] = {}
+    for row, info in raw[0]:
+        if "final_obs" in info:
+            ended[row] = info
+        else:
+            ordinary.append((row, info))
+    infos = batch_infos(ordinary, rows, merge_column)
+    if ended:
+        mask = np.zeros(rows, np.bool_)
+        observations = np.full(rows, None, object)
+        final = np.full(rows, None, object)
+        for row, info in ended.items():
+            mask[row] = True
+            observations[row] = info["final_obs"]
+            final[row] = info["final_info"]
+            if (episode := _episode_of(raw, row)) is not None:
+                final[row][EPISODE] = episode
+        infos |= {"final_observation": observations, "_final_observation": mask}
+        infos |= {"final_info": final, "_final_info": mask.copy()}
+    return infos
+
+
+def merge_column(rows: int, pairs: list[tuple[int, Any]]) -> npt.NDArray[Any]:
+    """The column of a key whose values are of different kinds, such that none is lost.
+
+    Numbers, and arrays of one shape, are promoted to a common dtype if every value survives it.
+    Anything else becomes an array of objects, None where a slot has no value.
+
+    >>> merge_column(3, [(0, 1), (2, 0.5)])
+    array([1. , 0. , 0.5])
+    >>> merge_column(3, [(0, 1), (2, "lost")])
+    array([1, None, 'lost'], dtype=object)
+    """
+    promoted = _promote([value for _, value in pairs])
+    if promoted is None:
+        column = np.full(rows, None, object)
+        for row, value in pairs:
+            column[row] = value
+        return column
+    column = np.zeros((rows, *promoted[0].shape), promoted[0].dtype)
+    for (row, _), array in zip(pairs, promoted, strict=True):
+        column[row] = array
+    return column
+
+
+def _promote(values: list[Any]) -> list[npt.NDArray[Any]] | None:
+    if not all(isinstance(value, bool | int | float | np.number | np.ndarray) for value in values):
+        return None
+    arrays = [np.asarray(value) for value in values]
+    if any(array.shape != arrays[0].shape or array.dtype.kind in "OV" for array in arrays):
+        return None
+    try:
+        common = np.result_type(*(array.dtype for array in arrays))
+    except TypeError:
+        return None
+    if common.kind == "O":
+        return None
+    promoted = [array.astype(common) for array in arrays]
+    if all(map(_survives, arrays, promoted)):
+        return promoted
+    return None
+
+
+def _survives(before: npt.NDArray[Any], after: npt.NDArray[Any]) -> bool:
+    """Whether a value is the same after the cast; the way back shows what rounding would hide."""
+    same_kind = before.dtype.kind == after.dtype.kind
+    return bool(
+        same_kind or np.array_equal(after.astype(before.dtype), before, equal_nan=False)
+    )

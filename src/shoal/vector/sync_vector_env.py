@@ -1,0 +1,61 @@
+"""A drop-in for ``gymnasium.vector.SyncVectorEnv``."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import Any
+
+from gymnasium import Env
+from gymnasium.vector import AutoresetMode
+
+from shoal.pools import InlinePool
+from shoal.pools.environments import EnvFactory
+from shoal.spaces import ObservationMode
+from shoal.vector.env import VectorEnv
+
+__all__ = ["SyncVectorEnv"]
+
+
+class SyncVectorEnv(VectorEnv):
+    """Steps environments one after the other, with the arguments that Gymnasium's class takes.
+
+    Args:
+        env_fns: Functions that make the environments.
+        copy: Whether ``reset`` and ``step`` return arrays that are the caller's to keep; without,
+            they are views that stay valid until the batch after next.
+        observation_mode: ``"same"``, ``"different"`` for spaces that differ in their bounds, or the
+            pair (batched observation space, single observation space).
+        autoreset_mode: When a slot whose episode has ended is reset.
+
+    Example:
+        >>> import gymnasium as gym
+        >>> envs = SyncVectorEnv([
+        ...     lambda: gym.make("Pendulum-v1", g=9.81),
+        ...     lambda: gym.make("Pendulum-v1", g=1.62),
+        ... ])
+        >>> envs
+        SyncVectorEnv(num_envs=2)
+        >>> observations, infos = envs.reset(seed=42)
+        >>> observations.shape
+        (2, 3)
+        >>> envs.close()
+    """
+
+    def __init__(
+        self,
+        env_fns: Iterable[EnvFactory],
+        copy: bool = True,
+        observation_mode: ObservationMode = "same",
+        autoreset_mode: str | AutoresetMode = AutoresetMode.NEXT_STEP,
+    ) -> None:
+        self.env_fns = list(env_fns)
+        self.copy = copy
+        self.observation_mode = observation_mode
+        pool = InlinePool(
+            self.env_fns,
+            observation_mode=observation_mode,
+            autoreset_mode=AutoresetMode(autoreset_mode),
+            copy=copy,
+        )
+        super().__init__(pool)
+        self.envs: list[Env[Any, Any]] = pool.envs

@@ -28,6 +28,8 @@ PyType_Slot stepper_slots[] = {{Py_tp_traverse, reinterpret_cast<void*>(traverse
 
 NB_MODULE(_native, module) {
   if (PyArray_ImportNumPyAPI() < 0) throw nb::python_error();
+  // A vector that is still alive when the interpreter ends is no leak, and no news to its user.
+  nb::set_leak_warnings(false);
   module.doc() = "Native core of Shoal. Private: use the classes of the shoal package.";
 
   nb::enum_<shoal::Autoreset>(module, "Autoreset")

@@ -58,7 +58,8 @@ Ref snapshot_observation(PyObject* observation) {
     return result;
   }
   Ref module = Ref::checked(PyImport_ImportModule("copy"));
-  return Ref::checked(PyObject_CallMethod(module.get(), "deepcopy", "O", observation));
+  Ref deepcopy = Ref::checked(PyObject_GetAttrString(module.get(), "deepcopy"));
+  return Ref::checked(PyObject_CallOneArg(deepcopy.get(), observation));
 }
 
 }  // namespace shoal

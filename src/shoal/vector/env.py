@@ -10,7 +10,7 @@ import numpy.typing as npt
 
 from shoal.errors import ResetMaskError
 from shoal.pools import Batch, Pool
-from shoal.pools.base import SlotChoice
+from shoal.pools.base import SlotChoice, set_attribute
 from shoal.vector.infos import InfoFormat, format_infos
 from shoal.vector.masks import split_reset_mask
 from shoal.vector.seeding import Seed, Seeding, slot_seeds
@@ -132,15 +132,7 @@ class VectorEnv(gymnasium.vector.VectorEnv[Any, Any, Arrays]):
 
     def set_attr(self, name: str, values: Any) -> None:
         """Set an attribute of each environment: one value for all, or a list or tuple of values."""
-        if not isinstance(values, list | tuple):
-            values = [values] * self.num_envs
-        if len(values) != self.num_envs:
-            raise ValueError(
-                "values must be a list or tuple with one for each environment: "
-                f"got {len(values)} for {self.num_envs}"
-            )
-        for slot, value in enumerate(values):
-            self._pool.call("set_wrapper_attr", name, value, slots=[slot])
+        set_attribute(self._pool, name, values)
 
     @property
     def np_random(self) -> tuple[np.random.Generator, ...]:  # type: ignore[override]

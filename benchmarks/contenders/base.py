@@ -1,0 +1,93 @@
+"""What a contender is: something that steps many environments, and how its speed is taken."""
+
+from __future__ import annotations
+
+import time
+from abc import ABC, abstractmethod
+from collections.abc import Callable, Sequence
+from itertools import cycle, islice
+from typing import Any, ClassVar
+
+import numpy as np
+import numpy.typing as npt
+
+from benchmarks.workloads import Workload
+
+__all__ = ["SEED", "Contender", "Vector", "action_batches"]
+
+SEED = 0
+
+# Looking at the clock once in so many seconds costs nothing, even where a step takes 100 ns.
+_SECONDS_BETWEEN_CLOCK_READINGS = 0.001
+
+
+class Vector:
+    """What a contender has opened for one cell: environments that are reset and can be stepped.
+
+    Args:
+        step: Steps every environment once, with one of the batches.
+        batches: Action batches, one action for each environment; used in turn, over and over.
+        close: Called once, at the end.
+    """
+
+    def __init__(
+        self,
+        step: Callable[[Any], object],
+        batches: Sequence[Sequence[Any] | npt.NDArray[Any]],
+        close: Callable[[], object],
+    ) -> None:
+        self._step = step
+        self._num_envs = len(batches[0])
+        self._batches = cycle(batches)
+        self._close = close
+
+    def step_many(self, seconds: float) -> tuple[int, float]:
+        """Step for about so long; returns environment steps and the seconds that they took."""
+        step, batches = self._step, self._batches
+        calls, burst, elapsed = 0, 1, 0.0
+        start = time.perf_counter()
+        while elapsed < seconds:
+            for batch in islice(batches, burst):
+                step(batch)
+            calls += burst
+            elapsed = time.perf_counter() - start
+            burst = max(1, int(_SECONDS_BETWEEN_CLOCK_READINGS * calls / elapsed))
+        return calls * self._num_envs, elapsed
+
+    def close(self) -> None:
+        """Let go of the environments, and of every process that steps them."""
+        self._close()
+
+
+class Contender(ABC):
+    """One way to step many environments.
+
+    The runner reads the attributes, in the main environment; ``open`` is called in a process of
+    its own, in the contender's environment, and alone may import the contender's packages.
+    Classes are instantiated without arguments.
+    """
+
+    name: ClassVar[str]
+    peer: ClassVar[str | None] = None
+    """The peer environment that it needs, or none for the main one; see ``benchmarks.peers``."""
+    packages: ClassVar[tuple[str, ...]] = ("gymnasium", "numpy")
+    """The distributions whose versions a report should state."""
+
+    def supports(self, workload: str) -> bool:  # noqa: ARG002
+        """Whether it can step this workload at all."""
+        return True
+
+    @abstractmethod
+    def open(self, workload: Workload, num_envs: int) -> Vector:
+        """Make so many environments of this kind and reset them."""
+
+
+def action_batches(workload: Workload, num_envs: int, count: int = 64) -> list[npt.NDArray[Any]]:
+    """Valid actions, sampled beforehand: ``count`` batches with one for each environment."""
+    env = workload.make()
+    try:
+        space = env.action_space
+        space.seed(SEED)
+        return [np.stack([space.sample() for _ in range(num_envs)]) for _ in range(count)]
+    finally:
+        env.close()

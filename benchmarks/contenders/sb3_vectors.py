@@ -1,0 +1,51 @@
+"""Stable-Baselines3's vectors."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from benchmarks.contenders.base import SEED, Contender, Vector, action_batches
+from benchmarks.workloads import Workload
+
+__all__ = ["Sb3Dummy", "Sb3Subproc"]
+
+
+class _Sb3(Contender):
+    peer = "sb3"
+    packages = ("stable-baselines3", "torch", "gymnasium", "numpy")
+
+    def supports(self, workload: str) -> bool:
+        """Everything but nested observation spaces."""
+        return workload != "dict"
+
+
+class Sb3Dummy(_Sb3):
+    """``DummyVecEnv``: one environment after the other."""
+
+    name = "sb3-dummy"
+
+    def open(self, workload: Workload, num_envs: int) -> Vector:
+        """Make the vector in this process."""
+        from stable_baselines3.common.vec_env import DummyVecEnv
+
+        return _reset(DummyVecEnv([workload.make] * num_envs), workload)
+
+
+class Sb3Subproc(_Sb3):
+    """``SubprocVecEnv``: a process for each environment."""
+
+    name = "sb3-subproc"
+
+    def open(self, workload: Workload, num_envs: int) -> Vector:
+        """Make the vector and its processes."""
+        from stable_baselines3.common.vec_env import SubprocVecEnv
+
+        # A forked process steps as fast as any other, and need not import torch once more first.
+        envs = SubprocVecEnv([workload.make] * num_envs, start_method="fork")
+        return _reset(envs, workload)
+
+
+def _reset(envs: Any, workload: Workload) -> Vector:
+    envs.seed(SEED)
+    envs.reset()
+    return Vector(envs.step, action_batches(workload, envs.num_envs), envs.close)

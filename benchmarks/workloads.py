@@ -1,0 +1,184 @@
+"""The environments that are stepped, by name.
+
+Every contender's process imports this module, so it knows plain Gymnasium only, from 0.29 on, and
+no contender.
+"""
+
+from __future__ import annotations
+
+import os
+import time
+from collections.abc import Callable
+from dataclasses import dataclass
+from functools import cache, partial
+from typing import Any
+
+import gymnasium
+import numpy as np
+from gymnasium.spaces import Box, Dict, Discrete, MultiBinary, Space, Tuple
+
+__all__ = ["BURN_RATE_VARIABLE", "WORKLOADS", "Environment", "Workload", "burn_rate"]
+
+Environment = gymnasium.Env[Any, Any]
+
+BURN_RATE_VARIABLE = "SHOAL_BENCHMARKS_BURN_RATE"
+
+
+@dataclass(frozen=True)
+class Workload:
+    """A kind of environment: ``make`` makes one of it, and can be pickled."""
+
+    name: str
+    make: Callable[[], Environment]
+
+
+class Still(gymnasium.Env[Any, Any]):
+    """Does nothing: the same observation at every step, in an episode that never ends."""
+
+    def __init__(self, observation_space: Space[Any]) -> None:
+        self.observation_space = observation_space
+        self.action_space = Discrete(2)
+        observation_space.seed(0)
+        self._observation = observation_space.sample()
+
+    def reset(
+        self,
+        *,
+        seed: int | None = None,
+        options: dict[str, Any] | None = None,
+    ) -> tuple[Any, dict[str, Any]]:
+        """Begin the episode."""
+        super().reset(seed=seed, options=options)
+        return self._observation, {}
+
+    def step(self, action: Any) -> tuple[Any, float, bool, bool, dict[str, Any]]:  # noqa: ARG002
+        """Give the same observation again."""
+        return self._observation, 0.0, False, False, {}
+
+
+class Informative(Still):
+    """Does nothing, and reports eight numbers about it in its infos."""
+
+    _INFO = {f"measure_{number}": number / 8 for number in range(8)}
+
+    def step(self, action: Any) -> tuple[Any, float, bool, bool, dict[str, Any]]:  # noqa: ARG002
+        """Give the same observation again, with infos."""
+        return self._observation, 0.0, False, False, self._INFO.copy()
+
+
+class Burning(Still):
+    """Keeps its core busy in pure Python, half to one and a half times ``microseconds`` a step.
+
+    How long varies from step to step, as the environment's own random numbers say.
+    """
+
+    def __init__(self, microseconds: float) -> None:
+        super().__init__(_vector_space())
+        iterations = microseconds * burn_rate()
+        self._fewest, self._most = int(iterations / 2), int(iterations * 1.5)
+
+    def step(self, action: Any) -> tuple[Any, float, bool, bool, dict[str, Any]]:
+        """Burn, then give the same observation again."""
+        _burn(int(self.np_random.integers(self._fewest, self._most + 1)))
+        return super().step(action)
+
+
+@cache
+def burn_rate() -> float:
+    """Iterations of busy work in a microsecond of this machine.
+
+    Measured once, unless ``BURN_RATE_VARIABLE`` says it: a run measures it for all its processes,
+    so that every contender does the same amount of work.
+    """
+    known = os.environ.get(BURN_RATE_VARIABLE)
+    return float(known) if known else _measured_burn_rate()
+
+
+def _measured_burn_rate(iterations: int = 50_000, attempts: int = 20) -> float:
+    fastest = float("inf")
+    for _ in range(attempts):
+        start = time.perf_counter()
+        _burn(iterations)
+        fastest = min(fastest, time.perf_counter() - start)
+    return iterations / (fastest * 1e6)
+
+
+def _burn(iterations: int) -> int:
+    state = 1
+    for _ in range(iterations):
+        state = (state * 1_664_525 + 1_013_904_223) & 0xFFFFFFFF
+    return state
+
+
+def _real(*shape: int, dtype: type[np.floating[Any]] = np.float32) -> Box:
+    return Box(-1.0, 1.0, shape, dtype)
+
+
+def _vector_space() -> Box:
+    return _real(4)
+
+
+def _image_space() -> Box:
+    return Box(0, 255, (84, 84, 4), np.uint8)
+
+
+def _robot_space() -> Dict:
+    """What a walking robot might observe: 19 leaves, of seven dtypes, up to three levels deep."""
+    camera = Dict({"rgb": Box(0, 255, (16, 16, 3), np.uint8), "depth": _real(16, 16)})
+    joints = Dict(
+        {
+            "position": _real(12, dtype=np.float64),
+            "velocity": _real(12, dtype=np.float64),
+            "torque": _real(12),
+        }
+    )
+    body = Dict(
+        {
+            "joints": joints,
+            "inertia": Tuple((_real(3), _real(3), _real(4))),
+            "contacts": MultiBinary(4),
+            "gait": Discrete(5),
+        }
+    )
+    goal = Dict(
+        {
+            "position": _real(3),
+            "heading": _real(1),
+            "kind": Discrete(8),
+            "conditions": MultiBinary(3),
+        }
+    )
+    return Dict(
+        {
+            "camera": camera,
+            "body": body,
+            "goal": goal,
+            "battery": _real(1),
+            "clock": Box(0, 10_000, (1,), np.int64),
+            "heights": Box(-1000, 1000, (8, 8), np.int16),
+            "inventory": Box(0, 99, (10,), np.int32),
+            "terrain": Box(0, 12, (8, 8), np.int8),
+        }
+    )
+
+
+def _still(observation_space: Callable[[], Space[Any]]) -> Environment:
+    return Still(observation_space())
+
+
+def _informative() -> Environment:
+    return Informative(_vector_space())
+
+
+WORKLOADS = {
+    workload.name: workload
+    for workload in (
+        Workload("noop", partial(_still, _vector_space)),
+        Workload("cartpole", partial(gymnasium.make, "CartPole-v1")),
+        Workload("burn100us", partial(Burning, 100.0)),
+        Workload("burn1ms", partial(Burning, 1000.0)),
+        Workload("image", partial(_still, _image_space)),
+        Workload("dict", partial(_still, _robot_space)),
+        Workload("info8", _informative),
+    )
+}

@@ -1,0 +1,34 @@
+"""Gym's spaces, which are Gymnasium's."""
+
+from gymnasium.spaces import (
+    Box,
+    Dict,
+    Discrete,
+    Graph,
+    GraphInstance,
+    MultiBinary,
+    MultiDiscrete,
+    OneOf,
+    Sequence,
+    Space,
+    Text,
+    Tuple,
+)
+
+from shoal.legacy.spaces import utils
+
+__all__ = [
+    "Box",
+    "Dict",
+    "Discrete",
+    "Graph",
+    "GraphInstance",
+    "MultiBinary",
+    "MultiDiscrete",
+    "OneOf",
+    "Sequence",
+    "Space",
+    "Text",
+    "Tuple",
+    "utils",
+]

@@ -1,0 +1,5 @@
+"""Gym's functions on spaces, which are Gymnasium's."""
+
+from gymnasium.spaces.utils import flatdim, flatten, flatten_space, unflatten
+
+__all__ = ["flatdim", "flatten", "flatten_space", "unflatten"]

@@ -1,0 +1,188 @@
+"""``gym.vector`` as OpenAI Gym had it: four values from ``step``, infos as a tuple of dicts."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Sequence
+from functools import partial
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+from gymnasium import Space
+from gymnasium.vector import AutoresetMode
+
+from shoal.legacy.env import modern, old_done
+from shoal.legacy.ids import make as make_env
+from shoal.pools import Batch, InlinePool, Pool
+from shoal.pools.base import set_attribute
+from shoal.vector.seeding import Seed, slot_seeds
+
+__all__ = ["AsyncVectorEnv", "SyncVectorEnv", "VectorEnv", "make"]
+
+Step = tuple[Any, npt.NDArray[np.float64], npt.NDArray[np.bool_], tuple[dict[str, Any], ...]]
+
+
+class VectorEnv:
+    """A pool behind the vector interface of OpenAI Gym.
+
+    A slot whose episode ends is reset in the same step: the observation is already the next
+    episode's, and the last one stands in the info as ``terminal_observation``.
+    """
+
+    def __init__(self, pool: Pool) -> None:
+        self._pool = pool
+        self._seeds: list[int | None] | None = None
+        self.num_envs = pool.num_envs
+        self.metadata = pool.metadata
+        self.single_observation_space: Space[Any] = pool.spaces.single_observation
+        self.observation_space: Space[Any] = pool.spaces.observation
+        self.single_action_space: Space[Any] = pool.spaces.single_action
+        self.action_space: Space[Any] = pool.spaces.action
+        self.closed = False
+
+    def seed(self, seed: Seed = None) -> None:
+        """Seed the next ``reset``: one integer for the whole vector, or one for each slot."""
+        self._seeds = slot_seeds(seed, self.num_envs)
+
+    def reset_async(self, seed: Seed = None) -> None:
+        """Begin to reset all slots."""
+        if seed is not None:
+            self.seed(seed)
+        seeds, self._seeds = self._seeds, None
+        self._pool.reset(None, seeds)
+
+    def reset_wait(self, timeout: float | None = None) -> Any:
+        """Wait for the resets, and return the observations."""
+        return self._pool.recv(timeout=timeout).observations
+
+    def reset(self, seed: Seed = None) -> Any:
+        """Reset all slots, and return the observations."""
+        self.reset_async(seed)
+        return self.reset_wait()
+
+    def step_async(self, actions: Any) -> None:
+        """Begin to step all slots."""
+        self._pool.send(actions)
+
+    def step_wait(self, timeout: float | None = None) -> Step:
+        """Wait for the steps, and return (observations, rewards, dones, infos)."""
+        batch = self._pool.recv(timeout=timeout)
+        dones = batch.terminated | batch.truncated
+        return batch.observations, batch.rewards, dones, _old_infos(batch)
+
+    def step(self, actions: Any) -> Step:
+        """Step all slots, and return (observations, rewards, dones, infos)."""
+        self.step_async(actions)
+        return self.step_wait()
+
+    def call(self, name: str, *args: Any, **kwargs: Any) -> tuple[Any, ...]:
+        """Call a method of each environment, or read an attribute."""
+        return tuple(self._pool.call(name, *args, **kwargs))
+
+    def get_attr(self, name: str) -> tuple[Any, ...]:
+        """Read an attribute of each environment."""
+        return self.call(name)
+
+    def set_attr(self, name: str, values: Any) -> None:
+        """Set an attribute of each environment: one value for all, or a list or tuple of values."""
+        set_attribute(self._pool, name, values)
+
+    def render(self) -> tuple[Any, ...]:
+        """Render each environment."""
+        return tuple(self._pool.call("render"))
+
+    def close(self) -> None:
+        """Close all environments."""
+        self.closed = True
+        self._pool.close()
+
+    def __repr__(self) -> str:
+        return f"{type(self).__name__}({self.num_envs})"
+
+
+class SyncVectorEnv(VectorEnv):
+    """Steps environments one after the other, with the arguments that Gym's class took."""
+
+    def __init__(
+        self,
+        env_fns: Iterable[Callable[[], Any]],
+        observation_space: Space[Any] | None = None,
+        action_space: Space[Any] | None = None,
+        copy: bool = True,
+    ) -> None:
+        pool = InlinePool(
+            [partial(modern, env_fn) for env_fn in env_fns],
+            autoreset_mode=AutoresetMode.SAME_STEP,
+            copy=copy,
+        )
+        super().__init__(pool)
+        for what, given, found in (
+            ("observation", observation_space, self.single_observation_space),
+            ("action", action_space, self.single_action_space),
+        ):
+            if given is not None and given != found:
+                self.close()
+                raise RuntimeError(
+                    f"the environments' {what} space is {found}, but {given} was asked for"
+                )
+
+
+class AsyncVectorEnv(SyncVectorEnv):
+    """Takes the arguments of Gym's parallel class; steps inline until Shoal's process pool is in.
+
+    ``shared_memory``, ``context``, ``daemon`` and ``worker`` say how worker processes are set up,
+    and have nothing to act on as long as there are none.
+    """
+
+    def __init__(
+        self,
+        env_fns: Iterable[Callable[[], Any]],
+        observation_space: Space[Any] | None = None,
+        action_space: Space[Any] | None = None,
+        shared_memory: bool = True,  # noqa: ARG002
+        copy: bool = True,
+        context: str | None = None,  # noqa: ARG002
+        daemon: bool = True,  # noqa: ARG002
+        worker: Callable[..., None] | None = None,  # noqa: ARG002
+    ) -> None:
+        super().__init__(env_fns, observation_space, action_space, copy)
+
+
+def make(
+    env_id: str,
+    num_envs: int = 1,
+    asynchronous: bool = True,
+    wrappers: Callable[[Any], Any] | Sequence[Callable[[Any], Any]] | None = None,
+    context: str | None = None,
+    **kwargs: Any,
+) -> VectorEnv:
+    """Make a vector of copies of a registered environment.
+
+    ``wrappers`` is one function or a list of them, put around each environment.
+    """
+    chain = [wrappers] if callable(wrappers) else list(wrappers or ())
+
+    def make_one() -> Any:
+        env: Any = make_env(env_id, **kwargs)
+        for wrapper in chain:
+            env = wrapper(env)
+        return env
+
+    factories = [make_one] * num_envs
+    if asynchronous:
+        return AsyncVectorEnv(factories, context=context)
+    return SyncVectorEnv(factories)
+
+
+def _old_infos(batch: Batch) -> tuple[dict[str, Any], ...]:
+    infos: list[dict[str, Any]] = [{} for _ in batch.slots]
+    events = batch.raw_infos[0] if batch.raw_infos is not None else []
+    for row, info in events:
+        if "final_obs" in info:
+            _, mark = old_done(bool(batch.terminated[row]), bool(batch.truncated[row]))
+            last = {"terminal_observation": info["final_obs"]}
+            infos[row] = {**info["final_info"], **last, **mark}
+        elif "terminal_observation" not in infos[row]:
+            # After it comes what the next episode's reset says, which this interface never told.
+            infos[row] = info
+    return tuple(infos)

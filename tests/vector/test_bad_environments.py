@@ -1,0 +1,209 @@
+"""Environments that misbehave: the error names the slot, and the vector stays closable."""
+
+import traceback
+from functools import partial
+
+import gymnasium
+import numpy as np
+import pytest
+from gymnasium import spaces
+from gymnasium.vector import AutoresetMode
+
+import shoal
+from shoal.errors import ObservationError, StepResultError
+
+GOOD = np.zeros(3, np.float32)
+
+
+class Misbehaving(gymnasium.Env):
+    """Returns from `step` or `reset` what it is told to, and counts how often it was closed."""
+
+    observation_space = spaces.Box(-1, 1, (3,), np.float32)
+    action_space = spaces.Discrete(2)
+    closed = 0
+
+    def __init__(self, step=None, reset=None, error=None):
+        self._step = step if step is not None else (GOOD, 0.0, False, False, {})
+        self._reset = reset if reset is not None else (GOOD, {})
+        self._error = error
+
+    def reset(self, *, seed=None, options=None):
+        return self._reset
+
+    def step(self, action):
+        if self._error is not None:
+            raise self._error
+        return self._step
+
+    def close(self):
+        type(self).closed += 1
+
+
+def caught(error, **misbehaviour):
+    """The exception that the second of three environments causes."""
+    Misbehaving.closed = 0
+    envs = shoal.make([Misbehaving, partial(Misbehaving, **misbehaviour), Misbehaving])
+    with pytest.raises(error) as info:
+        envs.reset()
+        envs.step([0, 0, 0])
+    assert any("slot 1 of 3" in note for note in info.value.__notes__)
+    envs.close()
+    envs.close()
+    assert Misbehaving.closed == 3
+    return str(info.value)
+
+
+@pytest.mark.parametrize(
+    ("observation", "said"),
+    [
+        (np.zeros(4, np.float32), "shape (4,), expected dtype float32 and shape (3,)"),
+        (np.zeros((1, 3), np.float32), "shape (1, 3)"),
+        (np.zeros(3, complex), "dtype complex128"),
+        (None, "dtype object"),
+        ("text", "expected dtype float32"),
+        ({"a": 1}, "dict"),
+        (7.0, "shape ()"),
+        ([[1], [1, 2]], "no array"),
+    ],
+)
+def test_wrong_observations(observation, said):
+    assert said in caught(ObservationError, step=(observation, 0.0, False, False, {}))
+    assert said in caught(ObservationError, reset=(observation, {}))
+
+
+@pytest.mark.parametrize(
+    ("result", "said"),
+    [
+        ((GOOD, 0.0, False, {}), "tuple of 4, expected (observation, reward, terminated"),
+        ((GOOD, 0.0, False, False, {}, 1), "tuple of 6"),
+        (5, "got int"),
+        ((GOOD, None, False, False, {}), "reward of type NoneType"),
+        ((GOOD, "1", False, False, {}), "reward of type str"),
+        ((GOOD, np.zeros(2), False, False, {}), "reward of type numpy.ndarray"),
+        ((GOOD, 0.0, False, False, None), "info of type NoneType"),
+    ],
+)
+def test_wrong_results_of_step(result, said):
+    assert said in caught(StepResultError, step=result)
+
+
+@pytest.mark.parametrize(
+    ("result", "said"),
+    [
+        (GOOD, "got numpy.ndarray, expected (observation, info)"),
+        ((GOOD,), "tuple of 1"),
+        ((GOOD, [1]), "info of type list"),
+    ],
+)
+def test_wrong_results_of_reset(result, said):
+    assert said in caught(StepResultError, reset=result)
+
+
+def test_ambiguous_flags():
+    assert "ambiguous" in caught(ValueError, step=(GOOD, 0.0, np.zeros(2), False, {}))
+
+
+@pytest.mark.parametrize(
+    "result",
+    [
+        (np.zeros(3), 0.0, False, False, {}),
+        (np.zeros(3, np.int64), 1, np.False_, np.True_, {}),
+        ([0, 0, 0], np.float32(1), 0, 1, {}),
+        [np.zeros((3, 3), np.float32)[:, 0], np.array([1.0]), False, False, {}],
+        (np.zeros(3, ">f4"), np.array(1.0), False, False, {}),
+    ],
+)
+def test_what_gymnasium_casts_is_cast(result):
+    with shoal.make(partial(Misbehaving, step=result), num_envs=2) as envs:
+        envs.reset()
+        observations, rewards, *_ = envs.step([0, 0])
+        assert observations.dtype == np.float32
+        assert rewards.dtype == np.float64
+
+
+@pytest.mark.parametrize("error", [KeyError("lost"), KeyboardInterrupt(), SystemExit(3)])
+def test_exceptions_keep_their_type_and_traceback(error):
+    envs = shoal.make([Misbehaving, partial(Misbehaving, error=error)])
+    envs.reset()
+    with pytest.raises(type(error)) as info:
+        envs.step([0, 0])
+    assert info.value is error
+    assert "raise self._error" in "".join(traceback.format_exception(info.value))
+    assert any("slot 1 of 2" in note for note in info.value.__notes__)
+    envs.close()
+
+
+def test_a_failed_step_can_be_followed_by_others():
+    class Once(Misbehaving):
+        def step(self, action):
+            error, self._error = self._error, None
+            if error is not None:
+                raise error
+            return self._step
+
+    envs = shoal.make([Misbehaving, partial(Once, error=ValueError("once"))])
+    envs.reset()
+    with pytest.raises(ValueError, match="once"):
+        envs.step([0, 0])
+    assert envs.step([0, 0])[0].shape == (2, 3)
+    envs.close()
+
+
+def test_a_constructor_that_fails_closes_those_before_it():
+    Misbehaving.closed = 0
+
+    def broken():
+        raise OSError("no such device")
+
+    with pytest.raises(OSError, match="no such device") as info:
+        shoal.make([Misbehaving, Misbehaving, broken, Misbehaving])
+    assert any("slot 2 of 4" in note for note in info.value.__notes__)
+    assert Misbehaving.closed == 2
+
+
+def test_spaces_that_differ_are_shown_and_everything_is_closed():
+    class Other(Misbehaving):
+        observation_space = spaces.Box(-2, 2, (3,), np.float32)
+
+    Misbehaving.closed = Other.closed = 0
+    with pytest.raises(RuntimeError, match="Slot 1 has Box.-2.0.*slot 0 has Box.-1.0"):
+        shoal.make([Misbehaving, Other])
+    assert (Misbehaving.closed, Other.closed) == (1, 1)
+
+
+def test_close_closes_all_although_one_fails():
+    class Unclosable(Misbehaving):
+        def close(self):
+            super().close()
+            raise RuntimeError("stuck")
+
+    Misbehaving.closed = Unclosable.closed = 0
+    envs = shoal.make([Misbehaving, Unclosable, Misbehaving, Unclosable])
+    with pytest.raises(RuntimeError, match="stuck") as info:
+        envs.close()
+    assert any("slot 1 of 4" in note for note in info.value.__notes__)
+    assert (Misbehaving.closed, Unclosable.closed) == (2, 2)
+    envs.close()
+
+
+def test_final_obs_survives_an_environment_that_uses_its_buffer_again():
+    class Reusing(gymnasium.Env):
+        observation_space = spaces.Dict({"a": spaces.Box(-9, 9, (2,), np.float32)})
+        action_space = spaces.Discrete(2)
+
+        def __init__(self):
+            self._buffer = {"a": np.zeros(2, np.float32)}
+
+        def reset(self, *, seed=None, options=None):
+            self._buffer["a"][:] = -1
+            return self._buffer, {}
+
+        def step(self, action):
+            self._buffer["a"][:] = 5
+            return self._buffer, 0.0, True, False, {}
+
+    with shoal.make(Reusing, num_envs=2, autoreset_mode=AutoresetMode.SAME_STEP) as envs:
+        envs.reset()
+        observations, *_, infos = envs.step([0, 0])
+    assert (observations["a"] == -1).all()
+    assert (infos["final_obs"][1]["a"] == 5).all()

@@ -1,0 +1,163 @@
+"""Nothing is left behind: references, memory, descriptors, environments."""
+
+import gc
+import os
+import sys
+import weakref
+from functools import partial
+
+import gymnasium
+import numpy as np
+import pytest
+from gymnasium import spaces
+from gymnasium.vector import AutoresetMode
+
+import shoal
+from shoal.errors import InvalidActionError, ObservationError
+from shoal.testing import ProbeEnv
+
+
+class Fixed(gymnasium.Env):
+    """Returns the very same objects again and again, so that their references can be counted."""
+
+    observation_space = spaces.Dict(
+        {"a": spaces.Box(-1, 1, (2,), np.float32), "b": spaces.Discrete(10**6), "c": spaces.Text(9)}
+    )
+    action_space = spaces.Tuple((spaces.Discrete(2), spaces.Box(-1, 1, (2,)), spaces.Text(5)))
+
+    def __init__(self):
+        self.array = np.zeros(2, np.float32)
+        self.number = 123456
+        self.text = "".join(["un", "interned"])
+        self.observation = {"a": self.array, "b": self.number, "c": self.text}
+        self.inner = {"x": np.zeros(3), "y": 0.125}
+        self.info = {"value": 98765.5, "inner": self.inner}
+        self.reward = 54321.5
+        self.result = (self.observation, self.reward, False, False, self.info)
+        self.end = (self.observation, self.reward, True, False, self.info)
+        self.begin = (self.observation, self.info)
+        self.bad = ({**self.observation, "a": np.zeros(3)}, self.reward, False, False, self.info)
+        self.mode = "result"
+
+    def objects(self):
+        return [
+            getattr(self, name)
+            for name in (
+                "array", "number", "text", "observation", "inner", "info", "reward", "result",
+                "end", "begin", "bad",
+            )
+        ]  # fmt: skip
+
+    def reset(self, *, seed=None, options=None):
+        return self.begin
+
+    def step(self, action):
+        if self.mode == "raise":
+            raise ArithmeticError
+        return getattr(self, self.mode)
+
+
+def counts(env):
+    gc.collect()
+    return [sys.getrefcount(thing) for thing in env.objects()]
+
+
+@pytest.mark.parametrize("mode", AutoresetMode)
+@pytest.mark.parametrize("info_format", ["dict", "list"])
+def test_reference_counts_stay_exact(mode, info_format):
+    envs = shoal.make(Fixed, num_envs=3, autoreset_mode=mode, info_format=info_format)
+    (env, *_) = envs._pool.envs
+    actions = ([0, 1, 0], np.zeros((3, 2), np.float32), ("a", "b", "c"))
+
+    def everything():
+        envs.reset()
+        for mode_name in ("result", "end", "result", "raise", "bad", "result"):
+            envs.set_attr("mode", mode_name)
+            try:
+                envs.step(actions)
+                envs.reset(options={"reset_mask": np.ones(3, np.bool_)})
+            except (ArithmeticError, ObservationError):
+                envs.reset()
+        for wrong in ([0, 1, 0], ([0, 1, 9], *actions[1:]), (actions[0], np.zeros(2), actions[2])):
+            with pytest.raises(InvalidActionError):
+                envs.step(wrong)
+
+    everything()
+    before = counts(env)
+    for _ in range(50):
+        everything()
+    assert counts(env) == before
+    envs.close()
+
+
+def test_actions_are_let_go():
+    envs = shoal.make(ProbeEnv, num_envs=2)
+    envs.reset()
+    action = envs.action_space.sample()
+    before = [sys.getrefcount(part) for part in action.values()]
+    for _ in range(10):
+        envs.step(action)
+    assert [sys.getrefcount(part) for part in action.values()] == before
+
+
+def test_batches_are_let_go():
+    envs = shoal.make("CartPole-v1", num_envs=2)
+    envs.reset()
+    observations, rewards, *_ = envs.step([0, 1])
+    gone = [weakref.ref(observations), weakref.ref(rewards)]
+    del observations, rewards
+    assert [reference() for reference in gone] == [None, None]
+    envs.close()
+
+
+def test_an_unclosed_vector_is_collected_even_if_its_environments_know_it():
+    envs = shoal.make(ProbeEnv, num_envs=2)
+    envs.reset()
+    envs.set_attr("vector", envs)
+    gone = [weakref.ref(envs), *(weakref.ref(env) for env in envs._pool.envs)]
+    del envs
+    gc.collect()
+    assert all(reference() is None for reference in gone)
+
+
+def resident_kilobytes():
+    with open("/proc/self/statm") as file:
+        return int(file.read().split()[1]) * os.sysconf("SC_PAGE_SIZE") // 1024
+
+
+@pytest.mark.parametrize("copy", [True, False])
+def test_a_thousand_vectors_leave_nothing(copy):
+    def cycle():
+        envs = shoal.make([partial(ProbeEnv, slot) for slot in range(4)], copy=copy)
+        envs.reset(seed=1)
+        envs.step(envs.action_space.sample())
+        envs.close()
+
+    for _ in range(100):
+        cycle()
+    gc.collect()
+    objects, memory = len(gc.get_objects()), resident_kilobytes()
+    descriptors, still_open = len(os.listdir("/proc/self/fd")), ProbeEnv.open_count
+    for _ in range(1000):
+        cycle()
+    gc.collect()
+    assert len(gc.get_objects()) - objects < 100
+    assert resident_kilobytes() - memory < 4096
+    assert len(os.listdir("/proc/self/fd")) == descriptors
+    assert ProbeEnv.open_count == still_open
+
+
+def test_stepping_leaves_nothing():
+    envs = shoal.make([partial(ProbeEnv, slot) for slot in range(8)], statistics=True)
+    envs.reset(seed=1)
+    action = envs.action_space.sample()
+    for _ in range(2000):
+        envs.step(action)
+    gc.collect()
+    memory, objects = resident_kilobytes(), len(gc.get_objects())
+    for _ in range(10_000):
+        envs.step(action)
+    gc.collect()
+    assert resident_kilobytes() - memory < 2048
+    assert len(gc.get_objects()) - objects < 100
+    envs.close()

@@ -1,0 +1,133 @@
+"""`shoal.make`, and `gymnasium.make_vec` with Shoal behind it."""
+
+from functools import partial
+
+import gymnasium
+import numpy as np
+import pytest
+from gymnasium.vector import AutoresetMode
+
+import shoal
+from shoal.testing import ProbeEnv
+
+
+def test_an_id():
+    with shoal.make("Pendulum-v1", num_envs=2, g=1.62) as envs:
+        assert isinstance(envs, gymnasium.vector.VectorEnv)
+        assert envs.get_attr("g") == (1.62, 1.62)
+        assert envs.spec.id == "Pendulum-v1"
+        assert envs.unwrapped is envs
+        assert envs.metadata["autoreset_mode"] is envs.autoreset_mode is AutoresetMode.NEXT_STEP
+        assert "autoreset_mode" not in gymnasium.make("Pendulum-v1").metadata
+
+
+def test_a_spec():
+    spec = gymnasium.spec("Pendulum-v1")
+    with shoal.make(spec, num_envs=2) as envs:
+        assert envs.num_envs == 2
+        assert spec.kwargs == {}
+
+
+def test_a_factory():
+    with shoal.make(ProbeEnv, num_envs=2, label=5) as envs:
+        assert envs.get_attr("label") == (5, 5)
+        assert envs.spec is None
+    with shoal.make(ProbeEnv) as envs:
+        assert envs.num_envs == 1
+
+
+def test_factories():
+    with shoal.make([partial(ProbeEnv, slot) for slot in range(3)]) as envs:
+        assert envs.get_attr("label") == (0, 1, 2)
+        assert envs.call("render") == envs.render() == ("0@0", "1@0", "2@0")
+
+
+def test_wrappers_go_around_each_environment():
+    wrappers = [gymnasium.wrappers.NormalizeReward, gymnasium.wrappers.FlattenObservation]
+    with shoal.make("CartPole-v1", num_envs=2, wrappers=wrappers) as envs:
+        assert str(envs._pool.envs[0]).startswith("<FlattenObservation<NormalizeReward")
+
+
+def test_a_wrapper_that_fails_leaves_nothing_open():
+    before = ProbeEnv.open_count
+
+    def broken(env):
+        raise OSError("broken wrapper")
+
+    with pytest.raises(OSError, match="broken wrapper"):
+        shoal.make(ProbeEnv, num_envs=2, wrappers=[broken])
+    assert ProbeEnv.open_count == before
+
+
+@pytest.mark.parametrize(
+    ("arguments", "options", "error", "said"),
+    [
+        (("NoSuchEnv-v0",), {}, gymnasium.error.NameNotFound, "NoSuchEnv"),
+        ((ProbeEnv, 0), {}, ValueError, "positive integer, got 0"),
+        ((ProbeEnv, 2.5), {}, ValueError, "positive integer, got 2.5"),
+        ((ProbeEnv, True), {}, ValueError, "positive integer, got True"),
+        (([],), {}, ValueError, "at least one environment"),
+        ((7,), {}, TypeError, "got 7"),
+        (([ProbeEnv, "CartPole-v1"],), {}, TypeError, "got 'CartPole-v1'"),
+        (([ProbeEnv], 2), {}, ValueError, "num_envs is 2, but there are 1"),
+        (([ProbeEnv],), {"label": 1}, TypeError, "label"),
+        ((ProbeEnv,), {"backend": "gpu"}, ValueError, "backend must be one of"),
+        ((ProbeEnv,), {"info_format": "xml"}, ValueError, "info_format must be one of"),
+        ((ProbeEnv,), {"seeding": "lucky"}, ValueError, "seeding must be one of"),
+        ((ProbeEnv,), {"autoreset_mode": "Never"}, ValueError, "Never"),
+        ((ProbeEnv,), {"observation_mode": "odd"}, ValueError, "Invalid `observation_mode`"),
+        ((ProbeEnv,), {"observation_mode": (1, 2)}, TypeError, "got int and int"),
+    ],
+)
+def test_wrong_arguments(arguments, options, error, said):
+    before = ProbeEnv.open_count
+    with pytest.raises(error, match=said):
+        shoal.make(*arguments, **options)
+    assert ProbeEnv.open_count == before
+
+
+def test_make_vec_knows_shoal():
+    envs = gymnasium.make_vec(
+        "Pendulum-v1",
+        num_envs=3,
+        vectorization_mode="shoal",
+        vector_kwargs={"autoreset_mode": "SameStep", "statistics": True},
+        wrappers=[gymnasium.wrappers.ClipAction],
+        g=3.7,
+    )
+    again = gymnasium.make_vec(envs.spec)
+    for vector in (envs, again):
+        assert isinstance(vector, shoal.vector.VectorEnv)
+        assert vector.num_envs == 3
+        assert vector.autoreset_mode is AutoresetMode.SAME_STEP
+        assert vector.get_attr("g") == (3.7, 3.7, 3.7)
+        vector.reset(seed=0)
+        vector.step(vector.action_space.sample())
+        vector.close()
+    assert again.spec == envs.spec
+
+
+@pytest.mark.parametrize("mode", ["sync", "vector_entry_point", None])
+def test_make_vec_is_as_before_otherwise(mode):
+    envs = gymnasium.make_vec("CartPole-v1", num_envs=2, vectorization_mode=mode)
+    assert not isinstance(envs, shoal.vector.VectorEnv)
+    assert envs.num_envs == 2
+    envs.close()
+
+
+def test_set_attr():
+    with shoal.make(ProbeEnv, num_envs=2) as envs:
+        envs.set_attr("label", 9)
+        assert envs.get_attr("label") == (9, 9)
+        envs.set_attr("label", [1, 2])
+        assert envs.get_attr("label") == (1, 2)
+        with pytest.raises(ValueError, match="got 3 for 2"):
+            envs.set_attr("label", [1, 2, 3])
+        with pytest.raises(AttributeError) as info:
+            envs.get_attr("no_such_thing")
+        assert any("slot 0 of 2" in note for note in info.value.__notes__)
+
+
+def test_numpy_integers_count():
+    with shoal.make(ProbeEnv, num_envs=np.int64(3)) as envs:
+        assert envs.num_envs == 3

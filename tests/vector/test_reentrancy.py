@@ -1,0 +1,95 @@
+"""Calls that arrive while the vector is at work, or from places they should not come from."""
+
+import threading
+
+import gymnasium
+import numpy as np
+import pytest
+from gymnasium import spaces
+from gymnasium.error import AlreadyPendingCallError, ClosedEnvironmentError
+
+import shoal
+from shoal.vector import SyncVectorEnv
+
+
+class Hook(gymnasium.Env):
+    """Calls a function in the middle of its step."""
+
+    observation_space = spaces.Box(-1, 1, (2,), np.float32)
+    action_space = spaces.Discrete(2)
+
+    def __init__(self):
+        self.hook = lambda: None
+
+    def reset(self, *, seed=None, options=None):
+        return np.zeros(2, np.float32), {}
+
+    def step(self, action):
+        self.hook()
+        return np.ones(2, np.float32), 1.0, False, False, {}
+
+
+@pytest.fixture
+def envs():
+    vector = SyncVectorEnv([Hook] * 3)
+    vector.reset()
+    yield vector
+    vector.close()
+
+
+def test_stepping_from_within_a_step_is_refused(envs):
+    envs.envs[1].hook = lambda: envs.step([0, 0, 0])
+    with pytest.raises(RuntimeError, match="being stepped already"):
+        envs.step([0, 0, 0])
+    envs.envs[1].hook = lambda: None
+    assert envs.step([0, 0, 0])[1].tolist() == [1.0, 1.0, 1.0]
+
+
+def test_a_second_thread_is_refused(envs):
+    inside, leave = threading.Event(), threading.Event()
+    envs.envs[0].hook = lambda: (inside.set(), leave.wait(10))
+    thread = threading.Thread(target=envs.step, args=([0, 0, 0],))
+    thread.start()
+    assert inside.wait(10)
+    try:
+        with pytest.raises((RuntimeError, AlreadyPendingCallError)):
+            envs.step([0, 0, 0])
+    finally:
+        leave.set()
+        thread.join()
+    envs.envs[0].hook = lambda: None
+    envs.step([0, 0, 0])
+
+
+def test_closing_within_a_step_is_survived(envs):
+    envs.envs[0].hook = envs.close
+    envs.step([0, 0, 0])
+    with pytest.raises(ClosedEnvironmentError):
+        envs.step([0, 0, 0])
+
+
+def test_emptying_the_list_of_environments_within_a_step_is_an_error(envs):
+    envs.envs[0].hook = envs.envs.clear
+    with pytest.raises(IndexError, match="slot 1"):
+        envs.step([0, 0, 0])
+
+
+def test_replaced_environments_and_methods_are_used(envs):
+    class Other(Hook):
+        def step(self, action):
+            return np.full(2, 0.5, np.float32), 7.0, False, False, {}
+
+    envs.envs[1] = Other()
+    envs.envs[2].step = lambda action: (np.zeros(2, np.float32), 9.0, False, False, {})
+    assert envs.step([0, 0, 0])[1].tolist() == [1.0, 7.0, 9.0]
+
+
+def test_use_after_close():
+    envs = shoal.make(Hook, num_envs=2)
+    envs.reset()
+    envs.close()
+    for use in (envs.reset, lambda: envs.step([0, 0]), envs.render, lambda: envs.call("hook")):
+        with pytest.raises(ClosedEnvironmentError):
+            use()
+    envs.close()
+    assert envs.closed

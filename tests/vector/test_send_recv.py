@@ -1,0 +1,74 @@
+"""Stepping some slots at a time."""
+
+import numpy as np
+import pytest
+
+import shoal
+from shoal.testing import assert_identical
+
+
+@pytest.fixture
+def envs():
+    with shoal.make("CartPole-v1", num_envs=4) as vector:
+        vector.reset(seed=3)
+        yield vector
+
+
+def test_first_come_first_served(envs):
+    envs.send([1, 0], slots=[2, 0])
+    envs.send([1], slots=[3])
+    batch = envs.recv(min_slots=1)
+    assert_identical(batch.slots, np.array([2]))
+    batch = envs.recv(min_slots=2)
+    assert_identical(batch.slots, np.array([0, 3]))
+    assert batch.observations.shape == (2, 4)
+    assert batch.infos == {}
+
+
+def test_all_that_is_in_flight(envs):
+    envs.send([1, 0, 1, 0])
+    assert_identical(envs.recv(min_slots=3).slots, np.array([0, 1, 2]))
+    envs.send([1], slots=[1])
+    assert_identical(envs.recv().slots, np.array([3, 1]))
+
+
+def test_parts_equal_the_whole(envs):
+    with shoal.make("CartPole-v1", num_envs=4) as other:
+        other.reset(seed=3)
+        actions = np.array([1, 0, 1, 0])
+        for _ in range(100):
+            whole = envs.step(actions)
+            other.send(actions[[1, 3]], slots=np.array([1, 3]))
+            other.send(actions[[0, 2]], slots=np.array([True, False, True, False]))
+            batch = other.recv()
+            assert_identical(batch.slots, np.array([1, 3, 0, 2]))
+            assert_identical(batch.observations, whole[0][batch.slots])
+            assert_identical(batch.rewards, whole[1][batch.slots])
+            assert_identical(batch.terminated, whole[2][batch.slots])
+
+
+def test_a_batch_with_views_has_only_its_rows():
+    with shoal.make("CartPole-v1", num_envs=4, copy=False) as envs:
+        envs.reset(seed=3)
+        envs.send([1, 0], slots=[2, 0])
+        batch = envs.recv()
+        assert len(batch.observations) == len(batch.rewards) == len(batch.slots) == 2
+
+
+@pytest.mark.parametrize("min_slots", [0, 3, -1])
+def test_waiting_for_what_is_not_in_flight_is_refused(envs, min_slots):
+    envs.send([1, 0], slots=[2, 0])
+    with pytest.raises(ValueError, match="2 slots are in flight"):
+        envs.recv(min_slots=min_slots)
+    assert len(envs.recv().slots) == 2
+
+
+@pytest.mark.parametrize("slots", [[0.5], ["a"], [[0]], np.array([True])])
+def test_slots_of_the_wrong_kind(envs, slots):
+    with pytest.raises(TypeError, match="slots must be"):
+        envs.send([1], slots=slots)
+
+
+def test_no_slots_at_all(envs):
+    envs.send(np.zeros(0, np.int64), slots=[])
+    assert len(envs.recv().slots) == 0

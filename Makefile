@@ -54,28 +54,31 @@ clean:
 
 # One environment for each set of versions. The stamps lie in build/, the environments beside it.
 
+BUILD_NEEDS = $$($(PYTHON) -c 'import tomllib; print(*tomllib.load(open("pyproject.toml", "rb"))["build-system"]["requires"], sep="\n")')
+
+# $(call environment,FOLDER,CONSTRAINTS,EXTRAS,BUILD OPTIONS): an environment with Shoal in it.
+define environment
+	test -d $(1) || $(PYTHON) -m venv $(1)
+	echo "$(BUILD_NEEDS)" | $(1)/bin/python $(PIP) -c $(2) -r /dev/stdin
+	$(1)/bin/python $(PIP) -c $(2) --no-build-isolation $(4) ".[$(3)]"
+endef
+
 $(STAMP)/tools: constraints.txt pyproject.toml
 	@mkdir -p $(STAMP)
-	$(PYTHON) -m venv $(VENV)
-	$(BIN)/python $(PIP) -c constraints.txt pip
-	$(BIN)/python $(PIP) -c constraints.txt -r requirements-dev.txt
+	$(call environment,$(VENV),constraints.txt,dev,$(STRICT))
 	@touch $@
 
 $(STAMP)/installed: $(STAMP)/tools $(SOURCES)
-	$(BIN)/python $(PIP) --no-build-isolation --no-deps --force-reinstall $(STRICT) .
+	$(BIN)/python $(PIP) --no-build-isolation --no-deps $(STRICT) .
 	@touch $@
 
 $(STAMP)/oldest: constraints.txt constraints-oldest.txt $(SOURCES)
 	@mkdir -p $(STAMP)
-	test -d $(OLDEST) || $(PYTHON) -m venv $(OLDEST)
-	$(OLDEST)/bin/python $(PIP) -c constraints-oldest.txt -r requirements-dev.txt
-	$(OLDEST)/bin/python $(PIP) --no-build-isolation --no-deps --force-reinstall -C build-dir=build/oldest .
+	grep -v $$(sed 's/==.*/==/; s/^/-e ^/' constraints-oldest.txt) constraints.txt | cat - constraints-oldest.txt > build/constraints-oldest.txt
+	$(call environment,$(OLDEST),build/constraints-oldest.txt,test,-C build-dir=build/oldest)
 	@touch $@
 
 $(STAMP)/sanitized: constraints.txt $(SOURCES)
 	@mkdir -p $(STAMP)
-	test -d $(SANITIZED) || $(PYTHON) -m venv $(SANITIZED)
-	$(SANITIZED)/bin/python $(PIP) -c constraints.txt -r requirements-dev.txt
-	$(SANITIZED)/bin/python $(PIP) --no-build-isolation --no-deps --force-reinstall -C build-dir=build/sanitized \
-		-C cmake.define.SHOAL_SANITIZE=ON -C install.strip=false .
+	$(call environment,$(SANITIZED),constraints.txt,test,-C build-dir=build/sanitized -C cmake.define.SHOAL_SANITIZE=ON -C install.strip=false)
 	@touch $@

@@ -11,7 +11,7 @@ import time
 from collections.abc import Callable
 from dataclasses import dataclass
 from functools import cache, partial
-from typing import Any
+from typing import Any, ClassVar
 
 import gymnasium
 import numpy as np
@@ -59,7 +59,7 @@ class Still(gymnasium.Env[Any, Any]):
 class Informative(Still):
     """Does nothing, and reports eight numbers about it in its infos."""
 
-    _INFO = {f"measure_{number}": number / 8 for number in range(8)}
+    _INFO: ClassVar = {f"measure_{number}": number / 8 for number in range(8)}
 
     def step(self, action: Any) -> tuple[Any, float, bool, bool, dict[str, Any]]:  # noqa: ARG002
         """Give the same observation again, with infos."""
@@ -85,7 +85,7 @@ class Burning(Still):
 
 @cache
 def burn_rate() -> float:
-    """Iterations of busy work in a microsecond of this machine.
+    """Count the iterations of busy work in a microsecond of this machine.
 
     Measured once, unless ``BURN_RATE_VARIABLE`` says it: a run measures it for all its processes,
     so that every contender does the same amount of work.
@@ -123,7 +123,7 @@ def _image_space() -> Box:
 
 
 def _robot_space() -> Dict:
-    """What a walking robot might observe: 19 leaves, of seven dtypes, up to three levels deep."""
+    """Describe a walking robot: 19 leaves, of seven dtypes, up to three levels deep."""
     camera = Dict({"rgb": Box(0, 255, (16, 16, 3), np.uint8), "depth": _real(16, 16)})
     joints = Dict(
         {

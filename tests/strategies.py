@@ -45,9 +45,8 @@ def boxes(draw):
 @st.composite
 def multi_discretes(draw):
     shape = draw(st.sampled_from([(1,), (3,), (2, 2)]))
-    nvec = np.array(
-        draw(st.lists(st.integers(1, 9), min_size=int(np.prod(shape)), max_size=int(np.prod(shape))))
-    ).reshape(shape)
+    size = int(np.prod(shape))
+    nvec = np.array(draw(st.lists(st.integers(1, 9), min_size=size, max_size=size))).reshape(shape)
     start = np.full(shape, draw(st.integers(-5, 5)))
     dtype = draw(st.sampled_from([np.int64, np.int32, np.int8]))
     return spaces.MultiDiscrete(nvec, start=start, dtype=dtype)
@@ -75,7 +74,7 @@ SHAPELESS = st.one_of(
 def _containers(children):
     names = st.lists(st.sampled_from("abcdef"), min_size=1, max_size=3, unique=True)
     return st.one_of(
-        names.flatmap(lambda keys: st.builds(dict, **{key: children for key in keys})).map(
+        names.flatmap(lambda keys: st.builds(dict, **dict.fromkeys(keys, children))).map(
             spaces.Dict
         ),
         st.lists(children, min_size=1, max_size=3).map(lambda parts: spaces.Tuple(tuple(parts))),

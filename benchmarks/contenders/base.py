@@ -13,7 +13,7 @@ import numpy.typing as npt
 
 from benchmarks.workloads import Workload
 
-__all__ = ["SEED", "Contender", "Vector", "action_batches"]
+__all__ = ["SEED", "Contender", "Vector", "action_batches", "started"]
 
 SEED = 0
 
@@ -82,8 +82,14 @@ class Contender(ABC):
         """Make so many environments of this kind and reset them."""
 
 
+def started(envs: Any, workload: Workload) -> Vector:
+    """Reset ``envs``, which has Gymnasium's vector interface, and make it ready to be stepped."""
+    envs.reset(seed=SEED)
+    return Vector(envs.step, action_batches(workload, envs.num_envs), envs.close)
+
+
 def action_batches(workload: Workload, num_envs: int, count: int = 64) -> list[npt.NDArray[Any]]:
-    """Valid actions, sampled beforehand: ``count`` batches with one for each environment."""
+    """Sample valid actions: ``count`` batches with one for each environment."""
     env = workload.make()
     try:
         space = env.action_space

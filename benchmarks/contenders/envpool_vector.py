@@ -18,7 +18,7 @@ class EnvPool(Contender):
     packages = ("envpool", "gymnasium", "numpy")
 
     def supports(self, workload: str) -> bool:
-        """The one workload that it has an environment for."""
+        """Only what it has an environment of its own for."""
         return workload == "cartpole"
 
     def open(self, workload: Workload, num_envs: int) -> Vector:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from gymnasium.vector import AsyncVectorEnv, SyncVectorEnv
 
-from benchmarks.contenders.base import SEED, Contender, Vector, action_batches
+from benchmarks.contenders.base import Contender, Vector, started
 from benchmarks.workloads import Workload
 
 __all__ = ["GymnasiumAsync", "GymnasiumSync"]
@@ -17,9 +17,7 @@ class GymnasiumSync(Contender):
 
     def open(self, workload: Workload, num_envs: int) -> Vector:
         """Make the vector in this process."""
-        envs = SyncVectorEnv([workload.make] * num_envs)
-        envs.reset(seed=SEED)
-        return Vector(envs.step, action_batches(workload, num_envs), envs.close)
+        return started(SyncVectorEnv([workload.make] * num_envs), workload)
 
 
 class GymnasiumAsync(Contender):
@@ -29,6 +27,4 @@ class GymnasiumAsync(Contender):
 
     def open(self, workload: Workload, num_envs: int) -> Vector:
         """Make the vector and its processes."""
-        envs = AsyncVectorEnv([workload.make] * num_envs)
-        envs.reset(seed=SEED)
-        return Vector(envs.step, action_batches(workload, num_envs), envs.close)
+        return started(AsyncVectorEnv([workload.make] * num_envs), workload)

@@ -6,7 +6,7 @@ import os
 from functools import partial
 from typing import Any
 
-from benchmarks.contenders.base import SEED, Contender, Vector, action_batches
+from benchmarks.contenders.base import Contender, Vector, started
 from benchmarks.workloads import Workload
 
 __all__ = ["PufferlibMultiprocessing", "PufferlibSerial"]
@@ -30,7 +30,7 @@ class PufferlibSerial(_Pufferlib):
 
 
 class PufferlibMultiprocessing(_Pufferlib):
-    """The ``Multiprocessing`` backend: a process for each core, every one with many environments."""
+    """The ``Multiprocessing`` backend: a process for each core, with many environments."""
 
     name = "pufferlib-mp"
 
@@ -41,7 +41,9 @@ class PufferlibMultiprocessing(_Pufferlib):
         cores = len(os.sched_getaffinity(0))
         workers = max(n for n in range(1, cores + 1) if num_envs % n == 0)
         # PufferLib refuses more workers than physical cores unless told that this is meant.
-        return _made(workload, num_envs, backend=Multiprocessing, num_workers=workers, overwork=True)
+        return _made(
+            workload, num_envs, backend=Multiprocessing, num_workers=workers, overwork=True
+        )
 
 
 def _made(workload: Workload, num_envs: int, **options: Any) -> Vector:
@@ -50,5 +52,4 @@ def _made(workload: Workload, num_envs: int, **options: Any) -> Vector:
 
     emulated = partial(GymnasiumPufferEnv, env_creator=workload.make)
     envs = pufferlib.vector.make(emulated, num_envs=num_envs, **options)
-    envs.reset(seed=SEED)
-    return Vector(envs.step, action_batches(workload, num_envs), envs.close)
+    return started(envs, workload)

@@ -15,7 +15,7 @@ class _Sb3(Contender):
     packages = ("stable-baselines3", "torch", "gymnasium", "numpy")
 
     def supports(self, workload: str) -> bool:
-        """Everything but nested observation spaces."""
+        """All but nested observation spaces."""
         return workload != "dict"
 
 

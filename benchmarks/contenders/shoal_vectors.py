@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import ClassVar
 
-from benchmarks.contenders.base import SEED, Contender, Vector, action_batches
+from benchmarks.contenders.base import Contender, Vector, started
 from benchmarks.workloads import Workload
 
 __all__ = ["Shoal", "ShoalView"]
@@ -22,8 +22,7 @@ class Shoal(Contender):
         import shoal
 
         envs = shoal.make(workload.make, num_envs=num_envs, copy=self.copy)
-        envs.reset(seed=SEED)
-        return Vector(envs.step, action_batches(workload, num_envs), envs.close)
+        return started(envs, workload)
 
 
 class ShoalView(Shoal):

@@ -188,8 +188,7 @@ Ref uniform_column(const Group& group, Kind kind, npy_intp rows, PyObject* merge
 }
 
 Ref column_of(const Group& group, npy_intp rows, PyObject* merge) {
-  if (PyUnicode_Check(group.key) &&
-      PyUnicode_CompareWithASCIIString(group.key, "final_obs") == 0) {
+  if (PyUnicode_Check(group.key) && PyUnicode_CompareWithASCIIString(group.key, "final_obs") == 0) {
     return object_column(group, rows);
   }
   const Kind kind = kind_of(group.entries.front().value);

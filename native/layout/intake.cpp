@@ -89,8 +89,7 @@ void with_integer_type(int type_num, const Visit& visit) {
 template <class T>
 bool within(T value, int64_t low, int64_t high) {
   if constexpr (std::is_unsigned_v<T>) {
-    if (static_cast<uint64_t>(value) >
-        static_cast<uint64_t>(std::numeric_limits<int64_t>::max())) {
+    if (static_cast<uint64_t>(value) > static_cast<uint64_t>(std::numeric_limits<int64_t>::max())) {
       return false;
     }
   }
@@ -121,8 +120,8 @@ void check_integers(const Intake& intake, const Leaf& leaf, PyArrayObject* array
         const int64_t least = leaf.low.empty() ? low : leaf.low[static_cast<size_t>(e)];
         const int64_t most = leaf.high.empty() ? high : leaf.high[static_cast<size_t>(e)];
         if (within(values[flat], least, most)) continue;
-        Ref value = Ref::checked(
-            PyArray_GETITEM(array, reinterpret_cast<const char*>(values + flat)));
+        Ref value =
+            Ref::checked(PyArray_GETITEM(array, reinterpret_cast<const char*>(values + flat)));
         reject_value(intake, leaf, flat, value.get(), least, most);
       }
     }
@@ -152,18 +151,18 @@ void accept_leaf(Intake& intake, size_t index, PyObject* batch) {
   }
 
   const bool exact = PyArray_EquivTypes(PyArray_DESCR(array), leaf.dtype());
-  const bool integers =
-      leaf.is_integer() && (PyArray_ISINTEGER(array) || PyArray_ISBOOL(array));
+  const bool integers = leaf.is_integer() && (PyArray_ISINTEGER(array) || PyArray_ISBOOL(array));
   if (!exact && !integers && !PyArray_CanCastArrayTo(array, leaf.dtype(), NPY_SAME_KIND_CASTING)) {
     reject_dtype(leaf, array);
   }
   if (integers && (!exact || !leaf.low.empty())) {
-    Ref plain = Ref::checked(PyArray_FROM_OF(source.get(), NPY_ARRAY_CARRAY_RO | NPY_ARRAY_NOTSWAPPED));
+    Ref plain =
+        Ref::checked(PyArray_FROM_OF(source.get(), NPY_ARRAY_CARRAY_RO | NPY_ARRAY_NOTSWAPPED));
     check_integers(intake, leaf, reinterpret_cast<PyArrayObject*>(plain.get()));
   }
   Py_INCREF(leaf.descr.get());
-  Ref typed = Ref::checked(PyArray_FromArray(array, leaf.dtype(),
-                                             NPY_ARRAY_CARRAY_RO | NPY_ARRAY_FORCECAST));
+  Ref typed = Ref::checked(
+      PyArray_FromArray(array, leaf.dtype(), NPY_ARRAY_CARRAY_RO | NPY_ARRAY_FORCECAST));
   intake.leaves.push_back({index, std::move(typed)});
 }
 
@@ -223,8 +222,7 @@ void accept(Intake& intake, const Node& node, PyObject* batch) {
 void write(const Intake& intake, Columns& columns) {
   for (const Accepted& accepted : intake.leaves) {
     const Py_ssize_t bytes = intake.tree.leaves[accepted.leaf].bytes;
-    const char* source =
-        PyArray_BYTES(reinterpret_cast<PyArrayObject*>(accepted.values.get()));
+    const char* source = PyArray_BYTES(reinterpret_cast<PyArrayObject*>(accepted.values.get()));
     if (intake.slots.numbers == nullptr) {
       std::memcpy(columns.data[accepted.leaf], source, bytes * intake.slots.count);
       continue;

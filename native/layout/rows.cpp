@@ -40,9 +40,9 @@ Ref decode_leaf(const Leaf& leaf, char* data) {
   if (!leaf.shape.empty()) {
     // A copy, so that the environment may keep it: the row is overwritten by the next action.
     Py_INCREF(leaf.descr.get());
-    Ref array = Ref::checked(PyArray_Empty(static_cast<int>(leaf.shape.size()),
-                                           const_cast<npy_intp*>(leaf.shape.data()),
-                                           leaf.dtype(), 0));
+    Ref array =
+        Ref::checked(PyArray_Empty(static_cast<int>(leaf.shape.size()),
+                                   const_cast<npy_intp*>(leaf.shape.data()), leaf.dtype(), 0));
     std::memcpy(PyArray_DATA(reinterpret_cast<PyArrayObject*>(array.get())), data, leaf.bytes);
     return array;
   }
@@ -178,7 +178,8 @@ void store_node(const Tree& tree, const Node& node, PyObject* value, Columns& co
       store_leaf(tree.leaves[node.index], value, columns.row(tree, node.index, row));
       return;
     case Node::Kind::kObject:
-      check(PyList_SetItem(columns.objects[node.index].get(), row, snapshot_observation(value).release()));
+      check(PyList_SetItem(columns.objects[node.index].get(), row,
+                           snapshot_observation(value).release()));
       return;
     case Node::Kind::kDict:
       for (size_t k = 0; k < node.children.size(); ++k) {
@@ -199,8 +200,7 @@ void store_node(const Tree& tree, const Node& node, PyObject* value, Columns& co
 
 Ref decode_row(const Tree& tree, const Columns& columns, Py_ssize_t row) {
   return build(
-      tree.root,
-      [&](size_t k) { return decode_leaf(tree.leaves[k], columns.row(tree, k, row)); },
+      tree.root, [&](size_t k) { return decode_leaf(tree.leaves[k], columns.row(tree, k, row)); },
       [&](size_t k) { return Ref::borrow(PyList_GET_ITEM(columns.objects[k].get(), row)); });
 }
 

@@ -112,8 +112,8 @@ struct Stepper::Output {
     if (!events && !done_mask) return Ref::borrow(Py_None);
     Ref episodes = Ref::borrow(Py_None);
     if (done_mask) {
-      episodes = Ref::checked(
-          PyTuple_Pack(4, done_mask.get(), returns.get(), lengths.get(), times.get()));
+      episodes =
+          Ref::checked(PyTuple_Pack(4, done_mask.get(), returns.get(), lengths.get(), times.get()));
     }
     Ref list = events ? events : Ref::checked(PyList_New(0));
     return Ref::checked(PyTuple_Pack(2, list.get(), episodes.get()));
@@ -123,8 +123,8 @@ struct Stepper::Output {
 Slots read_slots(nb::handle slots, Py_ssize_t num_slots) {
   if (slots.is_none()) return {nullptr, num_slots};
   auto* array = reinterpret_cast<PyArrayObject*>(slots.ptr());
-  if (!PyArray_Check(slots.ptr()) || PyArray_TYPE(array) != NPY_INT64 ||
-      PyArray_NDIM(array) != 1 || !PyArray_ISCARRAY_RO(array)) {
+  if (!PyArray_Check(slots.ptr()) || PyArray_TYPE(array) != NPY_INT64 || PyArray_NDIM(array) != 1 ||
+      !PyArray_ISCARRAY_RO(array)) {
     raise(PyExc_TypeError, "slots must be None or a one-dimensional int64 array");
   }
   const Slots chosen{static_cast<const int64_t*>(PyArray_DATA(array)), PyArray_SIZE(array)};
@@ -227,8 +227,8 @@ void Stepper::step(Py_ssize_t slot, Py_ssize_t row, Output& out) {
   Ref env = environment(slot);
   Ref action = decode_row(actions_.tree(), actions_.columns(), slot);
   PyObject* arguments[] = {nullptr, env.get(), action.get()};
-  Ref result = Ref::checked(PyObject_VectorcallMethod(
-      step_name_.get(), arguments + 1, 2 | PY_VECTORCALL_ARGUMENTS_OFFSET, nullptr));
+  Ref result = Ref::checked(PyObject_VectorcallMethod(step_name_.get(), arguments + 1,
+                                                      2 | PY_VECTORCALL_ARGUMENTS_OFFSET, nullptr));
   PyObject* items[5];
   unpack(result, items, "(observation, reward, terminated, truncated, info)");
 
@@ -250,12 +250,12 @@ void Stepper::step(Py_ssize_t slot, Py_ssize_t row, Output& out) {
 
   if (done && mode_ == Autoreset::kSameStep) {
     Ref final_event = Ref::checked(PyDict_New());
-    check(PyDict_SetItem(final_event.get(), final_obs_.get(),
-                         snapshot_observation(items[0]).get()));
+    check(
+        PyDict_SetItem(final_event.get(), final_obs_.get(), snapshot_observation(items[0]).get()));
     check(PyDict_SetItem(final_event.get(), final_info_.get(), snapshot_info(items[4]).get()));
     out.add_info(row, std::move(final_event));
-    begin_episode(slot, row,
-                  Ref::checked(PyObject_CallMethodNoArgs(env.get(), reset_name_.get())), out);
+    begin_episode(slot, row, Ref::checked(PyObject_CallMethodNoArgs(env.get(), reset_name_.get())),
+                  out);
   } else if (PyDict_GET_SIZE(items[4]) > 0) {
     out.add_info(row, snapshot_info(items[4]));
   }
@@ -320,9 +320,9 @@ void Stepper::guarded(Py_ssize_t slot, const char* method, const Action& action)
     action();
   } catch (nb::python_error& error) {
     Ref env = environment(slot);
-    Ref note = Ref::checked(PyUnicode_FromFormat("shoal: in slot %zd of %zd, in %s of %s", slot,
-                                                 state_.count, method,
-                                                 Py_TYPE(env.get())->tp_name));
+    Ref note =
+        Ref::checked(PyUnicode_FromFormat("shoal: in slot %zd of %zd, in %s of %s", slot,
+                                          state_.count, method, Py_TYPE(env.get())->tp_name));
     add_note(error, note.get());
     throw;
   }

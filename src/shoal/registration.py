@@ -16,7 +16,7 @@ import gymnasium
 from gymnasium.envs import registration
 from gymnasium.envs.registration import EnvSpec
 
-from shoal.make import EnvWrapper, make
+from shoal.make import make
 
 __all__ = ["VECTORIZATION_MODE", "register_vectorization_mode"]
 
@@ -31,12 +31,14 @@ def _make_vec(
     num_envs: int = 1,
     vectorization_mode: Any = None,
     vector_kwargs: dict[str, Any] | None = None,
-    wrappers: Sequence[EnvWrapper] | None = None,
+    wrappers: Sequence[Any] | None = None,
     **kwargs: Any,
 ) -> gymnasium.vector.VectorEnv[Any, Any, Any]:
     named_by_spec = isinstance(id, EnvSpec) and id.kwargs.get("vectorization_mode")
     if VECTORIZATION_MODE not in (vectorization_mode, named_by_spec):
-        return _original(id, num_envs, vectorization_mode, vector_kwargs, wrappers, **kwargs)
+        return _original(
+            id, num_envs, vectorization_mode, vector_kwargs, wrappers, **kwargs
+        )
     if isinstance(id, EnvSpec):
         id = deepcopy(id)  # noqa: A001
         id.kwargs.pop("vectorization_mode", None)

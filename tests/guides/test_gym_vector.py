@@ -1,7 +1,5 @@
 """The samples of the guide to gym.vector: as written, and in today's interface."""
 
-# ruff: noqa: E731
-
 import gymnasium
 import numpy as np
 import pytest
@@ -155,9 +153,7 @@ class TestToday:
         envs.close()
 
     def test_automatic_resets(self):
-        envs = shoal.make(
-            "FrozenLake-v1", num_envs=3, is_slippery=False, autoreset_mode="SameStep"
-        )
+        envs = shoal.make("FrozenLake-v1", num_envs=3, is_slippery=False, autoreset_mode="SameStep")
         envs.reset()
         envs.step(np.array([1, 2, 2]))
         observations, _, terminations, _, infos = envs.step(np.array([1, 2, 1]))

@@ -1,6 +1,7 @@
 """The arena: aligned columns in private or shared memory."""
 
 import os
+from itertools import pairwise
 
 import numpy as np
 import pytest
@@ -48,7 +49,7 @@ def test_any_fields_fit(shapes, rows):
         for name in fields
         if arena[name].nbytes
     )
-    assert all(end <= start for (_, end), (start, _) in zip(spans, spans[1:], strict=False))
+    assert all(end <= start for (_, end), (start, _) in pairwise(spans))
 
 
 def test_a_child_process_sees_the_same_memory():

@@ -44,8 +44,7 @@ def caught(error, **misbehaviour):
     Misbehaving.closed = 0
     envs = shoal.make([Misbehaving, partial(Misbehaving, **misbehaviour), Misbehaving])
     with pytest.raises(error) as info:
-        envs.reset()
-        envs.step([0, 0, 0])
+        (envs.reset(), envs.step([0, 0, 0]))
     assert any("slot 1 of 3" in note for note in info.value.__notes__)
     envs.close()
     envs.close()
@@ -166,7 +165,7 @@ def test_spaces_that_differ_are_shown_and_everything_is_closed():
         observation_space = spaces.Box(-2, 2, (3,), np.float32)
 
     Misbehaving.closed = Other.closed = 0
-    with pytest.raises(RuntimeError, match="Slot 1 has Box.-2.0.*slot 0 has Box.-1.0"):
+    with pytest.raises(RuntimeError, match=r"Slot 1 has Box\(-2.0.*slot 0 has Box\(-1.0"):
         shoal.make([Misbehaving, Other])
     assert (Misbehaving.closed, Other.closed) == (1, 1)
 

@@ -83,7 +83,10 @@ def test_wrapper(name, tmp_path, monkeypatch):
     arguments = ARGUMENTS.get(name, {})
     if name == "RecordVideo":
         arguments = {**arguments, "video_folder": str(tmp_path)}
-    wrapper = getattr(vector_wrappers, name)
+    try:
+        wrapper = getattr(vector_wrappers, name)
+    except gymnasium.error.DependencyNotInstalled as error:
+        pytest.skip(str(error))
     runs = []
     for vector in (SyncVectorEnv, gymnasium.vector.SyncVectorEnv):
         envs = wrapper(vector([factory_for(name)] * 3), **arguments)

@@ -109,8 +109,6 @@ def _nameless_file(size: int) -> int:
     return descriptor
 
 
-def _column(
-    block: npt.NDArray[np.uint8], offset: int, field: Field, rows: int
-) -> npt.NDArray[Any]:
+def _column(block: npt.NDArray[np.uint8], offset: int, field: Field, rows: int) -> npt.NDArray[Any]:
     raw = block[offset : offset + rows * field.nbytes]
     return raw.view(field.dtype).reshape(rows, *field.shape)

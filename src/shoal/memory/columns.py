@@ -20,7 +20,7 @@ _STATE = {
     "episode_start": Field(np.dtype(np.float64)),
 }
 _RESULT = {
-    "reward": Field(np.dtype(np.float64)),
+    "rewards": Field(np.dtype(np.float64)),
     "terminated": Field(np.dtype(np.bool_)),
     "truncated": Field(np.dtype(np.bool_)),
 }
@@ -51,7 +51,8 @@ class VectorColumns:
 
     def state(self) -> _native.SlotState:
         """What each slot carries over to its next step."""
-        return _native.SlotState(*(self._arena[name] for name in _STATE), self._arena.rows)
+        columns = {name: self._arena[name] for name in _STATE}
+        return _native.SlotState(slots=self._arena.rows, **columns)
 
     def actions(self) -> list[npt.NDArray[Any]]:
         """The action columns, in the order of the leaves."""
@@ -59,9 +60,10 @@ class VectorColumns:
 
     def bank(self, number: int) -> _native.Bank:
         """The columns of one batch."""
+        leaves = self._observations.leaves
         return _native.Bank(
             self._observations.tree,
-            [self._arena[f"{number}/observation{leaf.path}"] for leaf in self._observations.leaves],
-            *(self._arena[f"{number}/{name}"] for name in _RESULT),
-            self._arena.rows,
+            [self._arena[f"{number}/observation{leaf.path}"] for leaf in leaves],
+            rows=self._arena.rows,
+            **{name: self._arena[f"{number}/{name}"] for name in _RESULT},
         )

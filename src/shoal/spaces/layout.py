@@ -71,7 +71,8 @@ class ObjectLeaf:
 
     def join(self, items: Sequence[Any]) -> Any:
         """Make a batch of one item for each slot."""
-        return concatenate(self.space, items, create_empty_array(self.space, len(items)))
+        empty: Any = create_empty_array(self.space, len(items))
+        return concatenate(self.space, items, empty)
 
 
 @dataclass(frozen=True)
@@ -118,37 +119,37 @@ def _fixed(space: Space[Any], path: str, low: Any = None, high: Any = None) -> L
     return Leaf(path, description, np.dtype(space.dtype), tuple(space.shape), *bounds)
 
 
-@layout_node.register
+@layout_node.register(spaces.Box)
 def _box(space: spaces.Box, path: str) -> Leaf:
     return _fixed(space, path)
 
 
-@layout_node.register
+@layout_node.register(spaces.Discrete)
 def _discrete(space: spaces.Discrete, path: str) -> Leaf:
     # Python's integers: start + n may lie beyond what the space's dtype can hold.
     low = int(space.start)
     return _fixed(space, path, np.array([low], object), np.array([low + int(space.n) - 1], object))
 
 
-@layout_node.register
+@layout_node.register(spaces.MultiDiscrete)
 def _multi_discrete(space: spaces.MultiDiscrete, path: str) -> Leaf:
     low = space.start.astype(object)
     return _fixed(space, path, low, low + space.nvec.astype(object) - 1)
 
 
-@layout_node.register
+@layout_node.register(spaces.MultiBinary)
 def _multi_binary(space: spaces.MultiBinary, path: str) -> Leaf:
     return _fixed(space, path, np.zeros(space.shape), np.ones(space.shape))
 
 
-@layout_node.register
+@layout_node.register(spaces.Dict)
 def _dict(space: spaces.Dict, path: str) -> DictNode:
     children = [layout_node(part, f"{path}[{key!r}]") for key, part in space.spaces.items()]
     return DictNode(tuple(space.spaces), tuple(children))
 
 
-@layout_node.register
-def _tuple(space: spaces.Tuple, path: str) -> TupleNode:
+@layout_node.register(spaces.Tuple)
+def _tuple(space: spaces.Tuple[Any], path: str) -> TupleNode:
     children = [layout_node(part, f"{path}[{k}]") for k, part in enumerate(space.spaces)]
     return TupleNode(tuple(children))
 

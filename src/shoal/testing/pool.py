@@ -82,7 +82,7 @@ class PoolConformance:
             expected = together.recv()
             for slot in reversed(range(self.num_envs)):
                 alone.send(self.action_of(alone, action, slot), slots=[slot])
-            seen = []
+            seen: list[int] = []
             while len(seen) < self.num_envs:
                 batch = alone.recv(min_slots=1)
                 for row, slot in enumerate(batch.slots):

@@ -20,7 +20,7 @@ class ProbeEnv(gymnasium.Env[Any, Any]):
         mean_length: How many steps an episode lasts on average.
     """
 
-    metadata: ClassVar[dict[str, Any]] = {"render_modes": ["ansi"]}
+    metadata = {"render_modes": ["ansi"]}  # noqa: RUF012 - Gymnasium's way
     open_count: ClassVar[int] = 0
 
     observation_space = spaces.Dict(

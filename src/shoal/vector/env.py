@@ -57,9 +57,7 @@ class VectorEnv(gymnasium.vector.VectorEnv[Any, Any, Arrays]):
         self.single_action_space = pool.spaces.single_action
         self.action_space = pool.spaces.action
 
-    def reset(  # type: ignore[override]
-        self, *, seed: Seed = None, options: dict[str, Any] | None = None
-    ) -> tuple[Any, Any]:
+    def reset(self, *, seed: Seed = None, options: dict[str, Any] | None = None) -> tuple[Any, Any]:
         """Begin new episodes, in all slots or in those that ``options["reset_mask"]`` selects.
 
         Args:
@@ -134,7 +132,7 @@ class VectorEnv(gymnasium.vector.VectorEnv[Any, Any, Arrays]):
         """Set an attribute of each environment: one value for all, or a list or tuple of values."""
         set_attribute(self._pool, name, values)
 
-    @property
+    @property  # type: ignore[misc]
     def np_random(self) -> tuple[np.random.Generator, ...]:  # type: ignore[override]
         """The random generator of each environment."""
         return self.get_attr("np_random")

@@ -131,6 +131,4 @@ def _promote(values: list[Any]) -> list[npt.NDArray[Any]] | None:
 def _survives(before: npt.NDArray[Any], after: npt.NDArray[Any]) -> bool:
     """Whether a value is the same after the cast; the way back shows what rounding would hide."""
     same_kind = before.dtype.kind == after.dtype.kind
-    return bool(
-        same_kind or np.array_equal(after.astype(before.dtype), before, equal_nan=False)
-    )
+    return bool(same_kind or np.array_equal(after.astype(before.dtype), before, equal_nan=False))

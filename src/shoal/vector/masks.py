@@ -29,9 +29,7 @@ def split_reset_mask(
             f"`options['{_KEY}']` must be a numpy array, got {type(mask).__name__}"
         )
     if mask.shape != (num_envs,):
-        raise ResetMaskError(
-            f"`options['{_KEY}']` must have shape ({num_envs},), got {mask.shape}"
-        )
+        raise ResetMaskError(f"`options['{_KEY}']` must have shape ({num_envs},), got {mask.shape}")
     if mask.dtype != np.bool_:
         raise ResetMaskError(f"`options['{_KEY}']` must have dtype bool, got {mask.dtype}")
     if not mask.any():

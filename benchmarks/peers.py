@@ -1,0 +1,75 @@
+"""Environments for contenders whose packages do not go together with Shoal's.
+
+A peer environment lies in the repository's root as ``.venv-peer-<name>``. It holds what
+``benchmarks/peers/<name>.txt`` pins, is made when it is first needed, and is made anew when those
+requirements or the interpreter change.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+from typing import TextIO
+
+from benchmarks.process import kill_group, last_line
+
+__all__ = ["PeerError", "interpreter"]
+
+_ROOT = Path(__file__).resolve().parents[1]
+_REQUIREMENTS = Path(__file__).with_name("peers")
+
+
+class PeerError(Exception):
+    """A peer environment could not be made; the message is the reason, in one line."""
+
+
+def interpreter(peer: str | None) -> Path:
+    """Find the interpreter of a peer environment, made now where it is missing, or the main one."""
+    if peer is None:
+        return Path(sys.executable)
+    home = _ROOT / f".venv-peer-{peer}"
+    requirements = _REQUIREMENTS / f"{peer}.txt"
+    python = home / "bin" / "python"
+    stamp = home / "requirements.sha256"
+    wanted = hashlib.sha256(sys.version.encode() + requirements.read_bytes()).hexdigest()
+    if not stamp.exists() or stamp.read_text() != wanted:
+        _install(home, python, requirements)
+        stamp.write_text(wanted)
+    return python
+
+
+def _install(home: Path, python: Path, requirements: Path) -> None:
+    print(f"installing {requirements.name} into {home.name} ...", file=sys.stderr)
+    shutil.rmtree(home, ignore_errors=True)
+    home.mkdir()
+    with (home / "install.log").open("w+") as log:
+        _run([sys.executable, "-m", "venv", home], log)
+        _run([python, "-m", "pip", "install", "--requirement", requirements], log)
+
+
+def _run(command: list[str | Path], log: TextIO) -> None:
+    process = subprocess.Popen(
+        command,
+        stdin=subprocess.DEVNULL,
+        stdout=log,
+        stderr=subprocess.STDOUT,
+        process_group=0,
+    )
+    try:
+        status = process.wait()
+    except BaseException:
+        kill_group(process)
+        raise
+    if status:
+        log.seek(0)
+        raise PeerError(_meaningful_line(log.read()))
+
+
+def _meaningful_line(output: str) -> str:
+    """Find what went wrong in pip's output: the last line that names an error."""
+    lines = output.splitlines()
+    errors = [line for line in lines if "Error: " in line or line.startswith("ERROR: ")]
+    return last_line(errors or lines)

@@ -1,0 +1,120 @@
+"""A contender's process, as the runner sees it."""
+
+from __future__ import annotations
+
+import json
+import os
+import select
+import signal
+import subprocess
+import tempfile
+from collections.abc import Iterable
+from contextlib import ExitStack
+from pathlib import Path
+from typing import IO, Any
+
+from benchmarks.contenders import Contender
+from benchmarks.workloads import BURN_RATE_VARIABLE, burn_rate
+
+__all__ = ["ContenderError", "ContenderProcess", "kill_group", "last_line"]
+
+_ROOT = Path(__file__).resolve().parents[1]
+
+
+class ContenderError(Exception):
+    """A contender could not do what was asked; the message is the reason, in one line."""
+
+
+class ContenderProcess:
+    """Runs one contender in an interpreter of its own.
+
+    It runs during ``request`` only: outside, all its processes are stopped, because workers that
+    wait for work by spinning would slow down whoever is measured next. After any exception from
+    ``request`` the process is gone, with everything that it started.
+
+    Args:
+        contender: What to run.
+        python: The interpreter of the contender's environment.
+        timeout: Seconds that a request may take, beyond those that it asks to step for.
+    """
+
+    def __init__(self, contender: Contender, python: Path, timeout: float) -> None:
+        kind = type(contender)
+        reference = f"{kind.__module__}:{kind.__qualname__}"
+        self._timeout = timeout
+        with ExitStack() as resources:
+            self._stderr = resources.enter_context(tempfile.TemporaryFile())
+            self._process = resources.enter_context(
+                subprocess.Popen(
+                    [python, "-m", "benchmarks.server", reference],
+                    bufsize=0,
+                    cwd=_ROOT,
+                    env={**os.environ, BURN_RATE_VARIABLE: repr(burn_rate())},
+                    stdin=subprocess.PIPE,
+                    stdout=subprocess.PIPE,
+                    stderr=self._stderr,
+                    process_group=0,
+                )
+            )
+            resources.callback(kill_group, self._process)
+            self._exit = os.pidfd_open(self._process.pid)
+            resources.callback(os.close, self._exit)
+            self._resources = resources.pop_all()
+        self.versions: dict[str, str] = self.request("versions")
+
+    def request(self, do: str, **arguments: Any) -> Any:
+        """Have something done, and return its result; see ``benchmarks.server.Session``."""
+        try:
+            os.killpg(self._process.pid, signal.SIGCONT)
+            reply = self._exchange({"do": do, **arguments})
+            if "error" in reply:
+                raise ContenderError(reply["error"])
+            os.killpg(self._process.pid, signal.SIGSTOP)
+        except BaseException:
+            self.kill()
+            raise
+        return reply["result"]
+
+    def kill(self) -> None:
+        """End the process and all that it started; a second call does nothing."""
+        self._resources.close()
+
+    def _exchange(self, request: dict[str, Any]) -> dict[str, Any]:
+        requests, replies = self._process.stdin, self._process.stdout
+        assert requests is not None
+        assert replies is not None
+        try:
+            requests.write(json.dumps(request).encode() + b"\n")
+        except BrokenPipeError:
+            raise self._died() from None
+        timeout = self._timeout + request.get("seconds", 0.0)
+        # Workers may hold the other end of the pipe open, so its end alone does not tell of death.
+        sources: list[IO[bytes] | int] = [replies, self._exit]
+        ready, _, _ = select.select(sources, [], [], timeout)
+        if not ready:
+            raise ContenderError(f"no answer to {request['do']!r} within {timeout:g} s")
+        line = replies.readline() if replies in ready else b""
+        if not line:
+            raise self._died()
+        reply: dict[str, Any] = json.loads(line)
+        return reply
+
+    def _died(self) -> ContenderError:
+        kill_group(self._process)
+        status = self._process.returncode
+        how = signal.Signals(-status).name if status < 0 else f"exit status {status}"
+        self._stderr.seek(0)
+        lines = self._stderr.read().decode(errors="replace").split("\n")
+        return ContenderError(f"died ({how}): {last_line(lines)}")
+
+
+def kill_group(process: subprocess.Popen[Any]) -> None:
+    """Kill a process that leads a process group, and all of the group; once more does nothing."""
+    if process.returncode is None:
+        os.killpg(process.pid, signal.SIGKILL)
+        process.wait()
+
+
+def last_line(lines: Iterable[str]) -> str:
+    """Find the last line of a program's output that is not blank."""
+    return next((line.strip() for line in reversed(list(lines)) if line.strip()), "no output")

@@ -1,0 +1,91 @@
+"""A run's results as text."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+
+from benchmarks.results import SUBJECT, Cell, Report, summarize
+from benchmarks.tables import Table, markdown, plain, short_number
+
+__all__ = ["as_markdown", "as_text", "failure_notes", "rate_text", "ratio_text", "workload_table"]
+
+_LEGEND = (
+    "Environment steps per second: the median over all rounds, plus or minus half the distance "
+    "between the quartiles. x: how many times faster Shoal is, the median over rounds of the ratio "
+    "within a round."
+)
+
+
+def as_text(report: Report) -> str:
+    """Write a report for the terminal."""
+    return _document(report.cells, plain)
+
+
+def as_markdown(report: Report) -> str:
+    """Write a report as a Markdown document."""
+    machine, settings = report.machine, report.settings
+    versions = [
+        [name, ", ".join(f"{package} {version}" for package, version in packages.items())]
+        for name, packages in report.versions.items()
+    ]
+    return "\n\n".join(
+        [
+            "# Benchmarks",
+            f"{machine['date']}, {machine['cpu']}, {machine['cores']} cores, {machine['system']}; "
+            f"{settings['rounds']} interleaved rounds of {settings['seconds']:g} s.",
+            _LEGEND,
+            _document(report.cells, markdown),
+            "## Versions",
+            markdown(Table(["contender", "versions"], versions)) + "\n",
+        ]
+    )
+
+
+def workload_table(cells: Sequence[Cell]) -> Table:
+    """Lay out the cells of one workload: a row for each contender, two columns for each cell."""
+    names = dict.fromkeys(name for cell in cells for name in (*cell.rates, *cell.failures))
+    header = [cells[0].workload]
+    for cell in cells:
+        header += [f"{cell.num_envs} envs", "x"]
+    rows = []
+    for name in names:
+        row = [name]
+        for cell in cells:
+            row += [rate_text(cell, name), "" if name == SUBJECT else ratio_text(cell, name)]
+        rows.append(row)
+    return Table(header, rows)
+
+
+def rate_text(cell: Cell, contender: str) -> str:
+    """Write a contender's rate in a cell, and how much it varied."""
+    if contender in cell.failures:
+        return "failed"
+    if contender not in cell.rates:
+        return "-"
+    summary = summarize(cell.rates[contender])
+    return f"{short_number(summary.median)} ±{summary.spread:3.0%}"
+
+
+def ratio_text(cell: Cell, contender: str) -> str:
+    """Write how many times faster than this contender Shoal is in a cell."""
+    ratio = cell.ratio(contender)
+    return "" if ratio is None else f"{ratio:.2f}" if ratio < 10 else f"{ratio:.0f}"
+
+
+def failure_notes(cells: Sequence[Cell]) -> list[str]:
+    """Say which contenders failed and why, in one line for each reason."""
+    places: dict[tuple[str, str], list[str]] = {}
+    for cell in cells:
+        for failure in cell.failures.items():
+            places.setdefault(failure, []).append(f"{cell.workload} {cell.num_envs}")
+    return [f"{name} failed ({', '.join(where)}): {why}" for (name, why), where in places.items()]
+
+
+def _document(cells: Sequence[Cell], draw: Callable[[Table], str]) -> str:
+    parts = []
+    for workload in dict.fromkeys(cell.workload for cell in cells):
+        parts.append(draw(workload_table([cell for cell in cells if cell.workload == workload])))
+    notes = failure_notes(cells)
+    if notes:
+        parts.append("\n".join(f"- {note}" for note in notes))
+    return "\n\n".join(parts)

@@ -1,0 +1,101 @@
+"""What a run has measured, and the numbers that sum it up."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from typing import Any, NamedTuple
+
+import numpy as np
+
+__all__ = ["SUBJECT", "Cell", "Report", "Summary", "paired_ratio", "summarize"]
+
+SUBJECT = "shoal"
+"""The contender that the others are compared with."""
+
+
+class Summary(NamedTuple):
+    """The median of a cell's rounds, and the quartiles around it."""
+
+    median: float
+    lower: float
+    upper: float
+
+    @property
+    def spread(self) -> float:
+        """Half the distance between the quartiles, as a share of the median."""
+        return (self.upper - self.lower) / 2 / self.median
+
+
+def summarize(values: Sequence[float]) -> Summary:
+    """Sum up the rounds of a measurement."""
+    lower, median, upper = np.percentile(values, [25, 50, 75])
+    return Summary(float(median), float(lower), float(upper))
+
+
+def paired_ratio(rates: Sequence[float], others: Sequence[float]) -> float:
+    """How many times faster ``rates`` are than ``others``, as the median over paired rounds.
+
+    The two of a round were measured within the same second or two, so that most of a machine's
+    changing mood cancels out.
+    """
+    if len(rates) != len(others):
+        raise ValueError(f"{len(rates)} rounds cannot be paired with {len(others)}")
+    return float(np.median(np.divide(rates, others)))
+
+
+@dataclass
+class Cell:
+    """One workload at one number of environments.
+
+    A contender that was measured is in ``rates``, with its environment steps per second in every
+    round; one that failed is in ``failures``, with the reason; one that does not support the
+    workload is in neither.
+    """
+
+    workload: str
+    num_envs: int
+    rates: dict[str, list[float]] = field(default_factory=dict)
+    failures: dict[str, str] = field(default_factory=dict)
+
+    def ratio(self, other: str) -> float | None:
+        """Shoal's rate over another contender's, where both were measured."""
+        if SUBJECT not in self.rates or other not in self.rates:
+            return None
+        return paired_ratio(self.rates[SUBJECT], self.rates[other])
+
+    def as_json(self) -> dict[str, Any]:
+        """Give every round's value and their summary, as plain data."""
+        measured = {
+            name: {
+                "rates": rates,
+                **summarize(rates)._asdict(),
+                f"{SUBJECT}_ratio": self.ratio(name),
+            }
+            for name, rates in self.rates.items()
+        }
+        failed = {name: {"failure": reason} for name, reason in self.failures.items()}
+        return {
+            "workload": self.workload,
+            "num_envs": self.num_envs,
+            "contenders": measured | failed,
+        }
+
+
+@dataclass
+class Report:
+    """A whole run: where, how and with which versions, and all its cells."""
+
+    machine: dict[str, Any]
+    settings: dict[str, Any]
+    versions: dict[str, dict[str, str]]
+    cells: list[Cell]
+
+    def as_json(self) -> dict[str, Any]:
+        """Give the whole report as plain data."""
+        return {
+            "machine": self.machine,
+            "settings": self.settings,
+            "versions": self.versions,
+            "cells": [cell.as_json() for cell in self.cells],
+        }

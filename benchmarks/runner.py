@@ -1,0 +1,120 @@
+"""Measures contenders against each other, in turn, so that all see the same machine."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass
+from pathlib import Path
+from random import Random
+from types import TracebackType
+from typing import Self
+
+from benchmarks.contenders import Contender
+from benchmarks.peers import PeerError, interpreter
+from benchmarks.process import ContenderError, ContenderProcess
+from benchmarks.results import Cell
+
+__all__ = ["Runner", "Settings"]
+
+
+@dataclass(frozen=True)
+class Settings:
+    """How a cell is measured."""
+
+    rounds: int = 7
+    seconds: float = 0.25
+    """How long a contender is measured in one round."""
+    timeout: float = 120.0
+    """Seconds after which a contender that does not answer is given up for this cell."""
+
+
+class Runner:
+    """Runs cells. A context manager: at its end no process is left.
+
+    Every contender has a process that lives as long as the runner, unless it fails: then it is
+    killed, the cell reports why, and the next cell starts it anew.
+    """
+
+    def __init__(self, contenders: Iterable[Contender], settings: Settings) -> None:
+        self.settings = settings
+        self.versions: dict[str, dict[str, str]] = {}
+        """The versions of each contender that has run, by its name."""
+        self._contenders = list(contenders)
+        self._interpreters: dict[str | None, Path | PeerError] = {}
+        self._processes: dict[str, ContenderProcess] = {}
+        self._random = Random(0)
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        traceback: TracebackType | None,
+    ) -> None:
+        for process in self._processes.values():
+            process.kill()
+
+    def measure(self, workload: str, num_envs: int) -> Cell:
+        """Measure every contender that supports this workload, round by round."""
+        cell = Cell(workload, num_envs)
+        running = [each for each in self._contenders if each.supports(workload)]
+        running = self._one_by_one(running, self._open, cell)
+        for _ in range(self.settings.rounds):
+            self._random.shuffle(running)
+            running = self._one_by_one(running, self._take_round, cell)
+        self._one_by_one(running, self._close, cell)
+        return cell
+
+    def _one_by_one(
+        self,
+        contenders: list[Contender],
+        act: Callable[[Contender, Cell], None],
+        cell: Cell,
+    ) -> list[Contender]:
+        """Have every contender act, and return those that did not fail."""
+        able = []
+        for contender in contenders:
+            try:
+                act(contender, cell)
+                able.append(contender)
+            except (ContenderError, PeerError) as error:
+                cell.failures[contender.name] = str(error)
+                cell.rates.pop(contender.name, None)
+                self._processes.pop(contender.name, None)
+        return able
+
+    def _open(self, contender: Contender, cell: Cell) -> None:
+        if contender.name not in self._processes:
+            self._processes[contender.name] = self._started(contender)
+        self._processes[contender.name].request(
+            "open", workload=cell.workload, num_envs=cell.num_envs
+        )
+        cell.rates[contender.name] = []
+
+    def _take_round(self, contender: Contender, cell: Cell) -> None:
+        process = self._processes[contender.name]
+        steps, elapsed = process.request("step", seconds=self.settings.seconds)
+        cell.rates[contender.name].append(steps / elapsed)
+
+    def _close(self, contender: Contender, cell: Cell) -> None:  # noqa: ARG002
+        self._processes[contender.name].request("close")
+
+    def _started(self, contender: Contender) -> ContenderProcess:
+        python = self._interpreter(contender.peer)
+        process = ContenderProcess(contender, python, self.settings.timeout)
+        self.versions[contender.name] = process.versions
+        return process
+
+    def _interpreter(self, peer: str | None) -> Path:
+        """Find an environment's interpreter; one that cannot be installed is tried only once."""
+        if peer not in self._interpreters:
+            try:
+                self._interpreters[peer] = interpreter(peer)
+            except PeerError as error:
+                self._interpreters[peer] = error
+        found = self._interpreters[peer]
+        if isinstance(found, PeerError):
+            raise found
+        return found

@@ -1,0 +1,51 @@
+"""Tables of text, for the terminal and for Markdown."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+
+__all__ = ["Table", "markdown", "plain", "short_number"]
+
+
+@dataclass
+class Table:
+    """Rows under a header. The first column names the row; the others hold numbers."""
+
+    header: Sequence[str]
+    rows: Sequence[Sequence[str]]
+
+
+def plain(table: Table) -> str:
+    """Draw a table for the terminal."""
+    header, *rows = _aligned(table)
+    rule = ["─" * len(text) for text in header]
+    return "\n".join("  ".join(row).rstrip() for row in (header, rule, *rows))
+
+
+def markdown(table: Table) -> str:
+    """Write a table in Markdown."""
+    header, *rows = _aligned(table)
+    rule = ["-" * len(text) if column == 0 else "-" * (len(text) - 1) + ":"
+            for column, text in enumerate(header)]
+    return "\n".join(f"| {' | '.join(row)} |" for row in (header, rule, *rows))
+
+
+def short_number(value: float) -> str:
+    """Write a number with three digits that count: 1.23 M, 45.6 k, 789."""
+    for unit, suffix in ((1e6, " M"), (1e3, " k"), (1.0, "")):
+        if value >= unit * 0.9995 or unit == 1.0:
+            break
+    scaled = value / unit
+    digits = max(0, 2 - sum(scaled >= bound for bound in (9.995, 99.95)))
+    return f"{scaled:.{digits}f}{suffix}"
+
+
+def _aligned(table: Table) -> Iterator[list[str]]:
+    lines = [table.header, *table.rows]
+    widths = [max(map(len, column)) for column in zip(*lines, strict=True)]
+    for line in lines:
+        yield [
+            text.rjust(width) if column else text.ljust(width)
+            for column, (text, width) in enumerate(zip(line, widths, strict=True))
+        ]

@@ -10,7 +10,7 @@ STAMP  := build/stamps
 
 SOURCES := CMakeLists.txt pyproject.toml $(shell find native src -name '*.cpp' -o -name '*.h' -o -name '*.py' -o -name '*.pyi')
 NATIVE  := $(shell find native -name '*.cpp' -o -name '*.h')
-PYTHON_FILES := src tests benchmarks
+PYTHON_FILES := src tests benchmarks examples
 
 PIP := -m pip --disable-pip-version-check install --quiet
 # The checks build warnings as errors; a user's build does not.

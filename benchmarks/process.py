@@ -42,6 +42,8 @@ class ContenderProcess:
         kind = type(contender)
         reference = f"{kind.__module__}:{kind.__qualname__}"
         self._timeout = timeout
+        # A process group of its own, in this session: Ctrl-C reaches the runner alone, which cleans
+        # up, and should the runner be killed itself, the kernel hangs up on stopped groups.
         with ExitStack() as resources:
             self._stderr = resources.enter_context(tempfile.TemporaryFile())
             self._process = resources.enter_context(

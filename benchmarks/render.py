@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from textwrap import fill
 
-from benchmarks.results import SUBJECT, Cell, Report, summarize
+from benchmarks.results import SUBJECT, Cell, Report, by_workload, contenders_of, summarize
 from benchmarks.tables import Table, markdown, plain, short_number
 
 __all__ = ["as_markdown", "as_text", "failure_notes", "rate_text", "ratio_text", "workload_table"]
@@ -18,14 +19,14 @@ _LEGEND = (
 
 def as_text(report: Report) -> str:
     """Write a report for the terminal."""
-    return _document(report.cells, plain)
+    return f"{_document(report.cells, plain)}\n\n{fill(_LEGEND, 100)}"
 
 
 def as_markdown(report: Report) -> str:
     """Write a report as a Markdown document."""
     machine, settings = report.machine, report.settings
     versions = [
-        [name, ", ".join(f"{package} {version}" for package, version in packages.items())]
+        f"- {name}: " + ", ".join(f"{package} {version}" for package, version in packages.items())
         for name, packages in report.versions.items()
     ]
     return "\n\n".join(
@@ -36,19 +37,18 @@ def as_markdown(report: Report) -> str:
             _LEGEND,
             _document(report.cells, markdown),
             "## Versions",
-            markdown(Table(["contender", "versions"], versions)) + "\n",
+            "\n".join(versions) + "\n",
         ]
     )
 
 
 def workload_table(cells: Sequence[Cell]) -> Table:
     """Lay out the cells of one workload: a row for each contender, two columns for each cell."""
-    names = dict.fromkeys(name for cell in cells for name in (*cell.rates, *cell.failures))
     header = [cells[0].workload]
     for cell in cells:
         header += [f"{cell.num_envs} envs", "x"]
     rows = []
-    for name in names:
+    for name in contenders_of(cells):
         row = [name]
         for cell in cells:
             row += [rate_text(cell, name), "" if name == SUBJECT else ratio_text(cell, name)]
@@ -60,8 +60,6 @@ def rate_text(cell: Cell, contender: str) -> str:
     """Write a contender's rate in a cell, and how much it varied."""
     if contender in cell.failures:
         return "failed"
-    if contender not in cell.rates:
-        return "-"
     summary = summarize(cell.rates[contender])
     return f"{short_number(summary.median)} ±{summary.spread:3.0%}"
 
@@ -82,9 +80,7 @@ def failure_notes(cells: Sequence[Cell]) -> list[str]:
 
 
 def _document(cells: Sequence[Cell], draw: Callable[[Table], str]) -> str:
-    parts = []
-    for workload in dict.fromkeys(cell.workload for cell in cells):
-        parts.append(draw(workload_table([cell for cell in cells if cell.workload == workload])))
+    parts = [draw(workload_table(group)) for group in by_workload(cells).values()]
     notes = failure_notes(cells)
     if notes:
         parts.append("\n".join(f"- {note}" for note in notes))

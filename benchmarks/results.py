@@ -8,7 +8,16 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-__all__ = ["SUBJECT", "Cell", "Report", "Summary", "paired_ratio", "summarize"]
+__all__ = [
+    "SUBJECT",
+    "Cell",
+    "Report",
+    "Summary",
+    "by_workload",
+    "contenders_of",
+    "paired_ratio",
+    "summarize",
+]
 
 SUBJECT = "shoal"
 """The contender that the others are compared with."""
@@ -48,13 +57,13 @@ def paired_ratio(rates: Sequence[float], others: Sequence[float]) -> float:
 class Cell:
     """One workload at one number of environments.
 
-    A contender that was measured is in ``rates``, with its environment steps per second in every
-    round; one that failed is in ``failures``, with the reason; one that does not support the
-    workload is in neither.
+    Each of ``contenders``, those that support the workload, is either in ``rates``, with its
+    environment steps per second in every round, or in ``failures``, with the reason.
     """
 
     workload: str
     num_envs: int
+    contenders: list[str]
     rates: dict[str, list[float]] = field(default_factory=dict)
     failures: dict[str, str] = field(default_factory=dict)
 
@@ -80,6 +89,19 @@ class Cell:
             "num_envs": self.num_envs,
             "contenders": measured | failed,
         }
+
+
+def contenders_of(cells: Sequence[Cell]) -> list[str]:
+    """List the contenders that are in any of these cells, in the order in which to show them."""
+    return list(dict.fromkeys(name for cell in cells for name in cell.contenders))
+
+
+def by_workload(cells: Sequence[Cell]) -> dict[str, list[Cell]]:
+    """Sort cells by their workload."""
+    groups: dict[str, list[Cell]] = {}
+    for cell in cells:
+        groups.setdefault(cell.workload, []).append(cell)
+    return groups
 
 
 @dataclass

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+import sys
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from random import Random
@@ -56,10 +57,18 @@ class Runner:
         for process in self._processes.values():
             process.kill()
 
+    def measure_all(self, places: Sequence[tuple[str, int]]) -> list[Cell]:
+        """Measure cells, each a workload and a number of environments, and say which is next."""
+        cells = []
+        for number, (workload, num_envs) in enumerate(places, 1):
+            print(f"[{number}/{len(places)}] {workload} x {num_envs}", file=sys.stderr, flush=True)
+            cells.append(self.measure(workload, num_envs))
+        return cells
+
     def measure(self, workload: str, num_envs: int) -> Cell:
         """Measure every contender that supports this workload, round by round."""
-        cell = Cell(workload, num_envs)
         running = [each for each in self._contenders if each.supports(workload)]
+        cell = Cell(workload, num_envs, [each.name for each in running])
         running = self._one_by_one(running, self._open, cell)
         for _ in range(self.settings.rounds):
             self._random.shuffle(running)

@@ -26,19 +26,19 @@ def plain(table: Table) -> str:
 def markdown(table: Table) -> str:
     """Write a table in Markdown."""
     header, *rows = _aligned(table)
-    rule = ["-" * len(text) if column == 0 else "-" * (len(text) - 1) + ":"
-            for column, text in enumerate(header)]
+    rule = [
+        "-" * len(text) if column == 0 else "-" * (len(text) - 1) + ":"
+        for column, text in enumerate(header)
+    ]
     return "\n".join(f"| {' | '.join(row)} |" for row in (header, rule, *rows))
 
 
 def short_number(value: float) -> str:
     """Write a number with three digits that count: 1.23 M, 45.6 k, 789."""
-    for unit, suffix in ((1e6, " M"), (1e3, " k"), (1.0, "")):
-        if value >= unit * 0.9995 or unit == 1.0:
-            break
-    scaled = value / unit
-    digits = max(0, 2 - sum(scaled >= bound for bound in (9.995, 99.95)))
-    return f"{scaled:.{digits}f}{suffix}"
+    rounded = float(f"{value:.3g}")
+    units = ((1e6, " M"), (1e3, " k"))
+    unit, suffix = next((each for each in units if rounded >= each[0]), (1.0, ""))
+    return f"{rounded / unit:#.3g}".rstrip(".") + suffix
 
 
 def _aligned(table: Table) -> Iterator[list[str]]:

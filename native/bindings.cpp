@@ -9,18 +9,25 @@ using namespace nb::literals;
 
 namespace {
 
-int traverse_stepper(PyObject* self, visitproc visit, void* arg) {
+/// Classes that keep objects of users take part in garbage collection.
+template <class T>
+int traverse(PyObject* self, visitproc visit, void* arg) {
   Py_VISIT(Py_TYPE(self));
   if (!nb::inst_ready(self)) return 0;
-  return nb::inst_ptr<shoal::Stepper>(self)->traverse(visit, arg);
+  return nb::inst_ptr<T>(self)->traverse(visit, arg);
 }
 
+// Only the stepper lets go: every cycle through the others runs through it, or through a list.
 int clear_stepper(PyObject* self) {
   nb::inst_ptr<shoal::Stepper>(self)->clear();
   return 0;
 }
 
-PyType_Slot stepper_slots[] = {{Py_tp_traverse, reinterpret_cast<void*>(traverse_stepper)},
+PyType_Slot bank_slots[] = {{Py_tp_traverse, reinterpret_cast<void*>(traverse<shoal::Bank>)},
+                            {0, nullptr}};
+PyType_Slot intake_slots[] = {
+    {Py_tp_traverse, reinterpret_cast<void*>(traverse<shoal::ActionIntake>)}, {0, nullptr}};
+PyType_Slot stepper_slots[] = {{Py_tp_traverse, reinterpret_cast<void*>(traverse<shoal::Stepper>)},
                                {Py_tp_clear, reinterpret_cast<void*>(clear_stepper)},
                                {0, nullptr}};
 
@@ -39,7 +46,7 @@ NB_MODULE(_native, module) {
 
   nb::class_<shoal::Tree>(module, "Tree").def(nb::init<nb::handle>(), "root"_a);
 
-  nb::class_<shoal::Bank>(module, "Bank")
+  nb::class_<shoal::Bank>(module, "Bank", nb::type_slots(bank_slots))
       .def(nb::init<const shoal::Tree&, nb::sequence, nb::handle, nb::handle, nb::handle,
                     Py_ssize_t>(),
            "tree"_a, "observations"_a, "rewards"_a, "terminated"_a, "truncated"_a, "rows"_a);
@@ -48,18 +55,19 @@ NB_MODULE(_native, module) {
       .def(nb::init<nb::handle, nb::handle, nb::handle, nb::handle, Py_ssize_t>(), "finished"_a,
            "episode_return"_a, "episode_length"_a, "episode_start"_a, "slots"_a);
 
-  nb::class_<shoal::ActionIntake>(module, "ActionIntake")
-      .def(nb::init<const shoal::Tree&, nb::sequence, const shoal::SlotState&, shoal::Autoreset>(),
+  nb::class_<shoal::ActionIntake>(module, "ActionIntake", nb::type_slots(intake_slots))
+      .def(nb::init<const shoal::Tree&, nb::sequence, shoal::SlotState&, shoal::Autoreset>(),
            "tree"_a, "columns"_a, "state"_a, "mode"_a, nb::keep_alive<1, 2>(),
            nb::keep_alive<1, 4>())
       .def("accept", &shoal::ActionIntake::accept, "actions"_a.none(), "slots"_a.none());
 
   nb::class_<shoal::Stepper>(module, "Stepper", nb::type_slots(stepper_slots))
-      .def(nb::init<const shoal::Tree&, const shoal::ActionIntake&, shoal::SlotState&, nb::list,
-                    shoal::Autoreset, bool>(),
-           "tree"_a, "actions"_a, "state"_a, "envs"_a, "mode"_a, "statistics"_a,
-           nb::keep_alive<1, 2>(), nb::keep_alive<1, 3>(), nb::keep_alive<1, 4>())
+      .def(nb::init<const shoal::Tree&, nb::handle, shoal::SlotState&, nb::list, shoal::Autoreset,
+                    bool, bool>(),
+           "tree"_a, "actions"_a, "state"_a, "envs"_a, "mode"_a, "statistics"_a, "deep"_a,
+           nb::keep_alive<1, 2>(), nb::keep_alive<1, 4>())
       .def("run", &shoal::Stepper::run, "work"_a.none(), "bank"_a.none())
+      .def_prop_rw("memory", &shoal::Stepper::memory, &shoal::Stepper::remember)
       .def("latest", &shoal::Stepper::latest, "slots"_a.none(), "bank"_a.none());
 
   module.def("batch_infos", &shoal::batch_infos, "events"_a, "num_rows"_a, "merge"_a);

@@ -123,6 +123,7 @@ class RandomEnv(gymnasium.Env):
             "numpy_bool": np.bool_(rng.random() < 0.5),
             "array": rng.random((2, 3)),
             "scalar_array": np.array(rng.integers(9)),
+            "objects": np.array([None, int(rng.integers(9))], object),
             "text": f"text {rng.integers(9)}",
             "nothing": None,
             "list": [int(rng.integers(9))],

@@ -110,7 +110,7 @@ Ref array_column(const Group& group, npy_intp rows) {
   auto* first = reinterpret_cast<PyArrayObject*>(group.entries.front().value);
   PyArray_Descr* dtype = PyArray_DESCR(first);
   const int dimensions = PyArray_NDIM(first);
-  if (PyDataType_REFCHK(dtype) || dimensions + 1 > NPY_MAXDIMS) return {};
+  if (dimensions + 1 > NPY_MAXDIMS) return {};
   for (const Entry& entry : group.entries) {
     auto* array = reinterpret_cast<PyArrayObject*>(entry.value);
     if (PyArray_NDIM(array) != dimensions || !PyArray_SAMESHAPE(array, first) ||
@@ -124,9 +124,12 @@ Ref array_column(const Group& group, npy_intp rows) {
   Ref column = zeros(dimensions + 1, shape, dtype);
   const npy_intp bytes = PyArray_NBYTES(first);
   for (const Entry& entry : group.entries) {
-    auto* array = reinterpret_cast<PyArrayObject*>(entry.value);
+    if (PyDataType_REFCHK(dtype)) {
+      check(PySequence_SetItem(column.get(), entry.row, entry.value));
+      continue;
+    }
     Ref plain = Ref::checked(PyArray_FROM_OF(entry.value, NPY_ARRAY_C_CONTIGUOUS));
-    array = reinterpret_cast<PyArrayObject*>(plain.get());
+    auto* array = reinterpret_cast<PyArrayObject*>(plain.get());
     std::memcpy(numbers<char>(column) + entry.row * bytes, PyArray_DATA(array), bytes);
   }
   return column;
@@ -204,6 +207,7 @@ Ref mask_of(const Group& group, npy_intp rows) {
 }
 
 Ref build(const Groups& groups, npy_intp rows, PyObject* merge) {
+  const Depth depth(" while batching infos");
   Ref result = Ref::checked(PyDict_New());
   for (const Group& group : groups.all()) {
     Ref column = column_of(group, rows, merge);

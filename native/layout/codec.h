@@ -14,15 +14,17 @@ struct Slots {
 };
 
 /// Checks a batch of actions and writes it to the rows of its slots. Nothing is written unless all
-/// of it is right, except that a slot marked in `ignored` may hold any value.
+/// of it is right, except that a slot marked in `ignored` may hold any value. An array of another
+/// dtype than its leaf's, where the values fit, is handed on in its own dtype.
 void encode_batch(const Tree& tree, PyObject* batch, const Slots& slots, const uint8_t* ignored,
                   Columns& columns);
 
 /// The value in a row, as a new object of the kind that Gymnasium passes to an environment.
 Ref decode_row(const Tree& tree, const Columns& columns, Py_ssize_t row);
 
-/// Checks one observation and writes it to a row.
-void store_row(const Tree& tree, PyObject* value, Columns& columns, Py_ssize_t row);
+/// Checks one observation and writes it to a row; what has no fixed shape is copied if `deep`, else
+/// shared.
+void store_row(const Tree& tree, PyObject* value, Columns& columns, Py_ssize_t row, bool deep);
 
 /// The first `rows` rows as a batch: the arrays themselves in the space's structure.
 Ref assemble(const Tree& tree, const Columns& columns, Py_ssize_t rows);

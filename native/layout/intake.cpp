@@ -3,6 +3,7 @@
 #include <limits>
 
 #include "codec.h"
+#include "snapshot.h"
 
 namespace shoal {
 
@@ -11,7 +12,8 @@ namespace {
 /// A leaf's values, checked and cast, waiting to be written.
 struct Accepted {
   size_t leaf;
-  Ref values;  // C-contiguous, of the leaf's dtype
+  Ref values;
+  bool exact;  // the values have the leaf's dtype, and are C-contiguous
 };
 
 struct Intake {
@@ -133,6 +135,12 @@ Ref as_array(const Leaf& leaf, PyObject* batch) {
   Ref array = Ref::steal(PyArray_FromAny(batch, nullptr, 0, 0, 0, nullptr));
   if (array) return array;
   nb::python_error error;
+  if (error.matches(PyExc_ValueError)) {
+    Ref message = Ref::checked(PyObject_Str(error.value().ptr()));
+    Ref type = error_class("InvalidActionError");
+    raise(type.get(), "actions%s: NumPy makes no array of them for %s: %S", leaf.path.c_str(),
+          leaf.space.c_str(), message.get());
+  }
   Ref note = Ref::checked(PyUnicode_FromFormat("while reading actions%s for %s", leaf.path.c_str(),
                                                leaf.space.c_str()));
   add_note(error, note.get());
@@ -160,10 +168,11 @@ void accept_leaf(Intake& intake, size_t index, PyObject* batch) {
         Ref::checked(PyArray_FROM_OF(source.get(), NPY_ARRAY_CARRAY_RO | NPY_ARRAY_NOTSWAPPED));
     check_integers(intake, leaf, reinterpret_cast<PyArrayObject*>(plain.get()));
   }
-  Py_INCREF(leaf.descr.get());
-  Ref typed = Ref::checked(
-      PyArray_FromArray(array, leaf.dtype(), NPY_ARRAY_CARRAY_RO | NPY_ARRAY_FORCECAST));
-  intake.leaves.push_back({index, std::move(typed)});
+  if (exact && !PyArray_ISCARRAY_RO(array)) {
+    Py_INCREF(leaf.descr.get());
+    source = Ref::checked(PyArray_FromArray(array, leaf.dtype(), NPY_ARRAY_CARRAY_RO));
+  }
+  intake.leaves.push_back({index, std::move(source), exact});
 }
 
 void accept_object(Intake& intake, size_t index, PyObject* batch) {
@@ -219,8 +228,27 @@ void accept(Intake& intake, const Node& node, PyObject* batch) {
   }
 }
 
+/// Keeps each slot's part of an array of another dtype as an object of its own.
+void write_as_given(const Intake& intake, const Accepted& accepted, Columns& columns) {
+  Ref& as_given = columns.as_given[accepted.leaf];
+  if (!as_given) as_given = list_of_none(columns.rows);
+  for (Py_ssize_t k = 0; k < intake.slots.count; ++k) {
+    Ref item = Ref::checked(PySequence_GetItem(accepted.values.get(), k));
+    Ref own = snapshot_observation(item.get(), false);
+    check(PyList_SetItem(as_given.get(), intake.slots[k], own.release()));
+  }
+}
+
 void write(const Intake& intake, Columns& columns) {
   for (const Accepted& accepted : intake.leaves) {
+    if (!accepted.exact) {
+      write_as_given(intake, accepted, columns);
+      continue;
+    }
+    const Ref& as_given = columns.as_given[accepted.leaf];
+    for (Py_ssize_t k = 0; as_given && k < intake.slots.count; ++k) {
+      check(PyList_SetItem(as_given.get(), intake.slots[k], Py_NewRef(Py_None)));
+    }
     const Py_ssize_t bytes = intake.tree.leaves[accepted.leaf].bytes;
     const char* source = PyArray_BYTES(reinterpret_cast<PyArrayObject*>(accepted.values.get()));
     if (intake.slots.numbers == nullptr) {

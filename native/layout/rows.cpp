@@ -172,25 +172,25 @@ Ref element(PyObject* value, Py_ssize_t index, size_t length) {
 }
 
 void store_node(const Tree& tree, const Node& node, PyObject* value, Columns& columns,
-                Py_ssize_t row) {
+                Py_ssize_t row, bool deep) {
   switch (node.kind) {
     case Node::Kind::kLeaf:
       store_leaf(tree.leaves[node.index], value, columns.row(tree, node.index, row));
       return;
     case Node::Kind::kObject:
       check(PyList_SetItem(columns.objects[node.index].get(), row,
-                           snapshot_observation(value).release()));
+                           snapshot_observation(value, deep).release()));
       return;
     case Node::Kind::kDict:
       for (size_t k = 0; k < node.children.size(); ++k) {
         Ref item = member(value, node.keys[k].get(), node.keys);
-        store_node(tree, node.children[k], item.get(), columns, row);
+        store_node(tree, node.children[k], item.get(), columns, row, deep);
       }
       return;
     case Node::Kind::kTuple:
       for (size_t k = 0; k < node.children.size(); ++k) {
         Ref item = element(value, static_cast<Py_ssize_t>(k), node.children.size());
-        store_node(tree, node.children[k], item.get(), columns, row);
+        store_node(tree, node.children[k], item.get(), columns, row, deep);
       }
       return;
   }
@@ -200,12 +200,19 @@ void store_node(const Tree& tree, const Node& node, PyObject* value, Columns& co
 
 Ref decode_row(const Tree& tree, const Columns& columns, Py_ssize_t row) {
   return build(
-      tree.root, [&](size_t k) { return decode_leaf(tree.leaves[k], columns.row(tree, k, row)); },
+      tree.root,
+      [&](size_t k) {
+        if (columns.as_given[k]) {
+          PyObject* given = PyList_GET_ITEM(columns.as_given[k].get(), row);
+          if (given != Py_None) return Ref::borrow(given);
+        }
+        return decode_leaf(tree.leaves[k], columns.row(tree, k, row));
+      },
       [&](size_t k) { return Ref::borrow(PyList_GET_ITEM(columns.objects[k].get(), row)); });
 }
 
-void store_row(const Tree& tree, PyObject* value, Columns& columns, Py_ssize_t row) {
-  store_node(tree, tree.root, value, columns, row);
+void store_row(const Tree& tree, PyObject* value, Columns& columns, Py_ssize_t row, bool deep) {
+  store_node(tree, tree.root, value, columns, row, deep);
 }
 
 Ref assemble(const Tree& tree, const Columns& columns, Py_ssize_t rows) {

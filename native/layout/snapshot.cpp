@@ -18,7 +18,7 @@ bool is_plain_array(PyObject* value) {
 bool is_immutable(PyObject* value) {
   return value == Py_None || PyLong_CheckExact(value) || PyFloat_CheckExact(value) ||
          PyBool_Check(value) || PyUnicode_CheckExact(value) || PyBytes_CheckExact(value) ||
-         PyArray_CheckScalar(value);
+         PyArray_IsScalar(value, Generic);
 }
 
 template <class Copy>
@@ -28,6 +28,9 @@ Ref copy_dict(PyObject* dict, const Copy& copy) {
   PyObject* key = nullptr;
   PyObject* value = nullptr;
   while (PyDict_Next(dict, &position, &key, &value)) {
+    // Held, because copying may run code that changes the dict.
+    Ref held_key = Ref::borrow(key);
+    Ref held_value = Ref::borrow(value);
     Ref copied = copy(value);
     check(PyDict_SetItem(result.get(), key, copied.get()));
   }
@@ -37,6 +40,7 @@ Ref copy_dict(PyObject* dict, const Copy& copy) {
 }  // namespace
 
 Ref snapshot_info(PyObject* info) {
+  const Depth depth(" while copying an info");
   return copy_dict(info, [](PyObject* value) {
     if (PyDict_Check(value)) return snapshot_info(value);
     if (is_plain_array(value)) return copy_array(value);
@@ -44,19 +48,24 @@ Ref snapshot_info(PyObject* info) {
   });
 }
 
-Ref snapshot_observation(PyObject* observation) {
+Ref snapshot_observation(PyObject* observation, bool deep) {
+  const Depth depth(" while copying an observation");
   if (is_plain_array(observation)) return copy_array(observation);
   if (is_immutable(observation)) return Ref::borrow(observation);
-  if (PyDict_CheckExact(observation)) return copy_dict(observation, snapshot_observation);
+  if (PyDict_CheckExact(observation)) {
+    return copy_dict(observation,
+                     [deep](PyObject* value) { return snapshot_observation(value, deep); });
+  }
   if (PyTuple_CheckExact(observation)) {
     const Py_ssize_t length = PyTuple_GET_SIZE(observation);
     Ref result = Ref::checked(PyTuple_New(length));
     for (Py_ssize_t k = 0; k < length; ++k) {
       PyTuple_SET_ITEM(result.get(), k,
-                       snapshot_observation(PyTuple_GET_ITEM(observation, k)).release());
+                       snapshot_observation(PyTuple_GET_ITEM(observation, k), deep).release());
     }
     return result;
   }
+  if (!deep) return Ref::borrow(observation);
   Ref module = Ref::checked(PyImport_ImportModule("copy"));
   Ref deepcopy = Ref::checked(PyObject_GetAttrString(module.get(), "deepcopy"));
   return Ref::checked(PyObject_CallOneArg(deepcopy.get(), observation));

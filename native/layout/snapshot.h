@@ -9,7 +9,8 @@ namespace shoal {
 /// An info with its dicts and arrays copied; other values are shared, as in Gymnasium.
 Ref snapshot_info(PyObject* info);
 
-/// An observation as the environment returned it, sharing nothing that could change.
-Ref snapshot_observation(PyObject* observation);
+/// An observation as the environment returned it, with its dicts, tuples and arrays copied. Objects
+/// of other types are copied by copy.deepcopy if `deep`, else shared.
+Ref snapshot_observation(PyObject* observation, bool deep);
 
 }  // namespace shoal

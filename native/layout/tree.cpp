@@ -66,13 +66,13 @@ Leaf read_leaf(PyObject* node) {
   return leaf;
 }
 
+}  // namespace
+
 Ref list_of_none(Py_ssize_t length) {
   Ref list = Ref::checked(PyList_New(length));
   for (Py_ssize_t k = 0; k < length; ++k) PyList_SET_ITEM(list.get(), k, Py_NewRef(Py_None));
   return list;
 }
-
-}  // namespace
 
 Tree::Tree(nb::handle root_node) : root(read(root_node.ptr())) {}
 
@@ -105,7 +105,8 @@ Node Tree::read(PyObject* node) {
   return result;
 }
 
-Columns::Columns(const Tree& tree, nb::sequence source, Py_ssize_t row_count) : rows(row_count) {
+Columns::Columns(const Tree& tree, nb::sequence source, Py_ssize_t row_count)
+    : rows(row_count), as_given(tree.leaves.size()) {
   if (nb::len(source) != tree.leaves.size()) {
     raise(PyExc_ValueError, "expected %zu columns, got %zu", tree.leaves.size(), nb::len(source));
   }
@@ -123,6 +124,12 @@ Columns::Columns(const Tree& tree, nb::sequence source, Py_ssize_t row_count) : 
   for (size_t k = 0; k < tree.objects.size(); ++k) {
     objects.push_back(list_of_none(row_count));
   }
+}
+
+int Columns::traverse(visitproc visit, void* arg) const {
+  for (const Ref& list : objects) Py_VISIT(list.get());
+  for (const Ref& list : as_given) Py_VISIT(list.get());
+  return 0;
 }
 
 void Columns::renew(const Tree& tree, Py_ssize_t row_count) {

@@ -74,10 +74,19 @@ struct Columns {
     return data[leaf] + index * tree.leaves[leaf].bytes;
   }
 
+  /// Shows the garbage collector the objects of users that are kept here.
+  int traverse(visitproc visit, void* arg) const;
+
   Py_ssize_t rows = 0;
   std::vector<Ref> arrays;
-  std::vector<char*> data;  // the first byte of each array
-  std::vector<Ref> objects;
+  std::vector<char*> data;   // the first byte of each array
+  std::vector<Ref> objects;  // a list with an item per row for each object leaf
+  // By leaf: null, or a list that holds the values of those rows that came in another dtype than
+  // the leaf's, and None for the other rows.
+  std::vector<Ref> as_given;
 };
+
+/// A list of this length, filled with None.
+Ref list_of_none(Py_ssize_t length);
 
 }  // namespace shoal

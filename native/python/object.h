@@ -66,13 +66,20 @@ inline Ref error_class(const char* name) {
 
 /// Adds a line below an exception's message (PEP 678); its type, arguments and traceback stay.
 inline void add_note(const nb::python_error& error, PyObject* note) {
-  PyObject* type = nullptr;
-  PyObject* value = nullptr;
-  PyObject* trace = nullptr;
-  PyErr_Fetch(&type, &value, &trace);
-  Ref::steal(PyObject_CallMethod(error.value().ptr(), "add_note", "O", note));
+  Ref name = Ref::checked(PyUnicode_InternFromString("add_note"));
+  Ref::steal(PyObject_CallMethodOneArg(error.value().ptr(), name.get(), note));
   PyErr_Clear();  // A note is a help: an exception that refuses it is still the one to report.
-  PyErr_Restore(type, value, trace);
 }
+
+/// Counts one level of a recursion into a user's objects, and raises RecursionError in time.
+class Depth {
+ public:
+  explicit Depth(const char* where) {
+    if (Py_EnterRecursiveCall(where) != 0) throw nb::python_error();
+  }
+  ~Depth() { Py_LeaveRecursiveCall(); }
+  Depth(const Depth&) = delete;
+  Depth& operator=(const Depth&) = delete;
+};
 
 }  // namespace shoal

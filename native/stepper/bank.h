@@ -48,6 +48,8 @@ struct Bank {
         terminated(terminated_array, NPY_BOOL, row_count),
         truncated(truncated_array, NPY_BOOL, row_count) {}
 
+  int traverse(visitproc visit, void* arg) const { return observations.traverse(visit, arg); }
+
   void renew(const Tree& tree, Py_ssize_t row_count) {
     rows = row_count;
     observations.renew(tree, row_count);
@@ -87,6 +89,27 @@ struct SlotState {
   Column<double> episode_return;
   Column<int64_t> episode_length;
   Column<double> episode_start;  // seconds of the steady clock
+  bool busy = false;             // a call is at work on these slots
+};
+
+/// Keeps every other call out while one is at work on a vector's slots, however that one ends.
+/// Python code runs in the middle of such calls, and may release the GIL or call back.
+class Occupied {
+ public:
+  explicit Occupied(SlotState& state) : state_(state) {
+    if (state_.busy) {
+      raise(PyExc_RuntimeError,
+            "the vector environment is being stepped already, by another thread or from within "
+            "one of its own environments");
+    }
+    state_.busy = true;
+  }
+  ~Occupied() { state_.busy = false; }
+  Occupied(const Occupied&) = delete;
+  Occupied& operator=(const Occupied&) = delete;
+
+ private:
+  SlotState& state_;
 };
 
 enum class Autoreset { kNextStep, kSameStep, kDisabled };

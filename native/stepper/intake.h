@@ -11,17 +11,20 @@ Slots read_slots(nb::handle slots, Py_ssize_t num_slots);
 
 class ActionIntake {
  public:
-  ActionIntake(const Tree& tree, nb::sequence columns, const SlotState& state, Autoreset mode)
+  ActionIntake(const Tree& tree, nb::sequence columns, SlotState& state, Autoreset mode)
       : tree_(tree), columns_(tree, columns, state.count), state_(state), mode_(mode) {}
 
   /// Checks actions for these slots and writes them to the arena, or raises and writes nothing.
   void accept(nb::handle actions, nb::handle slots) {
+    const Occupied occupied(state_);
     const Slots chosen = read_slots(slots, state_.count);
     if (mode_ == Autoreset::kDisabled) refuse_finished(chosen);
     // Where the next step will be a reset, the action is never used and may be anything.
     const uint8_t* ignored = mode_ == Autoreset::kNextStep ? state_.finished.data : nullptr;
     encode_batch(tree_, actions.ptr(), chosen, ignored, columns_);
   }
+
+  int traverse(visitproc visit, void* arg) const { return columns_.traverse(visit, arg); }
 
   const Tree& tree() const { return tree_; }
   const Columns& columns() const { return columns_; }
@@ -40,7 +43,7 @@ class ActionIntake {
 
   const Tree& tree_;
   Columns columns_;
-  const SlotState& state_;
+  SlotState& state_;
   Autoreset mode_;
 };
 

@@ -15,25 +15,6 @@ double now() {
 
 Ref interned(const char* text) { return Ref::checked(PyUnicode_InternFromString(text)); }
 
-/// Refuses entry while the stepper is at work, and opens it again however the work ends.
-class Occupied {
- public:
-  explicit Occupied(bool& busy) : busy_(busy) {
-    if (busy_) {
-      raise(PyExc_RuntimeError,
-            "the vector environment is being stepped already, by another thread or from within "
-            "one of its own environments");
-    }
-    busy_ = true;
-  }
-  ~Occupied() { busy_ = false; }
-  Occupied(const Occupied&) = delete;
-  Occupied& operator=(const Occupied&) = delete;
-
- private:
-  bool& busy_;
-};
-
 /// Takes apart what an environment returned: borrowed items of `result`, which stays the owner.
 template <Py_ssize_t count>
 void unpack(Ref& result, PyObject* (&items)[count], const char* expected) {
@@ -65,6 +46,7 @@ double to_reward(PyObject* value) {
   }
   const double reward = PyFloat_AsDouble(value);
   if (reward == -1.0 && PyErr_Occurred()) {
+    if (!PyErr_ExceptionMatches(PyExc_TypeError)) throw nb::python_error();
     PyErr_Clear();
     Ref error = error_class("StepResultError");
     raise(error.get(), "got a reward of type %s (%R), expected a number", Py_TYPE(value)->tp_name,
@@ -81,10 +63,16 @@ uint8_t to_flag(PyObject* value) {
   return static_cast<uint8_t>(truth);
 }
 
-void check_info(PyObject* info) {
-  if (PyDict_Check(info)) return;
-  Ref error = error_class("StepResultError");
-  raise(error.get(), "got an info of type %s, expected a dict", Py_TYPE(info)->tp_name);
+/// An info as a dict; any other mapping is read into one.
+Ref as_dict(PyObject* info) {
+  if (PyDict_Check(info)) return Ref::borrow(info);
+  if (!PyObject_HasAttrString(info, "keys")) {
+    Ref error = error_class("StepResultError");
+    raise(error.get(), "got an info of type %s, expected a dict", Py_TYPE(info)->tp_name);
+  }
+  Ref dict = Ref::checked(PyDict_New());
+  check(PyDict_Update(dict.get(), info));
+  return dict;
 }
 
 }  // namespace
@@ -137,14 +125,16 @@ Slots read_slots(nb::handle slots, Py_ssize_t num_slots) {
   return chosen;
 }
 
-Stepper::Stepper(const Tree& tree, const ActionIntake& actions, SlotState& state, nb::list envs,
-                 Autoreset mode, bool statistics)
+Stepper::Stepper(const Tree& tree, nb::handle actions, SlotState& state, nb::list envs,
+                 Autoreset mode, bool statistics, bool deep)
     : tree_(tree),
-      actions_(actions),
+      actions_owner_(Ref::borrow(actions.ptr())),
+      actions_(nb::cast<const ActionIntake&>(actions)),
       state_(state),
       envs_(Ref::borrow(envs.ptr())),
       mode_(mode),
       statistics_(statistics),
+      deep_(deep),
       latest_(static_cast<size_t>(state.count)),
       step_name_(interned("step")),
       reset_name_(interned("reset")),
@@ -153,7 +143,7 @@ Stepper::Stepper(const Tree& tree, const ActionIntake& actions, SlotState& state
       final_info_(interned("final_info")) {}
 
 nb::object Stepper::run(nb::handle work, Bank* bank) {
-  const Occupied occupied(busy_);
+  const Occupied occupied(state_);
   Py_ssize_t rows = state_.count;
   if (!work.is_none()) {
     rows = 0;
@@ -194,7 +184,7 @@ nb::object Stepper::run(nb::handle work, Bank* bank) {
 }
 
 nb::object Stepper::latest(nb::handle slots, Bank* bank) {
-  const Occupied occupied(busy_);
+  const Occupied occupied(state_);
   const Slots chosen = read_slots(slots, state_.count);
   Bank& target = renewed(bank, chosen.count);
   for (Py_ssize_t row = 0; row < chosen.count; ++row) {
@@ -203,7 +193,7 @@ nb::object Stepper::latest(nb::handle slots, Bank* bank) {
       Ref error = error_class("ResetMaskError");
       raise(error.get(), "slot %zd has not been reset yet and has no observation", chosen[row]);
     }
-    store_row(tree_, observation.get(), target.observations, row);
+    store_row(tree_, observation.get(), target.observations, row, deep_);
   }
   Ref batch = assemble(tree_, target.observations, chosen.count);
   if (bank == nullptr) own_bank_.forget();
@@ -235,7 +225,7 @@ void Stepper::step(Py_ssize_t slot, Py_ssize_t row, Output& out) {
   const double reward = to_reward(items[1]);
   const uint8_t terminated = to_flag(items[2]);
   const uint8_t truncated = to_flag(items[3]);
-  check_info(items[4]);
+  const Ref info = as_dict(items[4]);
   observe(slot, row, items[0], out);
   out.bank.rewards[row] = reward;
   out.bank.terminated[row] = terminated;
@@ -250,14 +240,14 @@ void Stepper::step(Py_ssize_t slot, Py_ssize_t row, Output& out) {
 
   if (done && mode_ == Autoreset::kSameStep) {
     Ref final_event = Ref::checked(PyDict_New());
-    check(
-        PyDict_SetItem(final_event.get(), final_obs_.get(), snapshot_observation(items[0]).get()));
-    check(PyDict_SetItem(final_event.get(), final_info_.get(), snapshot_info(items[4]).get()));
+    check(PyDict_SetItem(final_event.get(), final_obs_.get(),
+                         snapshot_observation(items[0], deep_).get()));
+    check(PyDict_SetItem(final_event.get(), final_info_.get(), snapshot_info(info.get()).get()));
     out.add_info(row, std::move(final_event));
     begin_episode(slot, row, Ref::checked(PyObject_CallMethodNoArgs(env.get(), reset_name_.get())),
                   out);
-  } else if (PyDict_GET_SIZE(items[4]) > 0) {
-    out.add_info(row, snapshot_info(items[4]));
+  } else if (PyDict_GET_SIZE(info.get()) > 0) {
+    out.add_info(row, snapshot_info(info.get()));
   }
 }
 
@@ -290,7 +280,7 @@ void Stepper::reset(Py_ssize_t slot, Py_ssize_t row, PyObject* seed, PyObject* o
 void Stepper::begin_episode(Py_ssize_t slot, Py_ssize_t row, Ref result, Output& out) {
   PyObject* items[2];
   unpack(result, items, "(observation, info) from reset");
-  check_info(items[1]);
+  const Ref info = as_dict(items[1]);
   observe(slot, row, items[0], out);
   state_.finished[slot] = 0;
   if (statistics_) {
@@ -298,7 +288,7 @@ void Stepper::begin_episode(Py_ssize_t slot, Py_ssize_t row, Ref result, Output&
     state_.episode_length[slot] = 0;
     state_.episode_start[slot] = now();
   }
-  if (PyDict_GET_SIZE(items[1]) > 0) out.add_info(row, snapshot_info(items[1]));
+  if (PyDict_GET_SIZE(info.get()) > 0) out.add_info(row, snapshot_info(info.get()));
 }
 
 void Stepper::finish_episode(Py_ssize_t slot, Py_ssize_t row, Output& out) {
@@ -310,7 +300,7 @@ void Stepper::finish_episode(Py_ssize_t slot, Py_ssize_t row, Output& out) {
 }
 
 void Stepper::observe(Py_ssize_t slot, Py_ssize_t row, PyObject* observation, Output& out) {
-  store_row(tree_, observation, out.bank.observations, row);
+  store_row(tree_, observation, out.bank.observations, row, deep_);
   latest_[static_cast<size_t>(slot)] = Ref::borrow(observation);
 }
 
@@ -336,7 +326,27 @@ Ref Stepper::environment(Py_ssize_t slot) const {
   return Ref::borrow(PyList_GET_ITEM(envs_.get(), slot));
 }
 
+nb::list Stepper::memory() const {
+  nb::list observations;
+  for (const Ref& observation : latest_) {
+    observations.append(observation ? nb::borrow(observation.get()) : nb::none());
+  }
+  return observations;
+}
+
+void Stepper::remember(nb::list observations) {
+  const Occupied occupied(state_);
+  if (nb::len(observations) != latest_.size()) {
+    raise(PyExc_ValueError, "expected %zu observations, one for each slot", latest_.size());
+  }
+  for (size_t slot = 0; slot < latest_.size(); ++slot) {
+    const nb::object observation = observations[slot];
+    latest_[slot] = observation.is_none() ? Ref() : Ref::borrow(observation.ptr());
+  }
+}
+
 int Stepper::traverse(visitproc visit, void* arg) const {
+  Py_VISIT(actions_owner_.get());
   Py_VISIT(envs_.get());
   for (const Ref& observation : latest_) Py_VISIT(observation.get());
   return 0;

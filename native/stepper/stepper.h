@@ -2,7 +2,7 @@
 //
 // Autoreset, the checks of what an environment returns, episode statistics and the collecting of
 // infos are written here and nowhere else. The GIL is held throughout; an environment may release
-// it, so a second call that arrives meanwhile is refused rather than let in.
+// it; Occupied keeps a second call out meanwhile.
 #pragma once
 
 #include <vector>
@@ -13,8 +13,8 @@ namespace shoal {
 
 class Stepper {
  public:
-  Stepper(const Tree& tree, const ActionIntake& actions, SlotState& state, nb::list envs,
-          Autoreset mode, bool statistics);
+  Stepper(const Tree& tree, nb::handle actions, SlotState& state, nb::list envs, Autoreset mode,
+          bool statistics, bool deep);
 
   /// Does the queued work and returns (observations, rewards, terminated, truncated, infos).
   ///
@@ -26,6 +26,10 @@ class Stepper {
 
   /// The latest observation of each of these slots, as a batch, without stepping.
   nb::object latest(nb::handle slots, Bank* bank);
+
+  /// What `latest` works from: the newest observation by slot, or None. For pickling.
+  nb::list memory() const;
+  void remember(nb::list observations);
 
   int traverse(visitproc visit, void* arg) const;
   void clear();
@@ -45,12 +49,13 @@ class Stepper {
   Bank& renewed(Bank* bank, Py_ssize_t rows);
 
   const Tree& tree_;
+  Ref actions_owner_;  // shown to the garbage collector, which nanobind's keep_alive is not
   const ActionIntake& actions_;
   SlotState& state_;
   Ref envs_;
   Autoreset mode_;
   bool statistics_;
-  bool busy_ = false;
+  bool deep_;  // whether objects in observations are copied, or shared with the environment
   Bank own_bank_;
   std::vector<Ref> latest_;  // by slot; what the environment returned last
   Ref step_name_, reset_name_, reset_keywords_, final_obs_, final_info_;

@@ -52,7 +52,9 @@ class Stepper:
         envs: list[Any],
         mode: Autoreset,
         statistics: bool,
+        deep: bool,
     ) -> None: ...
+    memory: list[Any]
     def run(
         self, work: Sequence[Work] | None, bank: Bank | None
     ) -> tuple[

@@ -36,15 +36,15 @@ def _make_vec(
 ) -> gymnasium.vector.VectorEnv[Any, Any, Any]:
     named_by_spec = isinstance(id, EnvSpec) and id.kwargs.get("vectorization_mode")
     if VECTORIZATION_MODE not in (vectorization_mode, named_by_spec):
-        return _original(
-            id, num_envs, vectorization_mode, vector_kwargs, wrappers, **kwargs
-        )
+        return _original(id, num_envs, vectorization_mode, vector_kwargs, wrappers, **kwargs)
     if isinstance(id, EnvSpec):
         id = deepcopy(id)  # noqa: A001
         id.kwargs.pop("vectorization_mode", None)
         num_envs = id.kwargs.pop("num_envs", num_envs)
         vector_kwargs = id.kwargs.pop("vector_kwargs", vector_kwargs)
         wrappers = id.kwargs.pop("wrappers", wrappers)
+        # What is left may be meant for gymnasium.make itself, such as max_episode_steps.
+        kwargs, id.kwargs = {**id.kwargs, **kwargs}, {}
     return make(id, num_envs, wrappers=wrappers or (), **(vector_kwargs or {}), **kwargs)
 
 

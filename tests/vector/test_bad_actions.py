@@ -9,6 +9,7 @@ from gymnasium import spaces
 
 import shoal
 from shoal.errors import ActionTypeError, InvalidActionError
+from shoal.testing import assert_identical
 from tests.strategies import RandomEnv
 
 OBSERVATION = spaces.Discrete(3)
@@ -46,7 +47,7 @@ def refused(action_space, actions, error, match):
         (["a", "b", "c"], ActionTypeError, "expected int64"),
         ([None, 0, 1], ActionTypeError, "dtype object"),
         (None, InvalidActionError, r"shape \(\)"),
-        ([[0, 1], [1]], ValueError, "inhomogeneous"),
+        ([[0, 1], [1]], InvalidActionError, "inhomogeneous"),
     ],
 )
 def test_discrete(actions, error, match):
@@ -71,8 +72,30 @@ def test_integers_of_every_kind_are_taken(actions):
     envs.step(actions)
     received = [got[0] for got in envs.get_attr("received")]
     assert received == list(actions)
-    assert all(type(action) is np.int64 for action in received)
+    # A list has no dtype, and so gets the space's.
+    kind = actions.dtype.type if isinstance(actions, np.ndarray) else np.int64
+    assert all(type(action) is kind for action in received)
     envs.close()
+
+
+@pytest.mark.parametrize("dtype", [np.float64, np.float32, np.float16, np.int64, np.uint8])
+def test_an_array_of_another_dtype_reaches_the_environments_as_it_is(dtype):
+    space = spaces.Dict(
+        {"push": spaces.Box(-1, 1, (2,), np.float32), "pull": spaces.Box(-1, 1, ())}
+    )
+    factory = partial(RandomEnv, OBSERVATION, space, mean_length=10**9)
+    ours = shoal.make(factory, num_envs=2)
+    theirs = gymnasium.vector.SyncVectorEnv([factory] * 2)
+    rng = np.random.default_rng(0)
+    ours.reset(seed=0)
+    theirs.reset(seed=0)
+    for kind in (dtype, np.float32, dtype):
+        push = rng.uniform(-1, 1, (2, 2)).astype(kind)
+        actions = {"push": push, "pull": push[:, 0]}
+        ours.step(actions)
+        theirs.step(actions)
+        push[:] = 0
+    assert_identical(ours.get_attr("received"), theirs.get_attr("received"))
 
 
 def test_discrete_with_start_and_many_values():
@@ -102,7 +125,6 @@ def test_box_checks_shape_and_kind_but_lets_values_pass():
     envs.step(np.full((3, 2), 99))
     envs.step(np.full((3, 2), np.nan))
     received = envs.get_attr("received")[0]
-    assert all(action.dtype == np.float32 for action in received)
     assert (received[0] == 99).all()
     assert np.isnan(received[1]).all()
 
@@ -130,6 +152,13 @@ def test_containers():
     refused(space, wrong, InvalidActionError, r"actions\['b'\]\[1\]: got 2 actions")
     wrong = {**good, "b": (good["b"][0], 5)}
     refused(space, wrong, InvalidActionError, r"actions\['b'\]\[1\]: got int")
+
+
+def test_dict_actions_have_the_order_of_the_batched_space():
+    space = spaces.Dict(q=spaces.Discrete(2), b=spaces.Tuple((spaces.Dict(z=OBSERVATION),)))
+    envs = vector(space)
+    envs.step(envs.action_space.sample())
+    assert list(envs.get_attr("received")[0][0]) == list(envs.action_space)
 
 
 def test_an_action_that_will_be_ignored_may_be_anything():

@@ -1,5 +1,8 @@
 """Infos: Gymnasium's form, without its losses, and the older forms."""
 
+import warnings
+from collections import UserDict
+from enum import IntEnum
 from functools import partial
 
 import gymnasium
@@ -37,6 +40,10 @@ class Scripted(gymnasium.Env):
         return self._observation(), 1.0, self._time >= self._length, False, info
 
 
+class Color(IntEnum):
+    RED = 1
+
+
 def infos_of(*infos, **options):
     """What the first step says when slot k gives the k-th info."""
     with shoal.make([partial(Scripted, [info]) for info in infos], **options) as envs:
@@ -66,6 +73,11 @@ def test_no_infos_are_an_empty_dict():
         ((np.int8(1), 300), np.array([1, 300])),
         ((np.zeros(2, np.int8), np.full(2, 0.5)), np.array([[0.0, 0.0], [0.5, 0.5]])),
         ((np.array(["ab"]), np.array(["abcd"])), np.array([["ab"], ["abcd"]])),
+        ((True, np.bool_(False)), np.array([True, False])),
+        ((1, np.bool_(True)), np.array([1, 1])),
+        ((np.uint64(2**64 - 1), 1), np.array([2**64 - 1, 1], np.uint64)),
+        ((np.complex64(1j), 0.5), np.array([1j, 0.5], np.complex128)),
+        ((np.float32(np.nan), 1), np.array([np.nan, 1.0])),
     ],
 )
 def test_numbers_are_promoted_not_cut(values, expected):
@@ -86,6 +98,9 @@ def test_numbers_are_promoted_not_cut(values, expected):
         (np.zeros(2), 5),
         (1.0, [1, 2]),
         (np.bool_(True), 1),
+        (2, Color.RED),
+        (Color.RED, 2),
+        (np.uint64(2**64 - 1), -1),
     ],
 )
 def test_what_does_not_fit_together_is_kept_as_objects(values):
@@ -93,6 +108,32 @@ def test_what_does_not_fit_together_is_kept_as_objects(values):
     assert got.dtype == object
     for mine, value in zip(got, values, strict=True):
         assert_identical(mine, None if value is ... else value)
+
+
+def test_merging_is_silent():
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        column(np.uint64(2**64 - 1), -1)
+        column(np.complex64(1j), 0.5)
+
+
+def test_infos_that_contain_themselves_are_an_error_not_a_crash():
+    loop = {}
+    loop["self"] = loop
+    deep = {}
+    for _ in range(200_000):
+        deep = {"deeper": deep}
+    for info in (loop, deep):
+        with shoal.make(partial(Scripted, [info])) as envs:
+            envs.reset()
+            with pytest.raises(RecursionError, match="info"):
+                envs.step([0])
+    while deep:  # or taking it apart would recurse as deep
+        deep = deep.popitem()[1]
+
+
+def test_any_mapping_is_an_info():
+    assert_identical(infos_of(UserDict(a=1)), {"a": np.array([1]), "_a": np.array([True])})
 
 
 def test_nested_dicts_keep_what_differs():

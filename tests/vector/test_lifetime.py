@@ -120,6 +120,24 @@ def test_an_unclosed_vector_is_collected_even_if_its_environments_know_it():
     assert all(reference() is None for reference in gone)
 
 
+def test_cycles_through_objects_in_batches_are_collected():
+    class Knowing(ProbeEnv):
+        observation_space = spaces.Tuple((spaces.Text(9), ProbeEnv.observation_space))
+        vector = None
+
+        def reset(self, *, seed=None, options=None):
+            observation, info = super().reset(seed=seed)
+            return ([self.vector], observation), info
+
+    envs = shoal.make(Knowing, num_envs=2, copy=False)
+    envs.set_attr("vector", envs)
+    envs.reset()
+    gone = weakref.ref(envs)
+    del envs
+    gc.collect()
+    assert gone() is None
+
+
 def resident_kilobytes():
     with open("/proc/self/statm") as file:
         return int(file.read().split()[1]) * os.sysconf("SC_PAGE_SIZE") // 1024

@@ -94,6 +94,7 @@ def test_make_vec_knows_shoal():
         vector_kwargs={"autoreset_mode": "SameStep", "statistics": True},
         wrappers=[gymnasium.wrappers.ClipAction],
         g=3.7,
+        max_episode_steps=5,
     )
     again = gymnasium.make_vec(envs.spec)
     for vector in (envs, again):

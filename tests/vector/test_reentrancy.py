@@ -6,7 +6,7 @@ import gymnasium
 import numpy as np
 import pytest
 from gymnasium import spaces
-from gymnasium.error import AlreadyPendingCallError, ClosedEnvironmentError
+from gymnasium.error import ClosedEnvironmentError
 
 import shoal
 from shoal.vector import SyncVectorEnv
@@ -25,6 +25,7 @@ class Hook(gymnasium.Env):
         return np.zeros(2, np.float32), {}
 
     def step(self, action):
+        self.action = action
         self.hook()
         return np.ones(2, np.float32), 1.0, False, False, {}
 
@@ -45,18 +46,20 @@ def test_stepping_from_within_a_step_is_refused(envs):
     assert envs.step([0, 0, 0])[1].tolist() == [1.0, 1.0, 1.0]
 
 
-def test_a_second_thread_is_refused(envs):
+def test_a_second_thread_is_refused_and_changes_nothing(envs):
     inside, leave = threading.Event(), threading.Event()
     envs.envs[0].hook = lambda: (inside.set(), leave.wait(10))
-    thread = threading.Thread(target=envs.step, args=([0, 0, 0],))
+    thread = threading.Thread(target=envs.step, args=([1, 1, 1],))
     thread.start()
     assert inside.wait(10)
     try:
-        with pytest.raises((RuntimeError, AlreadyPendingCallError)):
-            envs.step([0, 0, 0])
+        for use in (lambda: envs.step([0, 0, 0]), lambda: envs.send([0], slots=[2])):
+            with pytest.raises(RuntimeError, match="being stepped already"):
+                use()
     finally:
         leave.set()
         thread.join()
+    assert [env.action for env in envs.envs] == [1, 1, 1]
     envs.envs[0].hook = lambda: None
     envs.step([0, 0, 0])
 
@@ -82,6 +85,18 @@ def test_replaced_environments_and_methods_are_used(envs):
     envs.envs[1] = Other()
     envs.envs[2].step = lambda action: (np.zeros(2, np.float32), 9.0, False, False, {})
     assert envs.step([0, 0, 0])[1].tolist() == [1.0, 7.0, 9.0]
+
+
+def test_the_whole_list_can_be_replaced(envs):
+    class Seven(gymnasium.Wrapper):
+        def step(self, action):
+            observation, _, *rest = self.env.step(action)
+            return observation, 7.0, *rest
+
+    envs.envs = [Seven(env) for env in envs.envs]
+    assert envs.step([0, 0, 0])[1].tolist() == [7.0, 7.0, 7.0]
+    with pytest.raises(ValueError, match="got 1 environments for 3 slots"):
+        envs.envs = envs.envs[:1]
 
 
 def test_use_after_close():

@@ -45,6 +45,8 @@ def test_wrong_seeds_reset_nothing(seed, said):
 
 
 def test_independent_seeds_do_not_overlap():
+    assert len(set(slot_seeds(146, 1024, "independent"))) == 1024
+    assert slot_seeds(146, 1024, "independent")[:600] == slot_seeds(146, 600, "independent")
     one = slot_seeds(1, 64, "independent")
     two = slot_seeds(2, 64, "independent")
     assert len({*one, *two}) == 128

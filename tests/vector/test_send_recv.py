@@ -2,6 +2,7 @@
 
 import numpy as np
 import pytest
+from gymnasium.error import AlreadyPendingCallError
 
 import shoal
 from shoal.testing import assert_identical
@@ -63,10 +64,23 @@ def test_waiting_for_what_is_not_in_flight_is_refused(envs, min_slots):
     assert len(envs.recv().slots) == 2
 
 
+def test_half_a_slot_is_refused(envs):
+    envs.send([1, 0], slots=[2, 0])
+    with pytest.raises(TypeError):
+        envs.recv(min_slots=1.5)
+
+
 @pytest.mark.parametrize("slots", [[0.5], ["a"], [[0]], np.array([True])])
 def test_slots_of_the_wrong_kind(envs, slots):
     with pytest.raises(TypeError, match="slots must be"):
         envs.send([1], slots=slots)
+
+
+def test_a_masked_reset_loses_nothing_that_is_in_flight(envs):
+    envs.send([1], slots=[3])
+    with pytest.raises(AlreadyPendingCallError, match="1 slots are in flight"):
+        envs.reset(options={"reset_mask": np.array([True, False, False, False])})
+    assert_identical(envs.recv().slots, np.array([3]))
 
 
 def test_no_slots_at_all(envs):

@@ -54,6 +54,15 @@ class VectorColumns:
         columns = {name: self._arena[name] for name in _STATE}
         return _native.SlotState(slots=self._arena.rows, **columns)
 
+    def saved(self) -> dict[str, npt.NDArray[Any]]:
+        """A copy of what each slot carries over."""
+        return {name: self._arena[name].copy() for name in _STATE}
+
+    def restore(self, saved: dict[str, npt.NDArray[Any]]) -> None:
+        """Set what each slot carries over to what it was when it was saved."""
+        for name, column in saved.items():
+            self._arena[name][:] = column
+
     def actions(self) -> list[npt.NDArray[Any]]:
         """The action columns, in the order of the leaves."""
         return [self._arena[f"action{leaf.path}"] for leaf in self._actions.leaves]

@@ -7,6 +7,7 @@ from typing import Any, NamedTuple, Protocol
 
 import numpy as np
 import numpy.typing as npt
+from gymnasium import Env
 from gymnasium.vector import AutoresetMode
 
 from shoal.spaces import VectorSpaces
@@ -51,6 +52,14 @@ class Pool(Protocol):
     autoreset_mode: AutoresetMode
     metadata: dict[str, Any]
     render_mode: str | None
+
+    @property
+    def envs(self) -> list[Env[Any, Any]] | None:
+        """The environments where they are objects of this process, else None."""
+
+    @property
+    def in_flight(self) -> int:
+        """How many slots have been sent or reset, and not been received."""
 
     def reset(
         self,

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
-from itertools import cycle, repeat
+from collections import deque
+from collections.abc import Iterable, Sequence
+from operator import index
 from typing import Any
 
 import numpy as np
@@ -62,7 +63,8 @@ class InlinePool:
                 [env.action_space for env in self.envs],
                 observation_mode,
             )
-            self._prepare(copy, statistics)
+            self._copy, self._statistics = copy, statistics
+            self._prepare()
         except BaseException:
             close_environments(self.envs, reporting=False)
             raise
@@ -71,20 +73,21 @@ class InlinePool:
         self._all_slots.flags.writeable = False
         self._closed = False
 
-    def _prepare(self, copy: bool, statistics: bool) -> None:
+    def _prepare(self) -> None:
         observations = Layout.of(self.spaces.single_observation)
-        actions = Layout.of(self.spaces.single_action)
-        banks = 0 if copy else _BANKS
-        columns = VectorColumns(observations, actions, self.num_envs, banks)
+        # Gymnasium gives an environment its Dict action in the order of the batched space.
+        actions = Layout.of(self.spaces.single_action, ordered_like=self.spaces.action)
+        banks = 0 if self._copy else _BANKS
+        self._columns = columns = VectorColumns(observations, actions, self.num_envs, banks)
         state = columns.state()
         mode = getattr(_native.Autoreset, self.autoreset_mode.name)
         self._intake = _native.ActionIntake(actions.tree, columns.actions(), state, mode)
         self._stepper = _native.Stepper(
-            observations.tree, self._intake, state, self.envs, mode, statistics
+            observations.tree, self._intake, state, self.envs, mode, self._statistics, self._copy
         )
-        self._banks: Iterator[_native.Bank | None] = repeat(None)
-        if banks:
-            self._banks = cycle([columns.bank(number) for number in range(banks)])
+        # The bank to fill next is the first one; without banks, batches are newly allocated.
+        filled = (columns.bank(number) for number in range(banks))
+        self._banks: deque[_native.Bank | None] = deque(filled if banks else [None])
 
     def reset(
         self,
@@ -129,16 +132,27 @@ class InlinePool:
         if min_slots is None:
             work, self._queue = self._queue, []
         else:
-            work = self._take(min_slots)
+            work = self._take(index(min_slots))
         if work[0] is _STEP_ALL:
-            return Batch(self._all_slots, *self._stepper.run(None, next(self._banks)))
-        slots = np.concatenate([self._slots_of(piece) for piece in work])
-        return Batch(slots, *self._stepper.run(work, next(self._banks)))
+            batch = Batch(self._all_slots, *self._stepper.run(None, self._banks[0]))
+        else:
+            slots = np.concatenate([self._slots_of(piece) for piece in work])
+            batch = Batch(slots, *self._stepper.run(work, self._banks[0]))
+        # Only now: a failed batch has taken no bank away from those that the user still looks at.
+        self._banks.rotate(-1)
+        return batch
+
+    @property
+    def in_flight(self) -> int:
+        """How many slots have been sent or reset, and not been received."""
+        return sum(len(self._slots_of(piece)) for piece in self._queue)
 
     def latest(self, slots: SlotChoice = None) -> Any:
         """The newest observation of each of these slots, as a batch, without stepping them."""
         self._check_open("latest")
-        return self._stepper.latest(slot_numbers(slots, self.num_envs), next(self._banks))
+        observations = self._stepper.latest(slot_numbers(slots, self.num_envs), self._banks[0])
+        self._banks.rotate(-1)
+        return observations
 
     def call(self, name: str, *args: Any, slots: SlotChoice = None, **kwargs: Any) -> list[Any]:
         """Call a method of each environment, or read an attribute; results in slot order."""
@@ -157,9 +171,25 @@ class InlinePool:
             self._queue.clear()
             close_environments(self.envs)
 
+    def __getstate__(self) -> dict[str, Any]:
+        if self._queue:
+            raise AlreadyPendingCallError(
+                f"{self.in_flight} slots are in flight: receive them before copying", "recv"
+            )
+        native = ("_columns", "_intake", "_stepper", "_banks")
+        state = {name: value for name, value in vars(self).items() if name not in native}
+        return state | {"slot state": self._columns.saved(), "latest": self._stepper.memory}
+
+    def __setstate__(self, state: dict[str, Any]) -> None:
+        saved, latest = state.pop("slot state"), state.pop("latest")
+        vars(self).update(state)
+        self._prepare()
+        self._columns.restore(saved)
+        self._stepper.memory = latest
+
     def _take(self, count: int) -> list[Work]:
         """Cut the first ``count`` slots off the queue."""
-        waiting = sum(len(self._slots_of(piece)) for piece in self._queue)
+        waiting = self.in_flight
         if not 1 <= count <= waiting:
             raise ValueError(f"min_slots is {count}, but {waiting} slots are in flight")
         if count == waiting:

@@ -181,9 +181,27 @@ class Layout:
         fill("tree", _native.Tree(self.root))
 
     @classmethod
-    def of(cls, space: Space[Any]) -> Layout:
-        """Lay out a space."""
-        return cls(space, layout_node(space, ""))
+    def of(cls, space: Space[Any], *, ordered_like: Space[Any] | None = None) -> Layout:
+        """Lay out a space.
+
+        Args:
+            space: The space.
+            ordered_like: A space of the same structure whose Dicts say the order of the keys.
+        """
+        root = layout_node(space, "")
+        return cls(space, root if ordered_like is None else _reordered(root, ordered_like))
+
+
+def _reordered(node: Node, like: Space[Any]) -> Node:
+    if isinstance(node, DictNode) and isinstance(like, spaces.Dict):
+        children = dict(zip(node.keys, node.children, strict=True))
+        parts = like.spaces.items()
+        ordered = tuple(_reordered(children[key], part) for key, part in parts)
+        return DictNode(tuple(like.spaces), ordered)
+    if isinstance(node, TupleNode) and isinstance(like, spaces.Tuple):
+        pairs = zip(node.children, like.spaces, strict=True)
+        return TupleNode(tuple(_reordered(child, part) for child, part in pairs))
+    return node
 
 
 def _leaves(node: Node) -> Iterator[Leaf | ObjectLeaf]:

@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any
 
 import gymnasium
 import numpy as np
 import numpy.typing as npt
+from gymnasium import Env
+from gymnasium.error import AlreadyPendingCallError
 
 from shoal.errors import ResetMaskError
 from shoal.pools import Batch, Pool
@@ -78,6 +81,11 @@ class VectorEnv(gymnasium.vector.VectorEnv[Any, Any, Arrays]):
             raise ResetMaskError(
                 f"slot {missing[0]} has never been reset: the first reset must include it"
             )
+        if self._pool.in_flight:
+            raise AlreadyPendingCallError(
+                f"{self._pool.in_flight} slots are in flight: receive them before resetting others",
+                "recv",
+            )
         slots = np.flatnonzero(mask)
         self._pool.reset(slots, [seeds[slot] for slot in slots], options)
         batch = self._pool.recv()
@@ -131,6 +139,20 @@ class VectorEnv(gymnasium.vector.VectorEnv[Any, Any, Arrays]):
     def set_attr(self, name: str, values: Any) -> None:
         """Set an attribute of each environment: one value for all, or a list or tuple of values."""
         set_attribute(self._pool, name, values)
+
+    @property
+    def envs(self) -> list[Env[Any, Any]]:
+        """The environments, where they are objects of this process; entries may be replaced."""
+        envs = self._pool.envs
+        if envs is None:
+            raise AttributeError("the environments are not in this process: reach them by call()")
+        return envs
+
+    @envs.setter
+    def envs(self, envs: Sequence[Env[Any, Any]]) -> None:
+        if len(envs) != self.num_envs:
+            raise ValueError(f"got {len(envs)} environments for {self.num_envs} slots")
+        self.envs[:] = envs
 
     @property  # type: ignore[misc]
     def np_random(self) -> tuple[np.random.Generator, ...]:  # type: ignore[override]

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import warnings
 from typing import Any, Literal
 
 import numpy as np
@@ -111,24 +112,33 @@ def merge_column(rows: int, pairs: list[tuple[int, Any]]) -> npt.NDArray[Any]:
 
 
 def _promote(values: list[Any]) -> list[npt.NDArray[Any]] | None:
-    if not all(isinstance(value, bool | int | float | np.number | np.ndarray) for value in values):
+    """The values as arrays of one dtype, or None where no dtype can hold all of them."""
+    if not all(map(_is_numeric, values)) or isinstance(values[0], np.bool_):
         return None
     arrays = [np.asarray(value) for value in values]
     if any(array.shape != arrays[0].shape or array.dtype.kind in "OV" for array in arrays):
         return None
+    found = [array.dtype for array in arrays]
     try:
-        common = np.result_type(*(array.dtype for array in arrays))
+        candidates = [np.result_type(*found), *found]
     except TypeError:
         return None
-    if common.kind == "O":
-        return None
-    promoted = [array.astype(common) for array in arrays]
-    if all(map(_survives, arrays, promoted)):
-        return promoted
+    for dtype in candidates:
+        with warnings.catch_warnings():
+            # A cast that warns has lost something, which is what the comparison is for.
+            warnings.simplefilter("ignore")
+            promoted = [array.astype(dtype) for array in arrays]
+        if all(_same(*pair) for pair in zip(arrays, promoted, strict=True)):
+            return promoted
     return None
 
 
-def _survives(before: npt.NDArray[Any], after: npt.NDArray[Any]) -> bool:
-    """Whether a value is the same after the cast; the way back shows what rounding would hide."""
-    same_kind = before.dtype.kind == after.dtype.kind
-    return bool(same_kind or np.array_equal(after.astype(before.dtype), before, equal_nan=False))
+def _is_numeric(value: Any) -> bool:
+    # By exact type, as Gymnasium does it: an IntEnum is more than its number.
+    return type(value) in (bool, int, float) or isinstance(value, np.number | np.bool_ | np.ndarray)
+
+
+def _same(before: npt.NDArray[Any], after: npt.NDArray[Any]) -> bool:
+    """Whether a cast has kept every value. Python compares its numbers exactly."""
+    pairs = zip(before.ravel().tolist(), after.ravel().tolist(), strict=True)
+    return all(one == other or (one != one and other != other) for one, other in pairs)

@@ -37,7 +37,7 @@ def slot_seeds(seed: Seed, num_envs: int, seeding: Seeding = "adjacent") -> list
     if _is_integer(seed):
         first = _checked(seed, "seed")
         if seeding == "independent":
-            return [int(word) for word in np.random.SeedSequence(first).generate_state(num_envs)]
+            return _distinct_words(np.random.SeedSequence(first), num_envs)
         return [first + slot for slot in range(num_envs)]  # type: ignore[operator]
     if not isinstance(seed, Sequence | np.ndarray) or isinstance(seed, str | bytes):
         raise SeedError(
@@ -49,6 +49,19 @@ def slot_seeds(seed: Seed, num_envs: int, seeding: Seeding = "adjacent") -> list
             f"num_envs={num_envs} but got length={len(seed)}."
         )
     return [_checked(value, f"the seed of slot {slot}") for slot, value in enumerate(seed)]
+
+
+def _distinct_words(sequence: np.random.SeedSequence, count: int) -> list[int | None]:
+    """The first so many different 32-bit words of a sequence.
+
+    Wider seeds would hardly ever repeat, but there are simulators that take no wider ones.
+    """
+    length = count
+    while True:
+        words = dict.fromkeys(sequence.generate_state(length).tolist())
+        if len(words) >= count:
+            return list(words)[:count]
+        length += count
 
 
 def _is_integer(value: object) -> bool:

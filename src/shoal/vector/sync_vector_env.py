@@ -3,9 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
-from typing import Any
 
-from gymnasium import Env
 from gymnasium.vector import AutoresetMode
 
 from shoal.pools import InlinePool
@@ -58,4 +56,3 @@ class SyncVectorEnv(VectorEnv):
             copy=copy,
         )
         super().__init__(pool)
-        self.envs: list[Env[Any, Any]] = pool.envs

@@ -1,0 +1,23 @@
+"""Sixty-four CartPoles, a policy for the whole batch, and the returns of its episodes."""
+
+import numpy as np
+
+import shoal
+
+NUM_ENVS = 64
+STEPS = 500
+
+envs = shoal.make("CartPole-v1", num_envs=NUM_ENVS, statistics=True)
+observations, infos = envs.reset(seed=0)
+
+returns: list[float] = []
+for _ in range(STEPS):
+    # Push the cart to the side that the pole falls to.
+    angle, angular_velocity = observations[:, 2], observations[:, 3]
+    actions = (angle + angular_velocity > 0).astype(np.int64)
+    observations, rewards, terminated, truncated, infos = envs.step(actions)
+    if "episode" in infos:
+        returns.extend(infos["episode"]["r"][infos["_episode"]])
+envs.close()
+
+print(f"{NUM_ENVS * STEPS} steps, {len(returns)} episodes, mean return {np.mean(returns):.0f}")

@@ -45,17 +45,18 @@ def play(factories, mode, steps, seed, copy=True):
     theirs.close()
 
 
-@settings(
-    max_examples=120, deadline=None, suppress_health_check=[HealthCheck.too_slow], print_blob=True
-)
-@given(
+RANDOM_CASES = given(
     observation_space=SPACES,
     action_space=SPACES,
     mode=st.sampled_from(AutoresetMode),
-    num_envs=st.integers(1, 4),
-    seed=st.integers(0, 2**20),
+    num_envs=st.integers(1, 5),
+    seed=st.integers(0, 2**31),
     copy=st.booleans(),
 )
+
+
+@settings(max_examples=120, deadline=None, suppress_health_check=[HealthCheck.too_slow])
+@RANDOM_CASES
 def test_random_spaces(observation_space, action_space, mode, num_envs, seed, copy):
     factories = [partial(RandomEnv, observation_space, action_space)] * num_envs
     for mine, reference in play(factories, mode, 25, seed, copy):

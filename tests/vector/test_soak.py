@@ -6,27 +6,19 @@ import numpy as np
 import pytest
 from gymnasium import spaces
 from gymnasium.vector import AutoresetMode
-from hypothesis import HealthCheck, given, settings
-from hypothesis import strategies as st
+from hypothesis import HealthCheck, settings
 
 import shoal
 from shoal.testing import ProbeEnv, assert_identical
-from tests.strategies import SPACES, RandomEnv
-from tests.vector.test_against_gymnasium import play
+from tests.strategies import RandomEnv
+from tests.vector.test_against_gymnasium import RANDOM_CASES, play
 from tests.vector.test_lifetime import resident_kilobytes
 
 pytestmark = [pytest.mark.slow, pytest.mark.timeout(3000)]
 
 
 @settings(max_examples=3000, deadline=None, suppress_health_check=list(HealthCheck))
-@given(
-    observation_space=SPACES,
-    action_space=SPACES,
-    mode=st.sampled_from(AutoresetMode),
-    num_envs=st.integers(1, 7),
-    seed=st.integers(0, 2**31),
-    copy=st.booleans(),
-)
+@RANDOM_CASES
 def test_many_random_spaces(observation_space, action_space, mode, num_envs, seed, copy):
     factories = [partial(RandomEnv, observation_space, action_space)] * num_envs
     for mine, reference in play(factories, mode, 40, seed, copy):

@@ -14,7 +14,7 @@ from gymnasium.vector import AutoresetMode
 from shoal.legacy.env import modern, old_done
 from shoal.legacy.ids import make as make_env
 from shoal.pools import Batch, InlinePool, Pool
-from shoal.pools.base import set_attribute
+from shoal.pools.calls import EnvironmentCalls
 from shoal.vector.seeding import Seed, slot_seeds
 
 __all__ = ["AsyncVectorEnv", "SyncVectorEnv", "VectorEnv", "make"]
@@ -22,7 +22,7 @@ __all__ = ["AsyncVectorEnv", "SyncVectorEnv", "VectorEnv", "make"]
 Step = tuple[Any, npt.NDArray[np.float64], npt.NDArray[np.bool_], tuple[dict[str, Any], ...]]
 
 
-class VectorEnv:
+class VectorEnv(EnvironmentCalls):
     """A pool behind the vector interface of OpenAI Gym.
 
     A slot whose episode ends is reset in the same step: the observation is already the next
@@ -74,22 +74,6 @@ class VectorEnv:
         """Step all slots, and return (observations, rewards, dones, infos)."""
         self.step_async(actions)
         return self.step_wait()
-
-    def call(self, name: str, *args: Any, **kwargs: Any) -> tuple[Any, ...]:
-        """Call a method of each environment, or read an attribute."""
-        return tuple(self._pool.call(name, *args, **kwargs))
-
-    def get_attr(self, name: str) -> tuple[Any, ...]:
-        """Read an attribute of each environment."""
-        return self.call(name)
-
-    def set_attr(self, name: str, values: Any) -> None:
-        """Set an attribute of each environment: one value for all, or a list or tuple of values."""
-        set_attribute(self._pool, name, values)
-
-    def render(self) -> tuple[Any, ...]:
-        """Render each environment."""
-        return tuple(self._pool.call("render"))
 
     def close(self) -> None:
         """Close all environments."""

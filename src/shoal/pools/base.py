@@ -13,7 +13,7 @@ from gymnasium.vector import AutoresetMode
 from shoal.spaces import VectorSpaces
 from shoal.types import RawInfos
 
-__all__ = ["Batch", "Pool", "SlotChoice", "set_attribute", "slot_numbers"]
+__all__ = ["Batch", "Pool", "SlotChoice", "slot_numbers"]
 
 SlotChoice = Sequence[int] | npt.NDArray[np.integer[Any]] | npt.NDArray[np.bool_] | None
 
@@ -116,16 +116,3 @@ def slot_numbers(slots: SlotChoice, num_envs: int) -> npt.NDArray[np.int64]:
     if len(np.unique(chosen)) < len(chosen):
         raise ValueError(f"slots must not repeat, got {slots!r}")
     return np.ascontiguousarray(chosen, np.int64)
-
-
-def set_attribute(pool: Pool, name: str, values: Any) -> None:
-    """Set an attribute of each environment: one value for all, or a list or tuple of values."""
-    if not isinstance(values, list | tuple):
-        values = [values] * pool.num_envs
-    if len(values) != pool.num_envs:
-        raise ValueError(
-            "values must be a list or tuple with one for each environment: "
-            f"got {len(values)} for {pool.num_envs}"
-        )
-    for slot, value in enumerate(values):
-        pool.call("set_wrapper_attr", name, value, slots=[slot])

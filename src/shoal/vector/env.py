@@ -13,7 +13,8 @@ from gymnasium.error import AlreadyPendingCallError
 
 from shoal.errors import ResetMaskError
 from shoal.pools import Batch, Pool
-from shoal.pools.base import SlotChoice, set_attribute
+from shoal.pools.base import SlotChoice
+from shoal.pools.calls import EnvironmentCalls
 from shoal.vector.infos import InfoFormat, format_infos
 from shoal.vector.masks import split_reset_mask
 from shoal.vector.seeding import Seed, Seeding, slot_seeds
@@ -23,7 +24,7 @@ __all__ = ["VectorEnv"]
 Arrays = npt.NDArray[Any]
 
 
-class VectorEnv(gymnasium.vector.VectorEnv[Any, Any, Arrays]):
+class VectorEnv(EnvironmentCalls, gymnasium.vector.VectorEnv[Any, Any, Arrays]):
     """A pool behind Gymnasium's vector interface.
 
     Besides that interface it offers ``send`` and ``recv``, which step some slots while others are
@@ -123,22 +124,6 @@ class VectorEnv(gymnasium.vector.VectorEnv[Any, Any, Arrays]):
 
     def _formatted(self, batch: Batch) -> Any:
         return format_infos(batch.raw_infos, len(batch.slots), self._info_format)
-
-    def render(self) -> tuple[Any, ...]:
-        """Render each environment."""
-        return tuple(self._pool.call("render"))
-
-    def call(self, name: str, *args: Any, **kwargs: Any) -> tuple[Any, ...]:
-        """Call a method of each environment, or read an attribute."""
-        return tuple(self._pool.call(name, *args, **kwargs))
-
-    def get_attr(self, name: str) -> tuple[Any, ...]:
-        """Read an attribute of each environment."""
-        return self.call(name)
-
-    def set_attr(self, name: str, values: Any) -> None:
-        """Set an attribute of each environment: one value for all, or a list or tuple of values."""
-        set_attribute(self._pool, name, values)
 
     @property
     def envs(self) -> list[Env[Any, Any]]:

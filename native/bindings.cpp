@@ -66,6 +66,7 @@ NB_MODULE(_native, module) {
                     bool, bool>(),
            "tree"_a, "actions"_a, "state"_a, "envs"_a, "mode"_a, "statistics"_a, "deep"_a,
            nb::keep_alive<1, 2>(), nb::keep_alive<1, 4>())
+      .def("step", &shoal::Stepper::step, "actions"_a.none(), "bank"_a.none())
       .def("run", &shoal::Stepper::run, "work"_a.none(), "bank"_a.none())
       .def_prop_rw("memory", &shoal::Stepper::memory, &shoal::Stepper::remember)
       .def("latest", &shoal::Stepper::latest, "slots"_a.none(), "bank"_a.none());

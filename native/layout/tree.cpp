@@ -136,6 +136,7 @@ void Columns::renew(const Tree& tree, Py_ssize_t row_count) {
   rows = row_count;
   arrays.resize(tree.leaves.size());
   data.resize(tree.leaves.size());
+  as_given.resize(tree.leaves.size());
   npy_intp shape[NPY_MAXDIMS];
   for (size_t k = 0; k < tree.leaves.size(); ++k) {
     const Leaf& leaf = tree.leaves[k];

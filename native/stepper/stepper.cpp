@@ -129,13 +129,13 @@ Stepper::Stepper(const Tree& tree, nb::handle actions, SlotState& state, nb::lis
                  Autoreset mode, bool statistics, bool deep)
     : tree_(tree),
       actions_owner_(Ref::borrow(actions.ptr())),
-      actions_(nb::cast<const ActionIntake&>(actions)),
+      actions_(nb::cast<ActionIntake&>(actions)),
       state_(state),
       envs_(Ref::borrow(envs.ptr())),
       mode_(mode),
       statistics_(statistics),
       deep_(deep),
-      latest_(static_cast<size_t>(state.count)),
+      latest_(tree, state.count),
       step_name_(interned("step")),
       reset_name_(interned("reset")),
       reset_keywords_(Ref::checked(Py_BuildValue("(ss)", "seed", "options"))),
@@ -154,7 +154,7 @@ nb::object Stepper::run(nb::handle work, Bank* bank) {
   Py_ssize_t row = 0;
   if (work.is_none()) {
     for (; row < rows; ++row) {
-      guarded(row, "step", [&] { step(row, row, out); });
+      guarded(row, "step", [&] { step_slot(row, row, out); });
     }
   } else {
     for (nb::handle item : work) {
@@ -163,10 +163,10 @@ nb::object Stepper::run(nb::handle work, Bank* bank) {
       for (Py_ssize_t k = 0; k < slots.count; ++k, ++row) {
         const Py_ssize_t slot = slots[k];
         if (seeds.is_none()) {
-          guarded(slot, "step", [&] { step(slot, row, out); });
+          guarded(slot, "step", [&] { step_slot(slot, row, out); });
         } else {
           const nb::object seed = seeds[k];
-          guarded(slot, "reset", [&] { reset(slot, row, seed.ptr(), options.ptr(), out); });
+          guarded(slot, "reset", [&] { reset_slot(slot, row, seed.ptr(), options.ptr(), out); });
         }
       }
     }
@@ -183,17 +183,19 @@ nb::object Stepper::run(nb::handle work, Bank* bank) {
   return nb::steal(batch.release());
 }
 
+nb::object Stepper::step(nb::handle actions, Bank* bank) {
+  actions_.accept(actions, nb::none());
+  return run(nb::none(), bank);
+}
+
 nb::object Stepper::latest(nb::handle slots, Bank* bank) {
   const Occupied occupied(state_);
   const Slots chosen = read_slots(slots, state_.count);
   Bank& target = renewed(bank, chosen.count);
   for (Py_ssize_t row = 0; row < chosen.count; ++row) {
-    const Ref& observation = latest_[static_cast<size_t>(chosen[row])];
-    if (!observation) {
-      Ref error = error_class("ResetMaskError");
-      raise(error.get(), "slot %zd has not been reset yet and has no observation", chosen[row]);
-    }
-    store_row(tree_, observation.get(), target.observations, row, deep_);
+    if (latest_.write(chosen[row], target.observations, row, deep_)) continue;
+    Ref error = error_class("ResetMaskError");
+    raise(error.get(), "slot %zd has not been reset yet and has no observation", chosen[row]);
   }
   Ref batch = assemble(tree_, target.observations, chosen.count);
   if (bank == nullptr) own_bank_.forget();
@@ -209,7 +211,7 @@ Bank& Stepper::renewed(Bank* bank, Py_ssize_t rows) {
   return own_bank_;
 }
 
-void Stepper::step(Py_ssize_t slot, Py_ssize_t row, Output& out) {
+void Stepper::step_slot(Py_ssize_t slot, Py_ssize_t row, Output& out) {
   if (state_.finished[slot] && mode_ == Autoreset::kNextStep) {
     autoreset(slot, row, out);
     return;
@@ -260,8 +262,8 @@ void Stepper::autoreset(Py_ssize_t slot, Py_ssize_t row, Output& out) {
   out.bank.truncated[row] = 0;
 }
 
-void Stepper::reset(Py_ssize_t slot, Py_ssize_t row, PyObject* seed, PyObject* options,
-                    Output& out) {
+void Stepper::reset_slot(Py_ssize_t slot, Py_ssize_t row, PyObject* seed, PyObject* options,
+                         Output& out) {
   Ref env = environment(slot);
   // A copy for each environment, so that none of them can change another's, or the caller's.
   Ref own_options =
@@ -301,7 +303,7 @@ void Stepper::finish_episode(Py_ssize_t slot, Py_ssize_t row, Output& out) {
 
 void Stepper::observe(Py_ssize_t slot, Py_ssize_t row, PyObject* observation, Output& out) {
   store_row(tree_, observation, out.bank.observations, row, deep_);
-  latest_[static_cast<size_t>(slot)] = Ref::borrow(observation);
+  latest_.keep(slot, observation, out.bank.observations, row);
 }
 
 template <class Action>
@@ -326,35 +328,20 @@ Ref Stepper::environment(Py_ssize_t slot) const {
   return Ref::borrow(PyList_GET_ITEM(envs_.get(), slot));
 }
 
-nb::list Stepper::memory() const {
-  nb::list observations;
-  for (const Ref& observation : latest_) {
-    observations.append(observation ? nb::borrow(observation.get()) : nb::none());
-  }
-  return observations;
-}
-
 void Stepper::remember(nb::list observations) {
   const Occupied occupied(state_);
-  if (nb::len(observations) != latest_.size()) {
-    raise(PyExc_ValueError, "expected %zu observations, one for each slot", latest_.size());
-  }
-  for (size_t slot = 0; slot < latest_.size(); ++slot) {
-    const nb::object observation = observations[slot];
-    latest_[slot] = observation.is_none() ? Ref() : Ref::borrow(observation.ptr());
-  }
+  latest_.restore(observations);
 }
 
 int Stepper::traverse(visitproc visit, void* arg) const {
   Py_VISIT(actions_owner_.get());
   Py_VISIT(envs_.get());
-  for (const Ref& observation : latest_) Py_VISIT(observation.get());
-  return 0;
+  return latest_.traverse(visit, arg);
 }
 
 void Stepper::clear() {
   envs_ = Ref::checked(PyList_New(0));
-  for (Ref& observation : latest_) observation = Ref();
+  latest_.clear();
 }
 
 }  // namespace shoal

@@ -5,9 +5,8 @@
 // it; Occupied keeps a second call out meanwhile.
 #pragma once
 
-#include <vector>
-
 #include "intake.h"
+#include "latest.h"
 
 namespace shoal {
 
@@ -24,11 +23,14 @@ class Stepper {
   /// (list of (row, info), episodes), where episodes is None or (mask, returns, lengths, times).
   nb::object run(nb::handle work, Bank* bank);
 
+  /// Checks actions for every slot and steps them all: accept and run in one call.
+  nb::object step(nb::handle actions, Bank* bank);
+
   /// The latest observation of each of these slots, as a batch, without stepping.
   nb::object latest(nb::handle slots, Bank* bank);
 
   /// What `latest` works from: the newest observation by slot, or None. For pickling.
-  nb::list memory() const;
+  nb::list memory() const { return latest_.save(); }
   void remember(nb::list observations);
 
   int traverse(visitproc visit, void* arg) const;
@@ -37,8 +39,8 @@ class Stepper {
  private:
   struct Output;
 
-  void step(Py_ssize_t slot, Py_ssize_t row, Output& out);
-  void reset(Py_ssize_t slot, Py_ssize_t row, PyObject* seed, PyObject* options, Output& out);
+  void step_slot(Py_ssize_t slot, Py_ssize_t row, Output& out);
+  void reset_slot(Py_ssize_t slot, Py_ssize_t row, PyObject* seed, PyObject* options, Output& out);
   void autoreset(Py_ssize_t slot, Py_ssize_t row, Output& out);
   void begin_episode(Py_ssize_t slot, Py_ssize_t row, Ref result, Output& out);
   void finish_episode(Py_ssize_t slot, Py_ssize_t row, Output& out);
@@ -50,14 +52,14 @@ class Stepper {
 
   const Tree& tree_;
   Ref actions_owner_;  // shown to the garbage collector, which nanobind's keep_alive is not
-  const ActionIntake& actions_;
+  ActionIntake& actions_;
   SlotState& state_;
   Ref envs_;
   Autoreset mode_;
   bool statistics_;
   bool deep_;  // whether objects in observations are copied, or shared with the environment
   Bank own_bank_;
-  std::vector<Ref> latest_;  // by slot; what the environment returned last
+  LatestObservations latest_;
   Ref step_name_, reset_name_, reset_keywords_, final_obs_, final_info_;
 };
 

@@ -6,7 +6,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from shoal.types import Event, RawInfos, Slots, Work
+from shoal.types import Event, Results, Slots, Work
 
 class Autoreset:
     NEXT_STEP: Autoreset
@@ -55,15 +55,8 @@ class Stepper:
         deep: bool,
     ) -> None: ...
     memory: list[Any]
-    def run(
-        self, work: Sequence[Work] | None, bank: Bank | None
-    ) -> tuple[
-        Any,
-        npt.NDArray[np.float64],
-        npt.NDArray[np.bool_],
-        npt.NDArray[np.bool_],
-        RawInfos | None,
-    ]: ...
+    def step(self, actions: Any, bank: Bank | None) -> Results: ...
+    def run(self, work: Sequence[Work] | None, bank: Bank | None) -> Results: ...
     def latest(self, slots: Slots, bank: Bank | None) -> Any: ...
 
 def batch_infos(

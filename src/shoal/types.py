@@ -8,12 +8,12 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-__all__ = ["Episodes", "Event", "RawInfos", "Slots", "Work"]
+__all__ = ["Episodes", "Event", "RawInfos", "Results", "Slots", "Work"]
 
 Slots = npt.NDArray[np.int64] | None
 """Slot numbers, or None for all of them."""
 
-Work = tuple[Slots, Sequence[int | None] | None, Any]
+Work = tuple[npt.NDArray[np.int64], Sequence[int | None] | None, Any]
 """(slots, seeds, options): a step where seeds is None, else a reset."""
 
 Event = tuple[int, dict[str, Any]]
@@ -26,3 +26,12 @@ Episodes = tuple[
 
 RawInfos = tuple[list[Event], Episodes | None]
 """Infos as pools give them, before a door has put them into its users' form."""
+
+Results = tuple[
+    Any,
+    npt.NDArray[np.float64],
+    npt.NDArray[np.bool_],
+    npt.NDArray[np.bool_],
+    RawInfos | None,
+]
+"""Observations, rewards, terminated, truncated and raw infos, a row for each slot."""

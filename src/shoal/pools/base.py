@@ -11,7 +11,7 @@ from gymnasium import Env
 from gymnasium.vector import AutoresetMode
 
 from shoal.spaces import VectorSpaces
-from shoal.types import RawInfos
+from shoal.types import RawInfos, Results
 
 __all__ = ["Batch", "Pool", "SlotChoice", "slot_numbers"]
 
@@ -81,6 +81,12 @@ class Pool(Protocol):
         Args:
             min_slots: How many slots to wait for; None for all that are in flight.
             timeout: Seconds to wait at the most, None for no limit.
+        """
+
+    def step(self, actions: Any) -> Results:
+        """Send every slot, receive every slot, and return the results in slot order.
+
+        The same as ``send`` and ``recv``; a pool can make it faster than the two.
         """
 
     def latest(self, slots: SlotChoice = None) -> Any:

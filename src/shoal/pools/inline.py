@@ -22,14 +22,12 @@ from shoal.pools.environments import (
     open_environments,
 )
 from shoal.spaces import Layout, ObservationMode, agree
-from shoal.types import Work
+from shoal.types import Results, Work
 
 __all__ = ["InlinePool"]
 
 # A view stays valid until the batch after next, and a masked reset fills two banks for one batch.
 _BANKS = 3
-
-_STEP_ALL: Work = (None, None, None)
 
 
 class InlinePool:
@@ -107,15 +105,8 @@ class InlinePool:
 
     def send(self, actions: Any, slots: SlotChoice = None) -> None:
         """Check actions, one for each of these slots, and queue their steps."""
-        if self._closed:
-            self._check_open("send")
-        if slots is None:
-            if self._queue:
-                self._check_idle(self._all_slots)
-            self._intake.accept(actions, None)
-            self._queue.append(_STEP_ALL)
-            return
-        chosen = slot_numbers(slots, self.num_envs)
+        self._check_open("send")
+        chosen = self._all_slots if slots is None else slot_numbers(slots, self.num_envs)
         self._check_idle(chosen)
         self._intake.accept(actions, chosen)
         self._queue.append((chosen, None, None))
@@ -125,27 +116,32 @@ class InlinePool:
 
         ``timeout`` is there for the contract's sake: the caller itself does the work here.
         """
-        if self._closed:
-            self._check_open("recv")
+        self._check_open("recv")
         if not self._queue:
             raise NoAsyncCallError("recv: no reset or step is in flight", "recv")
         if min_slots is None:
             work, self._queue = self._queue, []
         else:
             work = self._take(index(min_slots))
-        if work[0] is _STEP_ALL:
-            batch = Batch(self._all_slots, *self._stepper.run(None, self._banks[0]))
-        else:
-            slots = np.concatenate([self._slots_of(piece) for piece in work])
-            batch = Batch(slots, *self._stepper.run(work, self._banks[0]))
+        slots = np.concatenate([slots for slots, _, _ in work])
+        batch = Batch(slots, *self._stepper.run(work, self._banks[0]))
         # Only now: a failed batch has taken no bank away from those that the user still looks at.
         self._banks.rotate(-1)
         return batch
 
+    def step(self, actions: Any) -> Results:
+        """Step every slot, and return the results in slot order."""
+        if self._closed or self._queue:
+            self._check_open("step")
+            self._check_idle(self._all_slots)
+        results = self._stepper.step(actions, self._banks[0])
+        self._banks.rotate(-1)
+        return results
+
     @property
     def in_flight(self) -> int:
         """How many slots have been sent or reset, and not been received."""
-        return sum(len(self._slots_of(piece)) for piece in self._queue)
+        return sum(len(slots) for slots, _, _ in self._queue)
 
     def latest(self, slots: SlotChoice = None) -> Any:
         """The newest observation of each of these slots, as a batch, without stepping them."""
@@ -198,7 +194,6 @@ class InlinePool:
         work = []
         while count:
             slots, seeds, options = self._queue[0]
-            slots = self._slots_of(self._queue[0])
             taken = min(count, len(slots))
             first, rest = (seeds[:taken], seeds[taken:]) if seeds is not None else (None, None)
             work.append((slots[:taken], first, options))
@@ -209,12 +204,9 @@ class InlinePool:
             count -= taken
         return work
 
-    def _slots_of(self, piece: Work) -> npt.NDArray[np.int64]:
-        return self._all_slots if piece[0] is None else piece[0]
-
     def _check_idle(self, slots: npt.NDArray[np.int64]) -> None:
-        for piece in self._queue:
-            busy = np.intersect1d(self._slots_of(piece), slots)
+        for taken, _, _ in self._queue:
+            busy = np.intersect1d(taken, slots)
             if busy.size:
                 raise AlreadyPendingCallError(
                     f"slot {busy[0]} is in flight already: receive it before sending it again",

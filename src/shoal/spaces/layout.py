@@ -162,7 +162,7 @@ class Layout:
         >>> from gymnasium.spaces import Box, Dict, Discrete, Text
         >>> layout = Layout.of(Dict(position=Box(-1, 1, (3,)), gear=Discrete(5), note=Text(9)))
         >>> [(leaf.path, leaf.dtype.name, leaf.shape) for leaf in layout.leaves]
-        [("['gear']", 'int64', ()), ("['position']", 'float32', (3,))]
+        [("['position']", 'float32', (3,)), ("['gear']", 'int64', ())]
         >>> [leaf.path for leaf in layout.objects]
         ["['note']"]
     """

@@ -99,14 +99,10 @@ class VectorEnv(EnvironmentCalls, gymnasium.vector.VectorEnv[Any, Any, Arrays]):
 
     def step(self, actions: Any) -> tuple[Any, Arrays, Arrays, Arrays, Any]:
         """Step every slot, and return the results in slot order."""
-        pool = self._pool
-        pool.send(actions)
-        batch = pool.recv()
+        observations, rewards, terminated, truncated, raw = self._pool.step(actions)
         self._unseen = None
-        _, observations, rewards, terminated, truncated, raw = batch
-        if raw is None and self._info_format != "list":
-            return observations, rewards, terminated, truncated, {}
-        return observations, rewards, terminated, truncated, self._formatted(batch)
+        infos = format_infos(raw, self.num_envs, self._info_format)
+        return observations, rewards, terminated, truncated, infos
 
     def send(self, actions: Any, slots: SlotChoice = None) -> None:
         """Begin to step these slots, all of them by default, with one action for each."""

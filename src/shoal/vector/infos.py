@@ -24,10 +24,10 @@ EPISODE = "episode"
 
 def format_infos(raw: RawInfos | None, rows: int, form: InfoFormat) -> Any:
     """Put a pool's raw infos into the form that the user asked for."""
+    if raw is None:
+        return [{} for _ in range(rows)] if form == "list" else {}
     if form == "list":
         return _as_list(raw, rows)
-    if raw is None:
-        return {}
     events, episodes = raw
     if form == "pre-1.0":
         return _as_pre_1_0(raw, rows)
@@ -52,10 +52,8 @@ def _episode_of(raw: RawInfos, row: int) -> dict[str, Any] | None:
     return {"r": returns[row], "l": lengths[row], "t": seconds[row]}
 
 
-def _as_list(raw: RawInfos | None, rows: int) -> list[dict[str, Any]]:
+def _as_list(raw: RawInfos, rows: int) -> list[dict[str, Any]]:
     infos: list[dict[str, Any]] = [{} for _ in range(rows)]
-    if raw is None:
-        return infos
     for row, info in raw[0]:
         infos[row].update(info)
     for row, info in enumerate(infos):

@@ -1,0 +1,90 @@
+#include "latest.h"
+
+#include <cstring>
+
+namespace shoal {
+
+namespace {
+
+// Up to this many bytes an observation is kept as a row. Below it, a copy is cheaper than the cache
+// misses that a kept object causes: its memory cannot serve the environment's next observation.
+constexpr Py_ssize_t kMaxRowBytes = 1024;
+
+bool fits_rows(const Tree& tree) {
+  Py_ssize_t bytes = 0;
+  for (const Leaf& leaf : tree.leaves) bytes += leaf.bytes;
+  return tree.objects.empty() && bytes <= kMaxRowBytes;
+}
+
+}  // namespace
+
+LatestObservations::LatestObservations(const Tree& tree, Py_ssize_t slots)
+    : tree_(tree), as_rows_(fits_rows(tree)) {
+  if (as_rows_) {
+    rows_.renew(tree, slots);
+    seen_.resize(static_cast<size_t>(slots));
+  } else {
+    objects_.resize(static_cast<size_t>(slots));
+  }
+}
+
+void LatestObservations::copy_row(const Columns& from, Py_ssize_t row, const Columns& to,
+                                  Py_ssize_t target) const {
+  for (size_t k = 0; k < tree_.leaves.size(); ++k) {
+    std::memcpy(to.row(tree_, k, target), from.row(tree_, k, row), tree_.leaves[k].bytes);
+  }
+}
+
+bool LatestObservations::write(Py_ssize_t slot, Columns& columns, Py_ssize_t row, bool deep) const {
+  const auto index = static_cast<size_t>(slot);
+  if (as_rows_ ? !seen_[index] : !objects_[index]) return false;
+  if (as_rows_) {
+    copy_row(rows_, slot, columns, row);
+  } else {
+    store_row(tree_, objects_[index].get(), columns, row, deep);
+  }
+  return true;
+}
+
+nb::list LatestObservations::save() const {
+  nb::list observations;
+  const size_t count = as_rows_ ? seen_.size() : objects_.size();
+  for (size_t slot = 0; slot < count; ++slot) {
+    Ref observation = Ref::borrow(Py_None);
+    if (as_rows_ && seen_[slot]) {
+      observation = decode_row(tree_, rows_, static_cast<Py_ssize_t>(slot));
+    } else if (!as_rows_ && objects_[slot]) {
+      observation = objects_[slot];
+    }
+    observations.append(nb::borrow(observation.get()));
+  }
+  return observations;
+}
+
+void LatestObservations::restore(nb::list observations) {
+  const size_t count = as_rows_ ? seen_.size() : objects_.size();
+  if (nb::len(observations) != count) {
+    raise(PyExc_ValueError, "expected %zu observations, one for each slot", count);
+  }
+  for (size_t slot = 0; slot < count; ++slot) {
+    const nb::object observation = observations[slot];
+    if (observation.is_none()) continue;
+    if (as_rows_) {
+      store_row(tree_, observation.ptr(), rows_, static_cast<Py_ssize_t>(slot), true);
+      seen_[slot] = 1;
+    } else {
+      objects_[slot] = Ref::borrow(observation.ptr());
+    }
+  }
+}
+
+int LatestObservations::traverse(visitproc visit, void* arg) const {
+  for (const Ref& observation : objects_) Py_VISIT(observation.get());
+  return 0;
+}
+
+void LatestObservations::clear() {
+  for (Ref& observation : objects_) observation = Ref();
+}
+
+}  // namespace shoal

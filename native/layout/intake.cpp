@@ -164,8 +164,11 @@ void accept_leaf(Intake& intake, size_t index, PyObject* batch) {
     reject_dtype(leaf, array);
   }
   if (integers && (!exact || !leaf.low.empty())) {
-    Ref plain =
-        Ref::checked(PyArray_FROM_OF(source.get(), NPY_ARRAY_CARRAY_RO | NPY_ARRAY_NOTSWAPPED));
+    Ref plain = source;
+    if (!PyArray_ISCARRAY_RO(array)) {
+      const int flags = NPY_ARRAY_CARRAY_RO | NPY_ARRAY_NOTSWAPPED;
+      plain = Ref::checked(PyArray_FROM_OF(source.get(), flags));
+    }
     check_integers(intake, leaf, reinterpret_cast<PyArrayObject*>(plain.get()));
   }
   if (exact && !PyArray_ISCARRAY_RO(array)) {

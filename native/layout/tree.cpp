@@ -143,9 +143,7 @@ void Columns::renew(const Tree& tree, Py_ssize_t row_count) {
     if (leaf.shape.size() + 1 > NPY_MAXDIMS) raise(PyExc_ValueError, "too many dimensions");
     shape[0] = row_count;
     std::copy(leaf.shape.begin(), leaf.shape.end(), shape + 1);
-    Py_INCREF(leaf.descr.get());
-    arrays[k] = Ref::checked(
-        PyArray_Empty(static_cast<int>(leaf.shape.size()) + 1, shape, leaf.dtype(), 0));
+    renew_array(arrays[k], leaf.dtype(), static_cast<int>(leaf.shape.size()) + 1, shape);
     data[k] = PyArray_BYTES(reinterpret_cast<PyArrayObject*>(arrays[k].get()));
   }
   objects.resize(tree.objects.size());

@@ -9,8 +9,7 @@
 #include <string>
 #include <vector>
 
-#include "../python/numpy.h"
-#include "../python/object.h"
+#include "../python/array.h"
 
 namespace shoal {
 
@@ -67,7 +66,8 @@ struct Columns {
   /// Over existing arrays, which must have the leaves' dtypes and the shape (rows, *leaf shape).
   Columns(const Tree& tree, nb::sequence arrays, Py_ssize_t rows);
 
-  /// Replaces everything by new, uninitialised memory; what was there before is the user's now.
+  /// Makes everything memory that nobody else sees, uninitialised: what the user has let go of is
+  /// used again, what the user still holds is replaced.
   void renew(const Tree& tree, Py_ssize_t row_count);
 
   char* row(const Tree& tree, size_t leaf, Py_ssize_t index) const {

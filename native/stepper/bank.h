@@ -18,9 +18,9 @@ struct Column {
     data = static_cast<T*>(PyArray_DATA(typed));
   }
 
-  /// New memory in place of the old, which belongs to whoever holds its array.
-  void renew(int type_num, Py_ssize_t rows) {
-    owner = Ref::checked(PyArray_SimpleNew(1, &rows, type_num));
+  /// Memory that nobody else sees: the same again if the user has let go of it, or new.
+  void renew(PyArray_Descr* descr, Py_ssize_t rows) {
+    renew_array(owner, descr, 1, &rows);
     data = static_cast<T*>(PyArray_DATA(reinterpret_cast<PyArrayObject*>(owner.get())));
   }
 
@@ -36,8 +36,8 @@ struct Column {
   T* data = nullptr;
 };
 
-/// The columns of one batch. A bank over the arena's arrays is used again and again; the stepper's
-/// own bank is renewed for every batch, and its arrays go to the user.
+/// The columns of one batch. A bank over the arena's arrays is used again and again; a bank of the
+/// stepper's own is renewed for every batch, and its arrays go to the user.
 struct Bank {
   Bank() = default;
   Bank(const Tree& tree, nb::sequence columns, nb::handle reward_array, nb::handle terminated_array,
@@ -53,18 +53,14 @@ struct Bank {
   void renew(const Tree& tree, Py_ssize_t row_count) {
     rows = row_count;
     observations.renew(tree, row_count);
-    rewards.renew(NPY_FLOAT64, row_count);
-    terminated.renew(NPY_BOOL, row_count);
-    truncated.renew(NPY_BOOL, row_count);
+    rewards.renew(number_descr_, row_count);
+    terminated.renew(flag_descr_, row_count);
+    truncated.renew(flag_descr_, row_count);
   }
 
-  /// Lets go of arrays that are the user's now, so that they live no longer than the user wants.
-  void forget() {
-    for (Ref& array : observations.arrays) array = Ref();
+  /// Lets go of the users' objects in the batch; its arrays are kept, for if they come back.
+  void forget_objects() {
     for (Ref& list : observations.objects) list = Ref();
-    rewards = {};
-    terminated = {};
-    truncated = {};
   }
 
   Py_ssize_t rows = 0;
@@ -72,6 +68,11 @@ struct Bank {
   Column<double> rewards;
   Column<uint8_t> terminated;
   Column<uint8_t> truncated;
+
+ private:
+  // NumPy's own, which live as long as the process.
+  PyArray_Descr* number_descr_ = PyArray_DescrFromType(NPY_FLOAT64);
+  PyArray_Descr* flag_descr_ = PyArray_DescrFromType(NPY_BOOL);
 };
 
 /// Columns of the arena that hold what each slot carries over to its next step.

@@ -28,10 +28,23 @@ LatestObservations::LatestObservations(const Tree& tree, Py_ssize_t slots)
   }
 }
 
-void LatestObservations::copy_row(const Columns& from, Py_ssize_t row, const Columns& to,
-                                  Py_ssize_t target) const {
+void LatestObservations::keep_rows(const Slots& slots, const Columns& columns, Py_ssize_t first) {
+  if (!as_rows_) return;
+  if (slots.numbers == nullptr) {
+    copy_rows(columns, first, rows_, 0, slots.count);
+    std::fill_n(seen_.begin(), slots.count, uint8_t{1});
+    return;
+  }
+  for (Py_ssize_t k = 0; k < slots.count; ++k) {
+    copy_rows(columns, first + k, rows_, slots[k], 1);
+    seen_[static_cast<size_t>(slots[k])] = 1;
+  }
+}
+
+void LatestObservations::copy_rows(const Columns& from, Py_ssize_t row, const Columns& to,
+                                   Py_ssize_t target, Py_ssize_t count) const {
   for (size_t k = 0; k < tree_.leaves.size(); ++k) {
-    std::memcpy(to.row(tree_, k, target), from.row(tree_, k, row), tree_.leaves[k].bytes);
+    std::memcpy(to.row(tree_, k, target), from.row(tree_, k, row), tree_.leaves[k].bytes * count);
   }
 }
 
@@ -39,7 +52,7 @@ bool LatestObservations::write(Py_ssize_t slot, Columns& columns, Py_ssize_t row
   const auto index = static_cast<size_t>(slot);
   if (as_rows_ ? !seen_[index] : !objects_[index]) return false;
   if (as_rows_) {
-    copy_row(rows_, slot, columns, row);
+    copy_rows(rows_, slot, columns, row, 1);
   } else {
     store_row(tree_, objects_[index].get(), columns, row, deep);
   }

@@ -14,15 +14,14 @@ class LatestObservations {
  public:
   LatestObservations(const Tree& tree, Py_ssize_t slots);
 
-  /// Takes note of an observation that has just been stored in a row.
-  void keep(Py_ssize_t slot, PyObject* observation, const Columns& columns, Py_ssize_t row) {
-    if (!as_rows_) {
-      objects_[static_cast<size_t>(slot)] = Ref::borrow(observation);
-      return;
-    }
-    seen_[static_cast<size_t>(slot)] = 1;
-    copy_row(columns, row, rows_, slot);
+  /// Takes note of what an environment has returned, where objects are kept.
+  void keep_object(Py_ssize_t slot, PyObject* observation) {
+    if (!as_rows_) objects_[static_cast<size_t>(slot)] = Ref::borrow(observation);
   }
+
+  /// Takes note of these slots' observations, which lie in rows from `first` on, where rows are
+  /// kept.
+  void keep_rows(const Slots& slots, const Columns& columns, Py_ssize_t first);
 
   /// Writes a slot's observation to a row, or returns false where there is none yet.
   bool write(Py_ssize_t slot, Columns& columns, Py_ssize_t row, bool deep) const;
@@ -35,7 +34,8 @@ class LatestObservations {
   void clear();
 
  private:
-  void copy_row(const Columns& from, Py_ssize_t row, const Columns& to, Py_ssize_t target) const;
+  void copy_rows(const Columns& from, Py_ssize_t row, const Columns& to, Py_ssize_t target,
+                 Py_ssize_t count) const;
 
   const Tree& tree_;
   bool as_rows_;

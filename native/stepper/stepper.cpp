@@ -142,6 +142,24 @@ Stepper::Stepper(const Tree& tree, nb::handle actions, SlotState& state, nb::lis
       final_obs_(interned("final_obs")),
       final_info_(interned("final_info")) {}
 
+/// Acts on slots in turn, filling rows from `first` on. An exception gains a note that names its
+/// slot; the slots before it have acted, and their observations are their newest.
+template <class Act>
+void Stepper::drive(const Slots& slots, Py_ssize_t first, const char* method, Output& out,
+                    const Act& act) {
+  Py_ssize_t done = 0;
+  try {
+    for (; done < slots.count; ++done) act(slots[done], first + done);
+  } catch (nb::python_error& error) {
+    latest_.keep_rows({slots.numbers, done}, out.bank.observations, first);
+    Ref note = Ref::checked(PyUnicode_FromFormat("shoal: in slot %zd of %zd, in its %s",
+                                                 slots[done], state_.count, method));
+    add_note(error, note.get());
+    throw;
+  }
+  latest_.keep_rows(slots, out.bank.observations, first);
+}
+
 nb::object Stepper::run(nb::handle work, Bank* bank) {
   const Occupied occupied(state_);
   Py_ssize_t rows = state_.count;
@@ -151,24 +169,24 @@ nb::object Stepper::run(nb::handle work, Bank* bank) {
   }
   Output out{renewed(bank, rows), {}, {}, {}, {}, {}};
 
-  Py_ssize_t row = 0;
   if (work.is_none()) {
-    for (; row < rows; ++row) {
-      guarded(row, "step", [&] { step_slot(row, row, out); });
-    }
+    drive({nullptr, rows}, 0, "step", out,
+          [&](Py_ssize_t slot, Py_ssize_t row) { step_slot(slot, row, out); });
   } else {
+    Py_ssize_t first = 0;
     for (nb::handle item : work) {
       const nb::object numbers = item[0], seeds = item[1], options = item[2];
       const Slots slots = read_slots(numbers, state_.count);
-      for (Py_ssize_t k = 0; k < slots.count; ++k, ++row) {
-        const Py_ssize_t slot = slots[k];
-        if (seeds.is_none()) {
-          guarded(slot, "step", [&] { step_slot(slot, row, out); });
-        } else {
-          const nb::object seed = seeds[k];
-          guarded(slot, "reset", [&] { reset_slot(slot, row, seed.ptr(), options.ptr(), out); });
-        }
+      if (seeds.is_none()) {
+        drive(slots, first, "step", out,
+              [&](Py_ssize_t slot, Py_ssize_t row) { step_slot(slot, row, out); });
+      } else {
+        drive(slots, first, "reset", out, [&](Py_ssize_t slot, Py_ssize_t row) {
+          const nb::object seed = seeds[row - first];
+          reset_slot(slot, row, seed.ptr(), options.ptr(), out);
+        });
       }
+      first += slots.count;
     }
   }
 
@@ -179,7 +197,7 @@ nb::object Stepper::run(nb::handle work, Bank* bank) {
   PyTuple_SET_ITEM(batch.get(), 2, filled.terminated.head(rows, filled.rows).release());
   PyTuple_SET_ITEM(batch.get(), 3, filled.truncated.head(rows, filled.rows).release());
   PyTuple_SET_ITEM(batch.get(), 4, out.infos().release());
-  if (bank == nullptr) own_bank_.forget();
+  if (bank == nullptr) out.bank.forget_objects();
   return nb::steal(batch.release());
 }
 
@@ -198,7 +216,7 @@ nb::object Stepper::latest(nb::handle slots, Bank* bank) {
     raise(error.get(), "slot %zd has not been reset yet and has no observation", chosen[row]);
   }
   Ref batch = assemble(tree_, target.observations, chosen.count);
-  if (bank == nullptr) own_bank_.forget();
+  if (bank == nullptr) target.forget_objects();
   return nb::steal(batch.release());
 }
 
@@ -207,8 +225,10 @@ Bank& Stepper::renewed(Bank* bank, Py_ssize_t rows) {
     if (bank->rows < rows) raise(PyExc_ValueError, "the bank has too few rows");
     return *bank;
   }
-  own_bank_.renew(tree_, rows);
-  return own_bank_;
+  // The user holds the last batch while asking for the next: with two, one is usually free.
+  turn_ = 1 - turn_;
+  own_banks_[turn_].renew(tree_, rows);
+  return own_banks_[turn_];
 }
 
 void Stepper::step_slot(Py_ssize_t slot, Py_ssize_t row, Output& out) {
@@ -303,21 +323,7 @@ void Stepper::finish_episode(Py_ssize_t slot, Py_ssize_t row, Output& out) {
 
 void Stepper::observe(Py_ssize_t slot, Py_ssize_t row, PyObject* observation, Output& out) {
   store_row(tree_, observation, out.bank.observations, row, deep_);
-  latest_.keep(slot, observation, out.bank.observations, row);
-}
-
-template <class Action>
-void Stepper::guarded(Py_ssize_t slot, const char* method, const Action& action) {
-  try {
-    action();
-  } catch (nb::python_error& error) {
-    Ref env = environment(slot);
-    Ref note =
-        Ref::checked(PyUnicode_FromFormat("shoal: in slot %zd of %zd, in %s of %s", slot,
-                                          state_.count, method, Py_TYPE(env.get())->tp_name));
-    add_note(error, note.get());
-    throw;
-  }
+  latest_.keep_object(slot, observation);
 }
 
 Ref Stepper::environment(Py_ssize_t slot) const {

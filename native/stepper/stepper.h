@@ -45,8 +45,8 @@ class Stepper {
   void begin_episode(Py_ssize_t slot, Py_ssize_t row, Ref result, Output& out);
   void finish_episode(Py_ssize_t slot, Py_ssize_t row, Output& out);
   void observe(Py_ssize_t slot, Py_ssize_t row, PyObject* observation, Output& out);
-  template <class Action>
-  void guarded(Py_ssize_t slot, const char* method, const Action& action);
+  template <class Act>
+  void drive(const Slots& slots, Py_ssize_t first, const char* method, Output& out, const Act& act);
   Ref environment(Py_ssize_t slot) const;
   Bank& renewed(Bank* bank, Py_ssize_t rows);
 
@@ -57,8 +57,9 @@ class Stepper {
   Ref envs_;
   Autoreset mode_;
   bool statistics_;
-  bool deep_;  // whether objects in observations are copied, or shared with the environment
-  Bank own_bank_;
+  bool deep_;          // whether objects in observations are copied, or shared with the environment
+  Bank own_banks_[2];  // for batches that are the user's to keep, filled by turns
+  int turn_ = 0;
   LatestObservations latest_;
   Ref step_name_, reset_name_, reset_keywords_, final_obs_, final_info_;
 };

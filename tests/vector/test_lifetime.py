@@ -9,12 +9,13 @@ from functools import partial
 import gymnasium
 import numpy as np
 import pytest
+import torch
 from gymnasium import spaces
 from gymnasium.vector import AutoresetMode
 
 import shoal
 from shoal.errors import InvalidActionError, ObservationError
-from shoal.testing import ProbeEnv
+from shoal.testing import ProbeEnv, assert_identical
 
 
 class Fixed(gymnasium.Env):
@@ -100,13 +101,60 @@ def test_actions_are_let_go():
     assert [sys.getrefcount(part) for part in action.values()] == before
 
 
-def test_batches_are_let_go():
+def test_batches_are_let_go_of_within_two_steps():
     envs = shoal.make("CartPole-v1", num_envs=2)
     envs.reset()
     observations, rewards, *_ = envs.step([0, 1])
     gone = [weakref.ref(observations), weakref.ref(rewards)]
     del observations, rewards
-    assert [reference() for reference in gone] == [None, None]
+    envs.step([0, 1])
+    envs.step([0, 1])
+    assert all(reference() is None for reference in gone)
+    envs.close()
+
+
+@pytest.mark.parametrize(
+    "hold",
+    [
+        lambda array: array,
+        lambda array: array[:],
+        lambda array: array.T.T,
+        memoryview,
+        torch.from_numpy,
+        torch.from_dlpack,
+        lambda array: array.reshape(-1, 1).reshape(array.shape),
+    ],
+)
+def test_an_array_that_anyone_can_still_see_is_never_written_again(hold):
+    envs = shoal.make("Pendulum-v1", num_envs=3)
+    envs.reset(seed=0)
+    held = []
+    for step in range(20):
+        observations, rewards, *_ = envs.step(np.full((3, 1), step % 3 - 1, np.float32))
+        held.append((hold(observations), observations.copy()))
+        held.append((hold(rewards), rewards.copy()))
+        del observations, rewards
+    for kept, copied in held:
+        assert_identical(np.asarray(kept), copied)
+    envs.close()
+
+
+def test_an_array_that_was_changed_in_place_is_not_used_again():
+    envs = shoal.make("CartPole-v1", num_envs=2)
+    envs.reset(seed=0)
+    for spoil in (
+        lambda array: array.setflags(write=False),
+        lambda array: setattr(array, "shape", (8,)),
+        lambda array: setattr(array, "dtype", np.int32),
+    ):
+        observations, *_ = envs.step([0, 1])
+        spoil(observations)
+        del observations
+        for _ in range(4):
+            again, *_ = envs.step([0, 1])
+            assert again.shape == (2, 4)
+            assert again.dtype == np.float32
+            assert again.flags.writeable
     envs.close()
 
 

@@ -123,7 +123,8 @@ class InlinePool:
             work, self._queue = self._queue, []
         else:
             work = self._take(index(min_slots))
-        slots = np.concatenate([slots for slots, _, _ in work])
+        chosen = [slots for slots, _, _ in work]
+        slots = chosen[0] if len(chosen) == 1 else np.concatenate(chosen)
         batch = Batch(slots, *self._stepper.run(work, self._banks[0]))
         # Only now: a failed batch has taken no bank away from those that the user still looks at.
         self._banks.rotate(-1)

@@ -101,6 +101,8 @@ class VectorEnv(EnvironmentCalls, gymnasium.vector.VectorEnv[Any, Any, Arrays]):
         """Step every slot, and return the results in slot order."""
         observations, rewards, terminated, truncated, raw = self._pool.step(actions)
         self._unseen = None
+        if raw is None and self._info_format != "list":  # most steps: not worth a call
+            return observations, rewards, terminated, truncated, {}
         infos = format_infos(raw, self.num_envs, self._info_format)
         return observations, rewards, terminated, truncated, infos
 

@@ -22,8 +22,8 @@ __all__ = ["Runner", "Settings"]
 class Settings:
     """How a cell is measured."""
 
-    rounds: int = 7
-    seconds: float = 0.25
+    rounds: int = 15
+    seconds: float = 0.1
     """How long a contender is measured in one round."""
     timeout: float = 120.0
     """Seconds after which a contender that does not answer is given up for this cell."""

@@ -6,53 +6,54 @@ VENV   := .venv
 BIN    := $(VENV)/bin
 OLDEST := .venv-oldest
 SANITIZED := .venv-sanitized
-STAMP  := build/stamps
 
 SOURCES := CMakeLists.txt pyproject.toml $(shell find native src -name '*.cpp' -o -name '*.h' -o -name '*.py' -o -name '*.pyi')
 NATIVE  := $(shell find native -name '*.cpp' -o -name '*.h')
 PYTHON_FILES := src tests benchmarks examples
 
+# What the native sources include, as the compiler wants it said.
+HEADERS = $$($(BIN)/python -c 'import nanobind, numpy, sysconfig; print(*(f"-isystem {path}" for path in (sysconfig.get_path("include"), numpy.get_include(), nanobind.include_dir())))')
+
 PIP := -m pip --disable-pip-version-check install --quiet
-# The checks build warnings as errors; a user's build does not.
-STRICT := -C cmake.define.SHOAL_STRICT=ON
 
 .PHONY: demo test test-slow bench lint format docs clean
 
-demo: $(STAMP)/installed
+demo: $(VENV)/installed.stamp
 	$(BIN)/python -m benchmarks demo
 
-test: lint $(STAMP)/installed $(STAMP)/oldest
+test: lint $(VENV)/installed.stamp $(OLDEST)/installed.stamp
 	$(BIN)/python -m pytest -m "not slow" --pyargs shoal tests
 	$(OLDEST)/bin/python -m pytest -m "not slow" -q tests
 
-test-slow: $(STAMP)/installed $(STAMP)/sanitized
+test-slow: $(VENV)/installed.stamp $(SANITIZED)/installed.stamp
 	$(BIN)/python -m pytest -m slow tests
 	LD_PRELOAD="$$($(CXX) -print-file-name=libasan.so) $$($(CXX) -print-file-name=libstdc++.so)" \
 	ASAN_OPTIONS=detect_leaks=0 UBSAN_OPTIONS=print_stacktrace=1 PYTHONMALLOC=malloc \
 	$(SANITIZED)/bin/python -m pytest -m "not slow" -q -p no:cacheprovider --timeout 600 tests
 
-bench: $(STAMP)/installed
+bench: $(VENV)/installed.stamp
 	$(BIN)/python -m benchmarks run
 
-lint: $(STAMP)/installed
+lint: $(VENV)/installed.stamp
 	$(BIN)/ruff check $(PYTHON_FILES)
 	$(BIN)/ruff format --check $(PYTHON_FILES)
 	$(BIN)/clang-format --dry-run --Werror $(NATIVE)
+	$(CXX) -std=c++17 -fsyntax-only -Wall -Wextra -Werror $(HEADERS) $(filter %.cpp,$(NATIVE))
 	$(BIN)/mypy
 
-format: $(STAMP)/tools
+format: $(VENV)/tools.stamp
 	$(BIN)/ruff check --fix $(PYTHON_FILES)
 	$(BIN)/ruff format $(PYTHON_FILES)
 	$(BIN)/clang-format -i $(NATIVE)
 
-docs: $(STAMP)/installed
+docs: $(VENV)/installed.stamp
 	$(BIN)/python -m pdoc --docformat google --output-directory build/docs shoal
 	@echo "build/docs/index.html"
 
 clean:
 	rm -rf build $(VENV) $(OLDEST) $(SANITIZED) .venv-peer-*
 
-# One environment for each set of versions. The stamps lie in build/, the environments beside it.
+# One environment for each set of versions, with a stamp inside that tells what it was made from.
 
 BUILD_NEEDS = $$($(PYTHON) -c 'import tomllib; print(*tomllib.load(open("pyproject.toml", "rb"))["build-system"]["requires"], sep="\n")')
 
@@ -63,22 +64,20 @@ define environment
 	$(1)/bin/python $(PIP) -c $(2) --no-build-isolation $(4) ".[$(3)]"
 endef
 
-$(STAMP)/tools: constraints.txt pyproject.toml
-	@mkdir -p $(STAMP)
-	$(call environment,$(VENV),constraints.txt,dev,$(STRICT))
+$(VENV)/tools.stamp: constraints.txt pyproject.toml
+	$(call environment,$(VENV),constraints.txt,dev)
 	@touch $@
 
-$(STAMP)/installed: $(STAMP)/tools $(SOURCES)
-	$(BIN)/python $(PIP) --no-build-isolation --no-deps $(STRICT) .
+$(VENV)/installed.stamp: $(VENV)/tools.stamp $(SOURCES)
+	$(BIN)/python $(PIP) --no-build-isolation --no-deps .
 	@touch $@
 
-$(STAMP)/oldest: constraints.txt constraints-oldest.txt $(SOURCES)
-	@mkdir -p $(STAMP)
+$(OLDEST)/installed.stamp: constraints.txt constraints-oldest.txt $(SOURCES)
+	mkdir -p build
 	grep -v $$(sed 's/==.*/==/; s/^/-e ^/' constraints-oldest.txt) constraints.txt | cat - constraints-oldest.txt > build/constraints-oldest.txt
 	$(call environment,$(OLDEST),build/constraints-oldest.txt,test,-C build-dir=build/oldest)
 	@touch $@
 
-$(STAMP)/sanitized: constraints.txt $(SOURCES)
-	@mkdir -p $(STAMP)
+$(SANITIZED)/installed.stamp: constraints.txt $(SOURCES)
 	$(call environment,$(SANITIZED),constraints.txt,test,-C build-dir=build/sanitized -C cmake.define.SHOAL_SANITIZE=ON -C install.strip=false)
 	@touch $@

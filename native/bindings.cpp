@@ -19,6 +19,7 @@ int traverse(PyObject* self, visitproc visit, void* arg) {
 
 // Only the stepper lets go: every cycle through the others runs through it, or through a list.
 int clear_stepper(PyObject* self) {
+  if (!nb::inst_ready(self)) return 0;
   nb::inst_ptr<shoal::Stepper>(self)->clear();
   return 0;
 }

@@ -28,12 +28,9 @@ struct Intake {
 
 [[noreturn]] void reject_shape(const Intake& intake, const Leaf& leaf, PyObject* array) {
   Ref error = error_class("InvalidActionError");
-  Ref expected = Ref::checked(PyTuple_New(static_cast<Py_ssize_t>(leaf.shape.size()) + 1));
-  PyTuple_SET_ITEM(expected.get(), 0, PyLong_FromSsize_t(intake.slots.count));
-  for (size_t k = 0; k < leaf.shape.size(); ++k) {
-    PyTuple_SET_ITEM(expected.get(), static_cast<Py_ssize_t>(k) + 1,
-                     PyLong_FromSsize_t(leaf.shape[k]));
-  }
+  std::vector<npy_intp> batch_shape = {intake.slots.count};
+  batch_shape.insert(batch_shape.end(), leaf.shape.begin(), leaf.shape.end());
+  Ref expected = shape_tuple(batch_shape);
   Ref shape = Ref::checked(PyObject_GetAttrString(array, "shape"));
   raise(error.get(), "actions%s: got shape %S, expected %S: one action for each of %zd slots of %s",
         leaf.path.c_str(), shape.get(), expected.get(), intake.slots.count, leaf.space.c_str());
@@ -132,7 +129,7 @@ void check_integers(const Intake& intake, const Leaf& leaf, PyArrayObject* array
 
 Ref as_array(const Leaf& leaf, PyObject* batch) {
   if (PyArray_CheckExact(batch)) return Ref::borrow(batch);
-  Ref array = Ref::steal(PyArray_FromAny(batch, nullptr, 0, 0, 0, nullptr));
+  Ref array = Ref::steal(PyArray_FromAny(batch, nullptr, 0, 0, NPY_ARRAY_ENSUREARRAY, nullptr));
   if (array) return array;
   nb::python_error error;
   if (error.matches(PyExc_ValueError)) {
@@ -193,12 +190,10 @@ void accept_object(Intake& intake, size_t index, PyObject* batch) {
 Ref entry(const Node& node, PyObject* batch, size_t k) {
   Ref item = Ref::steal(PyObject_GetItem(batch, node.keys[k].get()));
   if (item) return item;
-  PyErr_Clear();
+  forgive_lookup();
   Ref error = error_class("InvalidActionError");
-  Ref keys = Ref::checked(PyList_New(0));
-  for (const Ref& key : node.keys) check(PyList_Append(keys.get(), key.get()));
-  raise(error.get(), "actions: got %s without the key %R, expected a dict with the keys %S",
-        Py_TYPE(batch)->tp_name, node.keys[k].get(), keys.get());
+  raise(error.get(), "actions%s: got %s without the key %R, expected a dict with the keys %S",
+        node.path.c_str(), Py_TYPE(batch)->tp_name, node.keys[k].get(), list_of(node.keys).get());
 }
 
 void accept(Intake& intake, const Node& node, PyObject* batch) {
@@ -217,9 +212,9 @@ void accept(Intake& intake, const Node& node, PyObject* batch) {
       const auto expected = static_cast<Py_ssize_t>(node.children.size());
       const Py_ssize_t length = PySequence_Check(batch) ? PySequence_Size(batch) : -1;
       if (length != expected) {
-        PyErr_Clear();
+        forgive_lookup();
         Ref error = error_class("InvalidActionError");
-        raise(error.get(), "actions: got %s, expected a tuple of %zd batches",
+        raise(error.get(), "actions%s: got %s, expected a tuple of %zd batches", node.path.c_str(),
               Py_TYPE(batch)->tp_name, expected);
       }
       for (Py_ssize_t k = 0; k < expected; ++k) {
@@ -253,6 +248,11 @@ void write(const Intake& intake, Columns& columns) {
       check(PyList_SetItem(as_given.get(), intake.slots[k], Py_NewRef(Py_None)));
     }
     const Py_ssize_t bytes = intake.tree.leaves[accepted.leaf].bytes;
+    auto* values = reinterpret_cast<PyArrayObject*>(accepted.values.get());
+    // Reading the other leaves may have run code of the user's, which may have resized this one.
+    if (PyArray_NBYTES(values) != bytes * intake.slots.count) {
+      raise(PyExc_RuntimeError, "actions changed while they were being read");
+    }
     const char* source = PyArray_BYTES(reinterpret_cast<PyArrayObject*>(accepted.values.get()));
     if (intake.slots.numbers == nullptr) {
       std::memcpy(columns.data[accepted.leaf], source, bytes * intake.slots.count);

@@ -77,10 +77,7 @@ Ref view_of_row(const Leaf& leaf, char* row) {
 
 [[noreturn]] void reject(const Leaf& leaf, PyObject* value, PyObject* as_array) {
   Ref error = error_class("ObservationError");
-  Ref expected = Ref::checked(PyTuple_New(static_cast<Py_ssize_t>(leaf.shape.size())));
-  for (size_t k = 0; k < leaf.shape.size(); ++k) {
-    PyTuple_SET_ITEM(expected.get(), static_cast<Py_ssize_t>(k), PyLong_FromSsize_t(leaf.shape[k]));
-  }
+  Ref expected = shape_tuple(leaf.shape);
   Ref shape = Ref::checked(PyObject_GetAttrString(as_array, "shape"));
   Ref dtype = Ref::checked(PyObject_GetAttrString(as_array, "dtype"));
   raise(error.get(),
@@ -93,6 +90,7 @@ Ref view_of_row(const Leaf& leaf, char* row) {
 void store_by_cast(const Leaf& leaf, PyObject* value, char* row) {
   Ref source = Ref::steal(PyArray_FromAny(value, nullptr, 0, 0, 0, nullptr));
   if (!source) {
+    if (!PyErr_ExceptionMatches(PyExc_ValueError)) throw nb::python_error();
     PyErr_Clear();
     Ref error = error_class("ObservationError");
     raise(error.get(), "observation%s: got %s that is no array, expected dtype %S (%s)",
@@ -122,7 +120,7 @@ void store_leaf(const Leaf& leaf, PyObject* value, char* row) {
       std::memcpy(row, PyArray_DATA(array), leaf.bytes);
       return;
     }
-  } else if (leaf.type_num == NPY_INT64 && leaf.shape.empty()) {
+  } else if (leaf.is_int64 && leaf.shape.empty()) {
     if (PyLong_CheckExact(value)) {
       int overflow = 0;
       const int64_t number = PyLong_AsLongLongAndOverflow(value, &overflow);
@@ -138,37 +136,29 @@ void store_leaf(const Leaf& leaf, PyObject* value, char* row) {
   store_by_cast(leaf, value, row);
 }
 
-Ref member(PyObject* value, PyObject* key, const std::vector<Ref>& keys) {
-  Ref item;
-  if (PyDict_CheckExact(value)) {
-    item = Ref::borrow(PyDict_GetItemWithError(value, key));
-  } else {
-    item = Ref::steal(PyObject_GetItem(value, key));
-  }
+Ref member(const Node& node, PyObject* value, size_t k) {
+  PyObject* key = node.keys[k].get();
+  Ref item = PyDict_CheckExact(value) ? Ref::borrow(PyDict_GetItemWithError(value, key))
+                                      : Ref::steal(PyObject_GetItem(value, key));
   if (item) return item;
-  if (PyErr_Occurred() && !PyErr_ExceptionMatches(PyExc_LookupError) &&
-      !PyErr_ExceptionMatches(PyExc_TypeError)) {
-    throw nb::python_error();
-  }
-  PyErr_Clear();
+  forgive_lookup();
   Ref error = error_class("ObservationError");
-  Ref expected = Ref::checked(PyList_New(0));
-  for (const Ref& known : keys) check(PyList_Append(expected.get(), known.get()));
-  raise(error.get(), "observation: got %s without the key %R, expected the keys %R",
-        Py_TYPE(value)->tp_name, key, expected.get());
+  raise(error.get(), "observation%s: got %s without the key %R, expected the keys %S",
+        node.path.c_str(), Py_TYPE(value)->tp_name, key, list_of(node.keys).get());
 }
 
-Ref element(PyObject* value, Py_ssize_t index, size_t length) {
+Ref element(const Node& node, PyObject* value, size_t k) {
+  const auto index = static_cast<Py_ssize_t>(k);
   if (PyTuple_CheckExact(value) && index < PyTuple_GET_SIZE(value)) {
     return Ref::borrow(PyTuple_GET_ITEM(value, index));
   }
   Ref item;
   if (PySequence_Check(value)) item = Ref::steal(PySequence_GetItem(value, index));
   if (item) return item;
-  PyErr_Clear();
+  forgive_lookup();
   Ref error = error_class("ObservationError");
-  raise(error.get(), "observation: got %s without the element %zd, expected a tuple of %zu",
-        Py_TYPE(value)->tp_name, index, length);
+  raise(error.get(), "observation%s: got %s without the element %zd, expected a tuple of %zu",
+        node.path.c_str(), Py_TYPE(value)->tp_name, index, node.children.size());
 }
 
 void store_node(const Tree& tree, const Node& node, PyObject* value, Columns& columns,
@@ -183,13 +173,13 @@ void store_node(const Tree& tree, const Node& node, PyObject* value, Columns& co
       return;
     case Node::Kind::kDict:
       for (size_t k = 0; k < node.children.size(); ++k) {
-        Ref item = member(value, node.keys[k].get(), node.keys);
+        Ref item = member(node, value, k);
         store_node(tree, node.children[k], item.get(), columns, row, deep);
       }
       return;
     case Node::Kind::kTuple:
       for (size_t k = 0; k < node.children.size(); ++k) {
-        Ref item = element(value, static_cast<Py_ssize_t>(k), node.children.size());
+        Ref item = element(node, value, k);
         store_node(tree, node.children[k], item.get(), columns, row, deep);
       }
       return;

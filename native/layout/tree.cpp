@@ -45,7 +45,12 @@ Leaf read_leaf(PyObject* node) {
   leaf.space = text(node, "description");
   leaf.descr = attribute(node, "dtype");
   if (!PyArray_DescrCheck(leaf.descr.get())) raise(PyExc_TypeError, "a leaf needs a NumPy dtype");
+  if (PyDataType_REFCHK(leaf.dtype())) {
+    raise(PyExc_TypeError, "a leaf of dtype %S cannot lie in memory: lay it out as an object leaf",
+          leaf.descr.get());
+  }
   leaf.type_num = leaf.dtype()->type_num;
+  leaf.is_int64 = leaf.type_num == NPY_INT64 && PyArray_ISNBO(leaf.dtype()->byteorder);
   leaf.bytes = PyDataType_ELSIZE(leaf.dtype());
 
   Ref shape = attribute(node, "shape");
@@ -61,7 +66,7 @@ Leaf read_leaf(PyObject* node) {
   if (low.get() != Py_None) {
     leaf.low = integers(low.get());
     leaf.high = integers(attribute(node, "high").get());
-    if (leaf.shape.empty() && leaf.type_num == NPY_INT64) make_scalars(leaf);
+    if (leaf.shape.empty() && leaf.is_int64) make_scalars(leaf);
   }
   return leaf;
 }
@@ -92,6 +97,7 @@ Node Tree::read(PyObject* node) {
     return result;
   }
   result.kind = kind == "dict" ? Node::Kind::kDict : Node::Kind::kTuple;
+  result.path = text(node, "path");
   if (result.kind == Node::Kind::kDict) {
     Ref keys = attribute(node, "keys");
     for (Py_ssize_t k = 0; k < PyTuple_Size(keys.get()); ++k) {
@@ -115,7 +121,8 @@ Columns::Columns(const Tree& tree, nb::sequence source, Py_ssize_t row_count)
     Ref item = Ref::checked(PySequence_GetItem(source.ptr(), static_cast<Py_ssize_t>(k)));
     auto* array = reinterpret_cast<PyArrayObject*>(item.get());
     if (!PyArray_Check(item.get()) || !PyArray_EquivTypes(PyArray_DESCR(array), leaf.dtype()) ||
-        !PyArray_ISCARRAY(array) || PyArray_SIZE(array) != row_count * leaf.elements) {
+        !PyArray_CHKFLAGS(array, NPY_ARRAY_CARRAY) ||
+        PyArray_SIZE(array) != row_count * leaf.elements) {
       raise(PyExc_ValueError, "column %zu does not fit its leaf (%s)", k, leaf.space.c_str());
     }
     data.push_back(PyArray_BYTES(array));

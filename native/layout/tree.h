@@ -19,6 +19,7 @@ struct Leaf {
   std::string space;  // the space's own description, for messages
   Ref descr;
   int type_num = 0;
+  bool is_int64 = false;  // in the machine's byte order
   std::vector<npy_intp> shape;
   Py_ssize_t elements = 1;
   Py_ssize_t bytes = 0;
@@ -43,6 +44,7 @@ struct Node {
   enum class Kind { kLeaf, kObject, kDict, kTuple };
   Kind kind;
   size_t index = 0;       // into Tree::leaves or Tree::objects
+  std::string path;       // of a kDict or kTuple
   std::vector<Ref> keys;  // of a kDict, in the space's order
   std::vector<Node> children;
 };

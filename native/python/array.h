@@ -22,6 +22,15 @@ inline bool was_let_go(PyObject* object, PyArray_Descr* descr, int dimensions,
          PyArray_CHKFLAGS(array, NPY_ARRAY_OWNDATA);
 }
 
+/// A shape as Python shows it.
+inline Ref shape_tuple(const std::vector<npy_intp>& shape) {
+  Ref tuple = Ref::checked(PyTuple_New(static_cast<Py_ssize_t>(shape.size())));
+  for (size_t k = 0; k < shape.size(); ++k) {
+    PyTuple_SET_ITEM(tuple.get(), static_cast<Py_ssize_t>(k), PyLong_FromSsize_t(shape[k]));
+  }
+  return tuple;
+}
+
 /// Makes `array` one that only this reference holds: the same one again if it was let go, or a new
 /// one, uninitialised either way.
 inline void renew_array(Ref& array, PyArray_Descr* descr, int dimensions, const npy_intp* shape) {

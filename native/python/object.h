@@ -8,6 +8,7 @@
 #include <nanobind/nanobind.h>
 
 #include <utility>
+#include <vector>
 
 namespace shoal {
 
@@ -62,6 +63,22 @@ template <class... Args>
 inline Ref error_class(const char* name) {
   Ref module = Ref::checked(PyImport_ImportModule("shoal.errors"));
   return Ref::checked(PyObject_GetAttrString(module.get(), name));
+}
+
+/// Drops the exception of a look-up that found nothing; any other one goes on its way.
+inline void forgive_lookup() {
+  if (PyErr_Occurred() && !PyErr_ExceptionMatches(PyExc_LookupError) &&
+      !PyErr_ExceptionMatches(PyExc_TypeError)) {
+    throw nb::python_error();
+  }
+  PyErr_Clear();
+}
+
+/// These objects as a list.
+inline Ref list_of(const std::vector<Ref>& items) {
+  Ref list = Ref::checked(PyList_New(0));
+  for (const Ref& item : items) check(PyList_Append(list.get(), item.get()));
+  return list;
 }
 
 /// Adds a line below an exception's message (PEP 678); its type, arguments and traceback stay.

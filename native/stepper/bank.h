@@ -19,8 +19,8 @@ struct Column {
   }
 
   /// Memory that nobody else sees: the same again if the user has let go of it, or new.
-  void renew(PyArray_Descr* descr, Py_ssize_t rows) {
-    renew_array(owner, descr, 1, &rows);
+  void renew(const Ref& descr, Py_ssize_t rows) {
+    renew_array(owner, reinterpret_cast<PyArray_Descr*>(descr.get()), 1, &rows);
     data = static_cast<T*>(PyArray_DATA(reinterpret_cast<PyArrayObject*>(owner.get())));
   }
 
@@ -58,6 +58,13 @@ struct Bank {
     truncated.renew(flag_descr_, row_count);
   }
 
+  /// What a row says of a slot that was reset instead of stepped.
+  void clear_results(Py_ssize_t row) const {
+    rewards[row] = 0.0;
+    terminated[row] = 0;
+    truncated[row] = 0;
+  }
+
   /// Lets go of the users' objects in the batch; its arrays are kept, for if they come back.
   void forget_objects() {
     for (Ref& list : observations.objects) list = Ref();
@@ -70,9 +77,11 @@ struct Bank {
   Column<uint8_t> truncated;
 
  private:
-  // NumPy's own, which live as long as the process.
-  PyArray_Descr* number_descr_ = PyArray_DescrFromType(NPY_FLOAT64);
-  PyArray_Descr* flag_descr_ = PyArray_DescrFromType(NPY_BOOL);
+  static Ref descr_of(int type_num) {
+    return Ref::checked(reinterpret_cast<PyObject*>(PyArray_DescrFromType(type_num)));
+  }
+  Ref number_descr_ = descr_of(NPY_FLOAT64);
+  Ref flag_descr_ = descr_of(NPY_BOOL);
 };
 
 /// Columns of the arena that hold what each slot carries over to its next step.

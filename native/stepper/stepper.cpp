@@ -18,18 +18,17 @@ Ref interned(const char* text) { return Ref::checked(PyUnicode_InternFromString(
 /// Takes apart what an environment returned: borrowed items of `result`, which stays the owner.
 template <Py_ssize_t count>
 void unpack(Ref& result, PyObject* (&items)[count], const char* expected) {
-  if (!PyTuple_CheckExact(result.get()) || PyTuple_GET_SIZE(result.get()) != count) {
-    const bool sequence = PyTuple_Check(result.get()) || PyList_Check(result.get());
-    const Py_ssize_t length = sequence ? PySequence_Size(result.get()) : -1;
-    if (length != count) {
-      Ref error = error_class("StepResultError");
-      if (sequence) {
-        raise(error.get(), "got a %s of %zd, expected %s", Py_TYPE(result.get())->tp_name, length,
-              expected);
-      }
-      raise(error.get(), "got %s, expected %s", Py_TYPE(result.get())->tp_name, expected);
-    }
+  if (PyList_Check(result.get()) ||
+      (PyTuple_Check(result.get()) && !PyTuple_CheckExact(result.get()))) {
     result = Ref::checked(PySequence_Tuple(result.get()));
+  }
+  if (!PyTuple_CheckExact(result.get())) {
+    Ref error = error_class("StepResultError");
+    raise(error.get(), "got %s, expected %s", Py_TYPE(result.get())->tp_name, expected);
+  }
+  if (PyTuple_GET_SIZE(result.get()) != count) {
+    Ref error = error_class("StepResultError");
+    raise(error.get(), "got a tuple of %zd, expected %s", PyTuple_GET_SIZE(result.get()), expected);
   }
   for (Py_ssize_t k = 0; k < count; ++k) items[k] = PyTuple_GET_ITEM(result.get(), k);
 }
@@ -66,7 +65,9 @@ uint8_t to_flag(PyObject* value) {
 /// An info as a dict; any other mapping is read into one.
 Ref as_dict(PyObject* info) {
   if (PyDict_Check(info)) return Ref::borrow(info);
-  if (!PyObject_HasAttrString(info, "keys")) {
+  if (!Ref::steal(PyObject_GetAttrString(info, "keys"))) {
+    if (!PyErr_ExceptionMatches(PyExc_AttributeError)) throw nb::python_error();
+    PyErr_Clear();
     Ref error = error_class("StepResultError");
     raise(error.get(), "got an info of type %s, expected a dict", Py_TYPE(info)->tp_name);
   }
@@ -80,6 +81,7 @@ Ref as_dict(PyObject* info) {
 /// What a batch in the making consists of.
 struct Stepper::Output {
   Bank& bank;
+  Py_ssize_t rows;
   Ref events;  // list of (row, info), made with the first info
   Ref done_mask, returns, lengths, times;
 
@@ -91,8 +93,8 @@ struct Stepper::Output {
 
   template <class T>
   void set(Ref& column, int type_num, Py_ssize_t row, T value) {
-    npy_intp rows = bank.rows;
-    if (!column) column = Ref::checked(PyArray_ZEROS(1, &rows, type_num, 0));
+    npy_intp length = rows;
+    if (!column) column = Ref::checked(PyArray_ZEROS(1, &length, type_num, 0));
     static_cast<T*>(PyArray_DATA(reinterpret_cast<PyArrayObject*>(column.get())))[row] = value;
   }
 
@@ -167,7 +169,7 @@ nb::object Stepper::run(nb::handle work, Bank* bank) {
     rows = 0;
     for (nb::handle item : work) rows += read_slots(item[0], state_.count).count;
   }
-  Output out{renewed(bank, rows), {}, {}, {}, {}, {}};
+  Output out{renewed(bank, rows), rows, {}, {}, {}, {}, {}};
 
   if (work.is_none()) {
     drive({nullptr, rows}, 0, "step", out,
@@ -277,9 +279,7 @@ void Stepper::autoreset(Py_ssize_t slot, Py_ssize_t row, Output& out) {
   Ref env = environment(slot);
   begin_episode(slot, row, Ref::checked(PyObject_CallMethodNoArgs(env.get(), reset_name_.get())),
                 out);
-  out.bank.rewards[row] = 0.0;
-  out.bank.terminated[row] = 0;
-  out.bank.truncated[row] = 0;
+  out.bank.clear_results(row);
 }
 
 void Stepper::reset_slot(Py_ssize_t slot, Py_ssize_t row, PyObject* seed, PyObject* options,
@@ -294,9 +294,7 @@ void Stepper::reset_slot(Py_ssize_t slot, Py_ssize_t row, PyObject* seed, PyObje
                                                        1 | PY_VECTORCALL_ARGUMENTS_OFFSET,
                                                        reset_keywords_.get())),
                 out);
-  out.bank.rewards[row] = 0.0;
-  out.bank.terminated[row] = 0;
-  out.bank.truncated[row] = 0;
+  out.bank.clear_results(row);
 }
 
 void Stepper::begin_episode(Py_ssize_t slot, Py_ssize_t row, Ref result, Output& out) {
@@ -328,7 +326,7 @@ void Stepper::observe(Py_ssize_t slot, Py_ssize_t row, PyObject* observation, Ou
 
 Ref Stepper::environment(Py_ssize_t slot) const {
   // Asked for each time: users replace entries of `envs`, and may do so at any moment.
-  if (slot >= PyList_GET_SIZE(envs_.get())) {
+  if (!envs_ || slot >= PyList_GET_SIZE(envs_.get())) {
     raise(PyExc_IndexError, "slot %zd has no environment any more", slot);
   }
   return Ref::borrow(PyList_GET_ITEM(envs_.get(), slot));
@@ -342,11 +340,14 @@ void Stepper::remember(nb::list observations) {
 int Stepper::traverse(visitproc visit, void* arg) const {
   Py_VISIT(actions_owner_.get());
   Py_VISIT(envs_.get());
+  for (const Bank& bank : own_banks_) {
+    if (const int stop = bank.traverse(visit, arg)) return stop;
+  }
   return latest_.traverse(visit, arg);
 }
 
 void Stepper::clear() {
-  envs_ = Ref::checked(PyList_New(0));
+  envs_ = Ref();
   latest_.clear();
 }
 

@@ -19,7 +19,7 @@ class Stepper {
   ///
   /// `work` is None for a step of every slot, or a list of (slots, seeds, options): a step where
   /// seeds is None, else a reset. Rows are filled in the order of the work. Without a bank the
-  /// arrays are new and the caller's to keep. Infos are None where there are none, else
+  /// arrays are the caller's to keep. Infos are None where there are none, else
   /// (list of (row, info), episodes), where episodes is None or (mask, returns, lengths, times).
   nb::object run(nb::handle work, Bank* bank);
 

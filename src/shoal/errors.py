@@ -42,7 +42,7 @@ class SlotFinishedError(gymnasium.error.ResetNeeded, AssertionError):
     """With autoreset disabled, a slot was stepped after its episode had ended."""
 
 
-class SpaceMismatchError(RuntimeError, AssertionError):
+class SpaceMismatchError(RuntimeError, ValueError, TypeError, AssertionError):
     """Environments of one vector have spaces that cannot be batched together."""
 
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from copy import deepcopy
 from functools import partial
 from typing import Any
@@ -14,15 +14,13 @@ from gymnasium.vector import AutoresetMode
 
 from shoal.options import Backend, VectorOptions
 from shoal.pools import InlinePool
-from shoal.pools.environments import EnvFactory
+from shoal.pools.environments import EnvFactory, EnvWrapper, wrapped
 from shoal.spaces import ObservationMode
 from shoal.vector.env import VectorEnv
 from shoal.vector.infos import InfoFormat
 from shoal.vector.seeding import Seeding
 
 __all__ = ["make"]
-
-EnvWrapper = Callable[[Env[Any, Any]], Env[Any, Any]]
 
 
 def make(
@@ -76,9 +74,11 @@ def make(
     options = VectorOptions(
         backend, autoreset_mode, copy, observation_mode, statistics, info_format, seeding
     )
+    if isinstance(what, EnvSpec) and "vectorization_mode" in what.kwargs:
+        return _made_again(what, num_envs, options, wrappers, env_kwargs)
     factories = _factories(what, num_envs, env_kwargs)
     if wrappers:
-        factories = [partial(_wrapped, factory, tuple(wrappers)) for factory in factories]
+        factories = [partial(wrapped, factory, tuple(wrappers)) for factory in factories]
     pool = InlinePool(
         factories,
         observation_mode=observation_mode,
@@ -120,17 +120,6 @@ def _count(num_envs: int | None) -> int:
     return count.__index__()
 
 
-def _wrapped(factory: EnvFactory, wrappers: Sequence[EnvWrapper]) -> Env[Any, Any]:
-    env = factory()
-    try:
-        for wrapper in wrappers:
-            env = wrapper(env)
-    except BaseException:
-        env.close()
-        raise
-    return env
-
-
 def _registered(env: Env[Any, Any]) -> EnvSpec:
     assert env.spec is not None, "gymnasium.make gives every environment a spec"
     return gymnasium.spec(env.spec.id)
@@ -153,3 +142,27 @@ def _vector_spec(
     if wrappers:
         spec.kwargs["wrappers"] = tuple(wrappers)
     return spec
+
+
+def _made_again(
+    spec: EnvSpec,
+    num_envs: int | None,
+    options: VectorOptions,
+    wrappers: Sequence[EnvWrapper],
+    env_kwargs: dict[str, Any],
+) -> VectorEnv:
+    """Make a vector from the spec of another one; what the caller says counts more."""
+    spec = deepcopy(spec)
+    recorded, spec.kwargs = spec.kwargs, {}
+    del recorded["vectorization_mode"]
+    recorded_count = recorded.pop("num_envs", 1)
+    recorded_options = recorded.pop("vector_kwargs", {})
+    recorded_wrappers = recorded.pop("wrappers", ())
+    return make(
+        spec,
+        recorded_count if num_envs is None else num_envs,
+        wrappers=wrappers or recorded_wrappers,
+        **{**recorded_options, **options.changed()},
+        # What is left may be meant for gymnasium.make itself, such as max_episode_steps.
+        **{**recorded, **env_kwargs},
+    )

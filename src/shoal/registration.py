@@ -2,13 +2,13 @@
 
 Gymnasium has a fixed list of vectorization modes and no way to add one, so importing Shoal puts a
 function of the same signature in the place of ``gymnasium.make_vec``. It answers for this one mode,
-also where a spec names it, and hands every other call on as it is.
+also where a spec names it, and hands every other call on as it is. (A name ``make_vec`` that was
+imported from Gymnasium before Shoal was imported stays Gymnasium's.)
 """
 
 from __future__ import annotations
 
 from collections.abc import Sequence
-from copy import deepcopy
 from functools import wraps
 from typing import Any
 
@@ -35,17 +35,12 @@ def _make_vec(
     **kwargs: Any,
 ) -> gymnasium.vector.VectorEnv[Any, Any, Any]:
     named_by_spec = isinstance(id, EnvSpec) and id.kwargs.get("vectorization_mode")
-    if VECTORIZATION_MODE not in (vectorization_mode, named_by_spec):
-        return _original(id, num_envs, vectorization_mode, vector_kwargs, wrappers, **kwargs)
-    if isinstance(id, EnvSpec):
-        id = deepcopy(id)  # noqa: A001
-        id.kwargs.pop("vectorization_mode", None)
-        num_envs = id.kwargs.pop("num_envs", num_envs)
-        vector_kwargs = id.kwargs.pop("vector_kwargs", vector_kwargs)
-        wrappers = id.kwargs.pop("wrappers", wrappers)
-        # What is left may be meant for gymnasium.make itself, such as max_episode_steps.
-        kwargs, id.kwargs = {**id.kwargs, **kwargs}, {}
-    return make(id, num_envs, wrappers=wrappers or (), **(vector_kwargs or {}), **kwargs)
+    options = {**(vector_kwargs or {}), **kwargs}
+    if named_by_spec == VECTORIZATION_MODE:
+        return make(id, wrappers=wrappers or (), **options)
+    if vectorization_mode == VECTORIZATION_MODE:
+        return make(id, num_envs, wrappers=wrappers or (), **options)
+    return _original(id, num_envs, vectorization_mode, vector_kwargs, wrappers, **kwargs)
 
 
 def register_vectorization_mode() -> None:

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-__all__ = ["Episodes", "Event", "RawInfos", "Results", "Slots", "Work"]
+__all__ = ["FINAL_KEYS", "Episodes", "Event", "RawInfos", "Results", "Slots", "Work"]
 
 Slots = npt.NDArray[np.int64] | None
 """Slot numbers, or None for all of them."""
@@ -23,6 +23,9 @@ Episodes = tuple[
     npt.NDArray[np.bool_], npt.NDArray[np.float64], npt.NDArray[np.int64], npt.NDArray[np.float64]
 ]
 """Which rows ended an episode, and its return, length and seconds."""
+
+FINAL_KEYS = {"final_obs", "final_info"}
+"""The keys of the event by which a pool tells, in the same-step mode, of an episode's end."""
 
 RawInfos = tuple[list[Event], Episodes | None]
 """Infos as pools give them, before a door has put them into its users' form."""

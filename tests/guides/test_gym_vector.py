@@ -26,7 +26,7 @@ class TestAsWritten:
         envs.close()
 
     def test_different_parameters(self):
-        with pytest.warns(DeprecationWarning, match="Pendulum-v0"):
+        with pytest.warns(UserWarning, match="Pendulum-v0"):
             env = gym.vector.AsyncVectorEnv([
                 lambda: gym.make("Pendulum-v0", g=9.81),
                 lambda: gym.make("Pendulum-v0", g=1.62)

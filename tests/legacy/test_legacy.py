@@ -70,6 +70,14 @@ def test_environments_of_todays_form():
     envs.close()
 
 
+def test_attributes_are_found_behind_wrappers():
+    envs = gym.vector.SyncVectorEnv([lambda: gymnasium.make("Pendulum-v1", g=3.0)])
+    assert envs.get_attr("g") == (3.0,)
+    envs.set_attr("g", 4.0)
+    assert envs.get_attr("g") == (4.0,)
+    envs.close()
+
+
 def test_time_limits_are_marked():
     envs = gym.vector.make("CartPole-v1", num_envs=2, max_episode_steps=1)
     envs.reset()
@@ -121,7 +129,7 @@ def test_a_single_environment():
 
 
 def test_old_ids_stand_for_the_current_version():
-    with pytest.warns(DeprecationWarning, match="Pendulum-v0 .* using Pendulum-v1"):
+    with pytest.warns(UserWarning, match="Pendulum-v0 .* using Pendulum-v1"):
         env = gym.make("Pendulum-v0", g=1.62)
     assert env.g == 1.62
     with pytest.raises(gymnasium.error.NameNotFound):

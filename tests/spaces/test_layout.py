@@ -8,6 +8,7 @@ from gymnasium.vector.utils import batch_space
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+import shoal
 from shoal.errors import SpaceMismatchError
 from shoal.spaces import Layout, Leaf, agree, layout_node
 from tests.strategies import FIXED, SPACES, WordSpace
@@ -76,6 +77,29 @@ def test_a_new_space_type_can_be_taught():
     assert leaf.dtype == np.float64
 
 
+def test_a_leaf_of_objects_is_refused():
+    with pytest.raises(TypeError, match="object leaf"):
+        Layout(spaces.Discrete(2), Leaf("", "things", np.dtype(object), (2,)))
+
+
+@pytest.mark.parametrize("copy", [True, False])
+def test_spaces_of_the_other_byte_order(copy):
+    swapped = spaces.Box(-9, 9, (2,), np.dtype(">f4"))
+
+    class Swapped(gymnasium.Env):
+        observation_space = action_space = swapped
+
+        def reset(self, *, seed=None, options=None):
+            return np.array([1, 2], ">f4"), {}
+
+        def step(self, action):
+            return action, 0.0, False, False, {}
+
+    with shoal.make(Swapped, num_envs=2, copy=copy) as envs:
+        assert envs.reset()[0].tolist() == [[1, 2], [1, 2]]
+        assert envs.step(np.array([[1, 2], [3, 4]], ">f4"))[0].tolist() == [[1, 2], [3, 4]]
+
+
 def test_what_is_no_space_is_refused():
     with pytest.raises(TypeError, match="got int"):
         Layout.of(5)
@@ -85,6 +109,12 @@ def test_spaces_that_agree():
     found = agree([spaces.Box(0, 1, (2,))] * 3, [spaces.Discrete(2)] * 3, "same")
     assert found.observation == batch_space(spaces.Box(0, 1, (2,)), 3)
     assert found.action == batch_space(spaces.Discrete(2), 3)
+
+
+def test_spaces_that_cannot_be_batched_are_both_shown():
+    one, other = spaces.Box(0, 1, (2,)), spaces.Box(0, 1, (3,))
+    with pytest.raises(SpaceMismatchError, match=r"Slot 1 has Box.*\(3,\).* like Box.*\(2,\)"):
+        agree([one, other], [spaces.Discrete(2)] * 2, "different")
 
 
 def test_action_spaces_that_differ():

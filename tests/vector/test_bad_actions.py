@@ -154,6 +154,20 @@ def test_containers():
     refused(space, wrong, InvalidActionError, r"actions\['b'\]\[1\]: got int")
 
 
+def test_a_subclass_of_array_is_copied_too():
+    class Named(np.ndarray):
+        pass
+
+    envs = vector(spaces.Box(-1, 1, (2,), np.float32))
+    mine = np.ones((3, 2), np.float64).view(Named)
+    kept = []
+    for env in envs.envs:
+        env.step = lambda action, step=env.step: (kept.append(action), step(action))[1]
+    envs.step(mine)
+    mine[:] = 5
+    assert all((action == 1).all() for action in kept)
+
+
 def test_dict_actions_have_the_order_of_the_batched_space():
     space = spaces.Dict(q=spaces.Discrete(2), b=spaces.Tuple((spaces.Dict(z=OBSERVATION),)))
     envs = vector(space)

@@ -98,6 +98,46 @@ def test_wrong_results_of_reset(result, said):
     assert said in caught(StepResultError, reset=result)
 
 
+class ShortTuple(tuple):
+    """Says that it has five elements, and has one."""
+
+    def __len__(self):
+        return 5
+
+    def __iter__(self):
+        return iter((GOOD,))
+
+
+def test_a_result_that_lies_about_its_length():
+    assert "tuple of 1" in caught(StepResultError, step=ShortTuple((GOOD,)))
+
+
+class Interrupting:
+    def __array__(self, dtype=None, copy=None):
+        raise KeyboardInterrupt
+
+
+def test_an_interrupt_while_reading_an_observation_is_an_interrupt():
+    caught(KeyboardInterrupt, step=(Interrupting(), 0.0, False, False, {}))
+
+
+def test_errors_deep_inside_name_the_way_there():
+    space = spaces.Dict({"a": spaces.Tuple((spaces.Dict({"b": spaces.Discrete(2)}),))})
+
+    class Nested(Misbehaving):
+        observation_space = space
+
+    for observation, said in (
+        ({"a": ({},)}, r"observation\['a'\]\[0\]: got dict without the key 'b'"),
+        ({"a": ()}, r"observation\['a'\]: got tuple without the element 0"),
+        ({"a": ({"b": "x"},)}, r"observation\['a'\]\[0\]\['b'\]: got str"),
+    ):
+        envs = shoal.make(partial(Nested, reset=(observation, {})))
+        with pytest.raises(ObservationError, match=said):
+            envs.reset()
+        envs.close()
+
+
 def test_ambiguous_flags():
     assert "ambiguous" in caught(ValueError, step=(GOOD, 0.0, np.zeros(2), False, {}))
 
@@ -183,6 +223,19 @@ def test_close_closes_all_although_one_fails():
     assert any("slot 1 of 4" in note for note in info.value.__notes__)
     assert (Misbehaving.closed, Unclosable.closed) == (2, 2)
     envs.close()
+
+
+def test_ctrl_c_while_closing_closes_the_rest():
+    class Interrupted(Misbehaving):
+        def close(self):
+            super().close()
+            raise KeyboardInterrupt
+
+    Misbehaving.closed = Interrupted.closed = 0
+    envs = shoal.make([Interrupted, Misbehaving, Misbehaving])
+    with pytest.raises(KeyboardInterrupt):
+        envs.close()
+    assert (Misbehaving.closed, Interrupted.closed) == (2, 1)
 
 
 def test_final_obs_survives_an_environment_that_uses_its_buffer_again():

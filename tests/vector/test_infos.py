@@ -215,8 +215,15 @@ def test_pre_1_0_format_refuses_a_mode_of_today():
 
 def test_statistics_refuse_to_overwrite_an_environment_that_keeps_its_own():
     wrappers = [gymnasium.wrappers.RecordEpisodeStatistics]
-    envs = shoal.make(partial(Scripted, [{}], length=1), statistics=True, wrappers=wrappers)
-    envs.reset()
-    with pytest.raises(ValueError, match="'episode'"):
-        envs.step([0])
-    envs.close()
+    for form in ("dict", "list", "pre-1.0"):
+        factory = partial(Scripted, [{}], length=1)
+        envs = shoal.make(factory, statistics=True, wrappers=wrappers, info_format=form)
+        envs.reset()
+        with pytest.raises(ValueError, match="'episode'"):
+            envs.step([0])
+        envs.close()
+
+
+def test_an_environment_may_use_the_name_final_obs_itself():
+    assert infos_of({"final_obs": 3}, info_format="pre-1.0")["final_obs"].tolist() == [3]
+    assert infos_of({"final_obs": 3}, info_format="list") == [{"final_obs": 3}]

@@ -97,7 +97,7 @@ def test_make_vec_knows_shoal():
         max_episode_steps=5,
     )
     again = gymnasium.make_vec(envs.spec)
-    for vector in (envs, again):
+    for vector in (envs, again, shoal.make(envs.spec)):
         assert isinstance(vector, shoal.vector.VectorEnv)
         assert vector.num_envs == 3
         assert vector.autoreset_mode is AutoresetMode.SAME_STEP
@@ -106,6 +106,14 @@ def test_make_vec_knows_shoal():
         vector.step(vector.action_space.sample())
         vector.close()
     assert again.spec == envs.spec
+
+
+def test_a_vectors_spec_can_be_varied():
+    spec = shoal.make("Pendulum-v1", num_envs=3, g=3.7, statistics=True).spec
+    with shoal.make(spec, num_envs=2, copy=False, g=1.0) as envs:
+        assert envs.num_envs == 2
+        assert envs.get_attr("g") == (1.0, 1.0)
+        assert envs.spec.kwargs["vector_kwargs"] == {"copy": False, "statistics": True}
 
 
 @pytest.mark.parametrize("mode", ["sync", "vector_entry_point", None])

@@ -64,6 +64,26 @@ def test_waiting_for_what_is_not_in_flight_is_refused(envs, min_slots):
     assert len(envs.recv().slots) == 2
 
 
+def test_the_callers_array_of_slots_is_the_callers(envs):
+    slots = np.array([2, 0])
+    envs.send([1, 0], slots)
+    slots[:] = [1, 3]
+    batch = envs.recv()
+    assert_identical(batch.slots, np.array([2, 0]))
+    batch.slots[:] = 99
+    assert slots.tolist() == [1, 3]
+
+
+@pytest.mark.parametrize("copy", [True, False])
+def test_statistics_of_a_part_have_its_length(copy):
+    with shoal.make("CartPole-v1", 4, copy=copy, statistics=True, max_episode_steps=1) as vector:
+        vector.reset(seed=0)
+        vector.send([0, 1, 0], slots=[3, 1, 2])
+        infos = vector.recv(min_slots=2).infos
+        assert infos["_episode"].tolist() == [True, True]
+        assert infos["episode"]["r"].tolist() == [1.0, 1.0]
+
+
 def test_half_a_slot_is_refused(envs):
     envs.send([1, 0], slots=[2, 0])
     with pytest.raises(TypeError):

@@ -107,14 +107,24 @@ class ModernEnv(gymnasium.Env[Any, Any]):
 
     def has_wrapper_attr(self, name: str) -> bool:
         """Whether the environment has this attribute."""
-        return hasattr(self.old, name)
+        try:
+            self.get_wrapper_attr(name)
+        except AttributeError:
+            return False
+        return True
 
     def get_wrapper_attr(self, name: str) -> Any:
         """An attribute of the environment."""
-        return getattr(self if name == "set_wrapper_attr" else self.old, name)
+        if name == "set_wrapper_attr":
+            return self.set_wrapper_attr
+        if isinstance(self.old, gymnasium.Env):
+            return self.old.get_wrapper_attr(name)
+        return getattr(self.old, name)
 
     def set_wrapper_attr(self, name: str, value: Any, *, force: bool = True) -> bool:  # noqa: ARG002
         """Set an attribute of the environment."""
+        if isinstance(self.old, gymnasium.Env):
+            return bool(self.old.set_wrapper_attr(name, value))
         setattr(self.old, name, value)
         return True
 
@@ -122,7 +132,13 @@ class ModernEnv(gymnasium.Env[Any, Any]):
 def modern(factory: Callable[[], Any]) -> gymnasium.Env[Any, Any]:
     """Build an environment of either form as one of today's."""
     env = factory()
-    return env.env if isinstance(env, OldEnv) else ModernEnv(env)
+    if isinstance(env, OldEnv):
+        return env.env
+    try:
+        return ModernEnv(env)
+    except BaseException:
+        env.close()
+        raise
 
 
 def old_done(terminated: bool, truncated: bool) -> tuple[bool, dict[str, bool]]:

@@ -13,7 +13,7 @@ from shoal.legacy.env import OldEnv
 __all__ = ["current_id", "make"]
 
 
-def current_id(env_id: str) -> str:
+def current_id(env_id: str, stacklevel: int = 2) -> str:
     """The id itself where it is registered, else its newest version, with a warning.
 
     >>> current_id("CartPole-v1")
@@ -26,7 +26,8 @@ def current_id(env_id: str) -> str:
     if newest is None:
         return env_id  # Gymnasium says best what is wrong with it
     today = f"{namespace}/{name}-v{newest}" if namespace else f"{name}-v{newest}"
-    warnings.warn(f"{env_id} is no longer there: using {today}", DeprecationWarning, stacklevel=3)
+    message = f"{env_id} is no longer there: using {today}"
+    warnings.warn(message, stacklevel=stacklevel + 1)
     return today
 
 
@@ -39,4 +40,4 @@ def make(env_id: str, **kwargs: Any) -> OldEnv:
     >>> done
     False
     """
-    return OldEnv(gymnasium.make(current_id(env_id), **kwargs))
+    return OldEnv(gymnasium.make(current_id(env_id, stacklevel=2), **kwargs))

@@ -12,9 +12,12 @@ from gymnasium import Space
 from gymnasium.vector import AutoresetMode
 
 from shoal.legacy.env import modern, old_done
+from shoal.legacy.ids import current_id
 from shoal.legacy.ids import make as make_env
 from shoal.pools import Batch, InlinePool, Pool
 from shoal.pools.calls import EnvironmentCalls
+from shoal.pools.environments import wrapped
+from shoal.types import FINAL_KEYS
 from shoal.vector.seeding import Seed, slot_seeds
 
 __all__ = ["AsyncVectorEnv", "SyncVectorEnv", "VectorEnv", "make"]
@@ -146,13 +149,8 @@ def make(
     """
     chain = [wrappers] if callable(wrappers) else list(wrappers or ())
 
-    def make_one() -> Any:
-        env: Any = make_env(env_id, **kwargs)
-        for wrapper in chain:
-            env = wrapper(env)
-        return env
-
-    factories = [make_one] * num_envs
+    env_id = current_id(env_id, stacklevel=3)
+    factories = [partial(wrapped, partial(make_env, env_id, **kwargs), chain)] * num_envs
     if asynchronous:
         return AsyncVectorEnv(factories, context=context)
     return SyncVectorEnv(factories)
@@ -162,7 +160,7 @@ def _old_infos(batch: Batch) -> tuple[dict[str, Any], ...]:
     infos: list[dict[str, Any]] = [{} for _ in batch.slots]
     events = batch.raw_infos[0] if batch.raw_infos is not None else []
     for row, info in events:
-        if "final_obs" in info:
+        if info.keys() == FINAL_KEYS:
             _, mark = old_done(bool(batch.terminated[row]), bool(batch.truncated[row]))
             last = {"terminal_observation": info["final_obs"]}
             infos[row] = {**info["final_info"], **last, **mark}

@@ -121,4 +121,4 @@ def slot_numbers(slots: SlotChoice, num_envs: int) -> npt.NDArray[np.int64]:
         raise IndexError(f"slot {wrong[0]} is out of range: there are {num_envs} slots")
     if len(np.unique(chosen)) < len(chosen):
         raise ValueError(f"slots must not repeat, got {slots!r}")
-    return np.ascontiguousarray(chosen, np.int64)
+    return np.array(chosen, np.int64)  # a copy: the caller may change theirs while it is in use

@@ -8,9 +8,17 @@ from typing import Any
 
 from gymnasium import Env
 
-__all__ = ["close_environments", "naming_slot", "open_environments"]
+__all__ = [
+    "EnvFactory",
+    "EnvWrapper",
+    "close_environments",
+    "naming_slot",
+    "open_environments",
+    "wrapped",
+]
 
 EnvFactory = Callable[[], Env[Any, Any]]
+EnvWrapper = Callable[[Env[Any, Any]], Env[Any, Any]]
 
 
 @contextmanager
@@ -53,7 +61,19 @@ def close_environments(envs: Sequence[Env[Any, Any]], *, reporting: bool = True)
         try:
             with naming_slot(slot, len(envs), "closing the environment"):
                 env.close()
-        except Exception as error:
+        except BaseException as error:  # also Ctrl-C: the others must be closed all the same
             first = first or error
     if reporting and first is not None:
         raise first
+
+
+def wrapped(factory: EnvFactory, wrappers: Sequence[EnvWrapper]) -> Env[Any, Any]:
+    """Build an environment and put wrappers around it, the first one innermost."""
+    env = factory()
+    try:
+        for wrapper in wrappers:
+            env = wrapper(env)
+    except BaseException:
+        env.close()
+        raise
+    return env

@@ -83,7 +83,7 @@ class InlinePool:
         self._stepper = _native.Stepper(
             observations.tree, self._intake, state, self.envs, mode, self._statistics, self._copy
         )
-        # The bank to fill next is the first one; without banks, batches are newly allocated.
+        # The bank to fill next is the first one; None stands for arrays that are the user's.
         filled = (columns.bank(number) for number in range(banks))
         self._banks: deque[_native.Bank | None] = deque(filled if banks else [None])
 

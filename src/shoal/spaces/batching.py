@@ -50,13 +50,9 @@ def agree(
                 "expected both elements of observation_mode to be spaces, got "
                 f"{type(mode[0]).__name__} and {type(mode[1]).__name__}"
             )
-        observation, single = mode
-    elif mode == "same":
+        single = mode[1]
+    elif mode in ("same", "different"):
         single = observation_spaces[0]
-        observation = batch_space(single, count)
-    elif mode == "different":
-        single = observation_spaces[0]
-        observation = batch_differing_spaces(list(observation_spaces))
     else:
         raise ValueError(
             "Invalid `observation_mode`, expected: 'same' or 'different' or tuple of single and "
@@ -64,6 +60,13 @@ def agree(
         )
     _check_observations(observation_spaces, single, mode)
     _check_actions(action_spaces)
+    observation = (
+        mode[0]
+        if isinstance(mode, tuple)
+        else batch_space(single, count)
+        if mode == "same"
+        else batch_differing_spaces(list(observation_spaces))
+    )
     action = batch_space(action_spaces[0], count)
     return VectorSpaces(single, observation, action_spaces[0], action)
 

@@ -81,6 +81,7 @@ class DictNode:
 
     kind: ClassVar[str] = "dict"
 
+    path: str
     keys: tuple[str, ...]
     children: tuple[Node, ...]
 
@@ -91,6 +92,7 @@ class TupleNode:
 
     kind: ClassVar[str] = "tuple"
 
+    path: str
     children: tuple[Node, ...]
 
 
@@ -145,13 +147,13 @@ def _multi_binary(space: spaces.MultiBinary, path: str) -> Leaf:
 @layout_node.register(spaces.Dict)
 def _dict(space: spaces.Dict, path: str) -> DictNode:
     children = [layout_node(part, f"{path}[{key!r}]") for key, part in space.spaces.items()]
-    return DictNode(tuple(space.spaces), tuple(children))
+    return DictNode(path, tuple(space.spaces), tuple(children))
 
 
 @layout_node.register(spaces.Tuple)
 def _tuple(space: spaces.Tuple[Any], path: str) -> TupleNode:
     children = [layout_node(part, f"{path}[{k}]") for k, part in enumerate(space.spaces)]
-    return TupleNode(tuple(children))
+    return TupleNode(path, tuple(children))
 
 
 @dataclass(frozen=True)
@@ -197,10 +199,10 @@ def _reordered(node: Node, like: Space[Any]) -> Node:
         children = dict(zip(node.keys, node.children, strict=True))
         parts = like.spaces.items()
         ordered = tuple(_reordered(children[key], part) for key, part in parts)
-        return DictNode(tuple(like.spaces), ordered)
+        return DictNode(node.path, tuple(like.spaces), ordered)
     if isinstance(node, TupleNode) and isinstance(like, spaces.Tuple):
         pairs = zip(node.children, like.spaces, strict=True)
-        return TupleNode(tuple(_reordered(child, part) for child, part in pairs))
+        return TupleNode(node.path, tuple(_reordered(child, part) for child, part in pairs))
     return node
 
 

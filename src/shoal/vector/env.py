@@ -51,7 +51,7 @@ class VectorEnv(EnvironmentCalls, gymnasium.vector.VectorEnv[Any, Any, Arrays]):
         self._pool = pool
         self._info_format = info_format
         self._seeding = seeding
-        self._unseen: npt.NDArray[np.bool_] | None = np.ones(pool.num_envs, np.bool_)
+        self._begun = False  # whether every slot has an observation
         self.num_envs = pool.num_envs
         self.autoreset_mode = pool.autoreset_mode
         self.metadata = {**pool.metadata, "autoreset_mode": pool.autoreset_mode}
@@ -76,11 +76,11 @@ class VectorEnv(EnvironmentCalls, gymnasium.vector.VectorEnv[Any, Any, Arrays]):
         if mask is None:
             self._pool.reset(None, seeds, options)
             batch = self._pool.recv()
-            self._unseen = None
+            self._begun = True
             return batch.observations, self._formatted(batch)
-        if self._unseen is not None and (missing := np.flatnonzero(self._unseen & ~mask)).size:
+        if not self._begun and not mask.all():
             raise ResetMaskError(
-                f"slot {missing[0]} has never been reset: the first reset must include it"
+                f"slot {np.argmin(mask)} has never been reset: the first reset must include it"
             )
         if self._pool.in_flight:
             raise AlreadyPendingCallError(
@@ -90,7 +90,7 @@ class VectorEnv(EnvironmentCalls, gymnasium.vector.VectorEnv[Any, Any, Arrays]):
         slots = np.flatnonzero(mask)
         self._pool.reset(slots, [seeds[slot] for slot in slots], options)
         batch = self._pool.recv()
-        self._unseen = None
+        self._begun = True
         raw = batch.raw_infos
         if raw is not None:
             raw = [(int(slots[row]), info) for row, info in raw[0]], None
@@ -100,7 +100,7 @@ class VectorEnv(EnvironmentCalls, gymnasium.vector.VectorEnv[Any, Any, Arrays]):
     def step(self, actions: Any) -> tuple[Any, Arrays, Arrays, Arrays, Any]:
         """Step every slot, and return the results in slot order."""
         observations, rewards, terminated, truncated, raw = self._pool.step(actions)
-        self._unseen = None
+        self._begun = True
         if raw is None and self._info_format != "list":  # most steps: not worth a call
             return observations, rewards, terminated, truncated, {}
         infos = format_infos(raw, self.num_envs, self._info_format)
@@ -118,6 +118,7 @@ class VectorEnv(EnvironmentCalls, gymnasium.vector.VectorEnv[Any, Any, Arrays]):
             timeout: Seconds to wait at the most, None for no limit.
         """
         batch = self._pool.recv(min_slots, timeout)
+        self._begun |= len(batch.slots) == self.num_envs
         return batch._replace(infos=self._formatted(batch))
 
     def _formatted(self, batch: Batch) -> Any:

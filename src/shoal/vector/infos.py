@@ -9,14 +9,14 @@ import numpy as np
 import numpy.typing as npt
 
 from shoal._native import batch_infos
-from shoal.types import RawInfos
+from shoal.types import FINAL_KEYS, RawInfos
 
 __all__ = ["InfoFormat", "format_infos"]
 
 InfoFormat = Literal["dict", "list", "pre-1.0"]
 """``"dict"``: a dict of arrays with ``_key`` masks, as in Gymnasium today. ``"list"``: a dict for
 each slot. ``"pre-1.0"``: as ``"dict"``, but an episode's end stands in ``final_observation`` and
-``final_info``, arrays with a dict or None for each slot, as training loops written before
+``final_info``, lists with an entry or None for each slot, as training loops written before
 Gymnasium 1.0 read it."""
 
 EPISODE = "episode"
@@ -26,22 +26,27 @@ def format_infos(raw: RawInfos | None, rows: int, form: InfoFormat) -> Any:
     """Put a pool's raw infos into the form that the user asked for."""
     if raw is None:
         return [{} for _ in range(rows)] if form == "list" else {}
+    events, episodes = raw
+    if episodes is not None and any(_tells_episode(info, form) for _, info in events):
+        raise ValueError(
+            f"statistics=True would overwrite the info {EPISODE!r} that the environments give "
+            "themselves: drop one of the two (is a RecordEpisodeStatistics wrapper in use?)"
+        )
     if form == "list":
         return _as_list(raw, rows)
-    events, episodes = raw
     if form == "pre-1.0":
         return _as_pre_1_0(raw, rows)
     infos = batch_infos(events, rows, merge_column)
     if episodes is not None:
         mask, returns, lengths, seconds = episodes
-        if EPISODE in infos:
-            raise ValueError(
-                f"statistics=True would overwrite the info {EPISODE!r} that the environments give "
-                "themselves: drop one of the two (is a RecordEpisodeStatistics wrapper in use?)"
-            )
         infos[EPISODE] = {"r": returns, "l": lengths, "t": seconds}
         infos[f"_{EPISODE}"] = mask
     return infos
+
+
+def _tells_episode(info: dict[str, Any], form: InfoFormat) -> bool:
+    where = info["final_info"] if form == "pre-1.0" and info.keys() == FINAL_KEYS else info
+    return EPISODE in where
 
 
 def _episode_of(raw: RawInfos, row: int) -> dict[str, Any] | None:
@@ -66,23 +71,18 @@ def _as_pre_1_0(raw: RawInfos, rows: int) -> dict[str, Any]:
     ordinary = []
     ended: dict[int, dict[str, Any]] = {}
     for row, info in raw[0]:
-        if "final_obs" in info:
+        if info.keys() == FINAL_KEYS:
             ended[row] = info
         else:
             ordinary.append((row, info))
     infos = batch_infos(ordinary, rows, merge_column)
     if ended:
-        mask = np.zeros(rows, np.bool_)
-        observations = np.full(rows, None, object)
-        final = np.full(rows, None, object)
         for row, info in ended.items():
-            mask[row] = True
-            observations[row] = info["final_obs"]
-            final[row] = info["final_info"]
             if (episode := _episode_of(raw, row)) is not None:
-                final[row][EPISODE] = episode
-        infos |= {"final_observation": observations, "_final_observation": mask}
-        infos |= {"final_info": final, "_final_info": mask.copy()}
+                info["final_info"][EPISODE] = episode
+        for name, key in (("final_observation", "final_obs"), ("final_info", "final_info")):
+            infos[name] = [ended[row][key] if row in ended else None for row in range(rows)]
+            infos[f"_{name}"] = np.array([row in ended for row in range(rows)])
     return infos
 
 

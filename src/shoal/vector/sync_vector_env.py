@@ -3,18 +3,21 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
+from typing import Any
 
+import gymnasium
 from gymnasium.vector import AutoresetMode
 
 from shoal.pools import InlinePool
 from shoal.pools.environments import EnvFactory
 from shoal.spaces import ObservationMode
-from shoal.vector.env import VectorEnv
+from shoal.vector.env import Arrays, VectorEnv
 
 __all__ = ["SyncVectorEnv"]
 
 
-class SyncVectorEnv(VectorEnv):
+# Gymnasium's class is named once more because there are libraries that look among the direct bases.
+class SyncVectorEnv(VectorEnv, gymnasium.vector.VectorEnv[Any, Any, Arrays]):
     """Steps environments one after the other, with the arguments that Gymnasium's class takes.
 
     Args:

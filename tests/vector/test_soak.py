@@ -17,7 +17,7 @@ from tests.vector.test_lifetime import resident_kilobytes
 pytestmark = [pytest.mark.slow, pytest.mark.timeout(3000)]
 
 
-@settings(max_examples=3000, deadline=None, suppress_health_check=list(HealthCheck))
+@settings(max_examples=1500, deadline=None, suppress_health_check=list(HealthCheck))
 @RANDOM_CASES
 def test_many_random_spaces(observation_space, action_space, mode, num_envs, seed, copy):
     factories = [partial(RandomEnv, observation_space, action_space)] * num_envs

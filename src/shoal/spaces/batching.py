@@ -60,13 +60,12 @@ def agree(
         )
     _check_observations(observation_spaces, single, mode)
     _check_actions(action_spaces)
-    observation = (
-        mode[0]
-        if isinstance(mode, tuple)
-        else batch_space(single, count)
-        if mode == "same"
-        else batch_differing_spaces(list(observation_spaces))
-    )
+    if mode == "same":
+        observation = batch_space(single, count)
+    elif mode == "different":
+        observation = batch_differing_spaces(list(observation_spaces))
+    else:
+        observation = mode[0]
     action = batch_space(action_spaces[0], count)
     return VectorSpaces(single, observation, action_spaces[0], action)
 

@@ -6,8 +6,8 @@ namespace shoal {
 
 namespace {
 
-// Up to this many bytes an observation is kept as a row. Below it, a copy is cheaper than the cache
-// misses that a kept object causes: its memory cannot serve the environment's next observation.
+// Up to this many bytes an observation is kept as a row. A kept object's memory cannot serve the
+// environment's next observation, and for small ones a copy is little work. The bound is a guess.
 constexpr Py_ssize_t kMaxRowBytes = 1024;
 
 bool fits_rows(const Tree& tree) {

@@ -1,5 +1,10 @@
 // The Python face of the native code: shoal._native.
 #define SHOAL_IMPORT_NUMPY
+#include <nanobind/stl/vector.h>
+
+#include "crew/crew.h"
+#include "crew/hand.h"
+#include "crew/lifeline.h"
 #include "infos/batch.h"
 #include "layout/tree.h"
 #include "stepper/stepper.h"
@@ -26,6 +31,10 @@ int clear_stepper(PyObject* self) {
 
 PyType_Slot bank_slots[] = {{Py_tp_traverse, reinterpret_cast<void*>(traverse<shoal::Bank>)},
                             {0, nullptr}};
+PyType_Slot crew_slots[] = {{Py_tp_traverse, reinterpret_cast<void*>(traverse<shoal::Crew>)},
+                            {0, nullptr}};
+PyType_Slot hand_slots[] = {{Py_tp_traverse, reinterpret_cast<void*>(traverse<shoal::Hand>)},
+                            {0, nullptr}};
 PyType_Slot intake_slots[] = {
     {Py_tp_traverse, reinterpret_cast<void*>(traverse<shoal::ActionIntake>)}, {0, nullptr}};
 PyType_Slot stepper_slots[] = {{Py_tp_traverse, reinterpret_cast<void*>(traverse<shoal::Stepper>)},
@@ -50,7 +59,9 @@ NB_MODULE(_native, module) {
   nb::class_<shoal::Bank>(module, "Bank", nb::type_slots(bank_slots))
       .def(nb::init<const shoal::Tree&, nb::sequence, nb::handle, nb::handle, nb::handle,
                     Py_ssize_t>(),
-           "tree"_a, "observations"_a, "rewards"_a, "terminated"_a, "truncated"_a, "rows"_a);
+           "tree"_a, "observations"_a, "rewards"_a, "terminated"_a, "truncated"_a, "rows"_a)
+      .def("objects", &shoal::Bank::objects, "slots"_a.none())
+      .def("put_objects", &shoal::Bank::put_objects, "slots"_a.none(), "objects"_a);
 
   nb::class_<shoal::SlotState>(module, "SlotState")
       .def(nb::init<nb::handle, nb::handle, nb::handle, nb::handle, Py_ssize_t>(), "finished"_a,
@@ -60,17 +71,68 @@ NB_MODULE(_native, module) {
       .def(nb::init<const shoal::Tree&, nb::sequence, shoal::SlotState&, shoal::Autoreset>(),
            "tree"_a, "columns"_a, "state"_a, "mode"_a, nb::keep_alive<1, 2>(),
            nb::keep_alive<1, 4>())
-      .def("accept", &shoal::ActionIntake::accept, "actions"_a.none(), "slots"_a.none());
+      .def("accept", &shoal::ActionIntake::accept, "actions"_a.none(), "slots"_a.none())
+      .def("has_extras", &shoal::ActionIntake::has_extras, "slots"_a.none())
+      .def("extras", &shoal::ActionIntake::extras, "slots"_a.none())
+      .def("put_extras", &shoal::ActionIntake::put_extras, "slots"_a.none(), "extras"_a)
+      .def("drop_extras", &shoal::ActionIntake::drop_extras, "slots"_a.none());
 
   nb::class_<shoal::Stepper>(module, "Stepper", nb::type_slots(stepper_slots))
       .def(nb::init<const shoal::Tree&, nb::handle, shoal::SlotState&, nb::list, shoal::Autoreset,
-                    bool, bool>(),
+                    bool, bool, bool>(),
            "tree"_a, "actions"_a, "state"_a, "envs"_a, "mode"_a, "statistics"_a, "deep"_a,
-           nb::keep_alive<1, 2>(), nb::keep_alive<1, 4>())
+           "remembers"_a = true, nb::keep_alive<1, 2>(), nb::keep_alive<1, 4>())
       .def("step", &shoal::Stepper::step, "actions"_a.none(), "bank"_a.none())
       .def("run", &shoal::Stepper::run, "work"_a.none(), "bank"_a.none())
       .def_prop_rw("memory", &shoal::Stepper::memory, &shoal::Stepper::remember)
       .def("latest", &shoal::Stepper::latest, "slots"_a.none(), "bank"_a.none());
 
+  nb::class_<shoal::Board>(module, "Board")
+      .def(
+          "__init__",
+          [](shoal::Board* self, nb::handle memory, int workers, uint32_t capacity, bool may_spin,
+             std::vector<std::vector<int>> pipes) {
+            const shoal::Column<char> block(memory, NPY_UINT8,
+                                            shoal::Board::bytes(workers, capacity));
+            auto sleep = [&](size_t k) {
+              return pipes.empty() ? shoal::make_futex_sleep()
+                                   : shoal::make_pipe_sleep(pipes.at(k), pipes.at(k + 1));
+            };
+            new (self) shoal::Board(block.data, workers, capacity, sleep(0), sleep(2), may_spin);
+          },
+          "memory"_a, "workers"_a, "capacity"_a, "may_spin"_a, "pipes"_a, nb::keep_alive<1, 2>())
+      .def_static("bytes", &shoal::Board::bytes, "workers"_a, "capacity"_a)
+      .def("begun", &shoal::Board::begun, "worker"_a)
+      .def("current", &shoal::Board::current, "worker"_a);
+
+  nb::class_<shoal::Hand>(module, "Hand", nb::type_slots(hand_slots))
+      .def(nb::init<nb::handle, nb::handle, nb::handle, nb::list, int, Py_ssize_t, Py_ssize_t>(),
+           "board"_a, "stepper"_a, "actions"_a, "banks"_a, "worker"_a, "first"_a, "last"_a)
+      .def("serve", &shoal::Hand::serve)
+      .def("drive", &shoal::Hand::drive, "slots"_a.none(), "bank"_a, "seeds"_a.none(),
+           "options"_a.none())
+      .def("finish", &shoal::Hand::finish, "slot"_a.none(), "has_mail"_a);
+
+  nb::class_<shoal::Crew>(module, "Crew", nb::type_slots(crew_slots))
+      .def(nb::init<nb::handle, const shoal::Tree&, nb::handle, nb::handle, nb::list, Py_ssize_t,
+                    Py_ssize_t, bool>(),
+           "board"_a, "tree"_a, "actions"_a, "own"_a.none(), "banks"_a, "slots"_a, "remote"_a,
+           "copy"_a, nb::keep_alive<1, 3>())
+      .def("start_round", &shoal::Crew::start_round, "actions"_a.none(), "bank"_a)
+      .def("prepare_round", &shoal::Crew::prepare_round, "bank"_a)
+      .def("drive_own", &shoal::Crew::drive_own)
+      .def("take_round", &shoal::Crew::take_round)
+      .def("round_batch", &shoal::Crew::round_batch)
+      .def("post", &shoal::Crew::post, "worker"_a, "slot"_a)
+      .def("ring", &shoal::Crew::ring, "worker"_a)
+      .def("wait", &shoal::Crew::wait, "slots"_a, "seconds"_a)
+      .def("take", &shoal::Crew::take)
+      .def("drive", &shoal::Crew::drive, "slots"_a.none(), "seeds"_a.none(), "options"_a.none())
+      .def("gather", &shoal::Crew::gather, "slots"_a.none(), "bank"_a.none())
+      .def("latest", &shoal::Crew::latest, "slots"_a.none(), "bank"_a.none())
+      .def("clear", &shoal::Crew::clear, "worker"_a);
+
+  module.def("has_futex", &shoal::has_futex);
+  module.def("start_lifeline", &shoal::start_lifeline, "parent"_a);
   module.def("batch_infos", &shoal::batch_infos, "events"_a, "num_rows"_a, "merge"_a);
 }

@@ -7,10 +7,11 @@ namespace shoal {
 
 /// The slots that a batch speaks of, in the batch's order.
 struct Slots {
-  const int64_t* numbers = nullptr;  // null: all of them, in order
+  const int64_t* numbers = nullptr;  // null: a range
   Py_ssize_t count = 0;
+  Py_ssize_t first = 0;  // of a range
 
-  Py_ssize_t operator[](Py_ssize_t k) const { return numbers ? numbers[k] : k; }
+  Py_ssize_t operator[](Py_ssize_t k) const { return numbers ? numbers[k] : first + k; }
 };
 
 /// Checks a batch of actions and writes it to the rows of its slots. Nothing is written unless all

@@ -255,7 +255,8 @@ void write(const Intake& intake, Columns& columns) {
     }
     const char* source = PyArray_BYTES(reinterpret_cast<PyArrayObject*>(accepted.values.get()));
     if (intake.slots.numbers == nullptr) {
-      std::memcpy(columns.data[accepted.leaf], source, bytes * intake.slots.count);
+      std::memcpy(columns.row(intake.tree, accepted.leaf, intake.slots.first), source,
+                  bytes * intake.slots.count);
       continue;
     }
     for (Py_ssize_t k = 0; k < intake.slots.count; ++k) {

@@ -50,6 +50,10 @@ struct Bank {
 
   int traverse(visitproc visit, void* arg) const { return observations.traverse(visit, arg); }
 
+  /// The objects in these rows: a list for each object leaf; and the way back.
+  nb::object objects(nb::handle slots) const;
+  void put_objects(nb::handle slots, nb::handle extras);
+
   void renew(const Tree& tree, Py_ssize_t row_count) {
     rows = row_count;
     observations.renew(tree, row_count);
@@ -82,6 +86,28 @@ struct Bank {
   }
   Ref number_descr_ = descr_of(NPY_FLOAT64);
   Ref flag_descr_ = descr_of(NPY_BOOL);
+};
+
+/// Banks for batches that are the user's to keep. The user holds the last batch while asking for
+/// the next: of two, one has usually been let go of, and is used again.
+class UserBanks {
+ public:
+  Bank& renewed(const Tree& tree, Py_ssize_t rows) {
+    turn_ = 1 - turn_;
+    banks_[turn_].renew(tree, rows);
+    return banks_[turn_];
+  }
+
+  int traverse(visitproc visit, void* arg) const {
+    for (const Bank& bank : banks_) {
+      if (const int stop = bank.traverse(visit, arg)) return stop;
+    }
+    return 0;
+  }
+
+ private:
+  Bank banks_[2];
+  int turn_ = 0;
 };
 
 /// Columns of the arena that hold what each slot carries over to its next step.

@@ -1,7 +1,7 @@
 // The front door for actions: refuses what is wrong before any environment hears of it.
 #pragma once
 
-#include "../layout/codec.h"
+#include "../layout/extras.h"
 #include "bank.h"
 
 namespace shoal {
@@ -23,6 +23,18 @@ class ActionIntake {
     const uint8_t* ignored = mode_ == Autoreset::kNextStep ? state_.finished.data : nullptr;
     encode_batch(tree_, actions.ptr(), chosen, ignored, columns_);
   }
+
+  /// What of these slots' actions is not in the arena; and a worker's side of that.
+  bool has_extras(nb::handle slots) const {
+    return shoal::has_extras(columns_, read_slots(slots, state_.count));
+  }
+  nb::object extras(nb::handle slots) const {
+    return nb::steal(get_extras(columns_, read_slots(slots, state_.count)).release());
+  }
+  void put_extras(nb::handle slots, nb::handle extras) {
+    set_extras(columns_, read_slots(slots, state_.count), extras.ptr());
+  }
+  void drop_extras(nb::handle slots) { clear_extras(columns_, read_slots(slots, state_.count)); }
 
   int traverse(visitproc visit, void* arg) const { return columns_.traverse(visit, arg); }
 

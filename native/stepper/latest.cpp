@@ -29,14 +29,15 @@ LatestObservations::LatestObservations(const Tree& tree, Py_ssize_t slots)
 }
 
 void LatestObservations::keep_rows(const Slots& slots, const Columns& columns, Py_ssize_t first) {
-  if (!as_rows_) return;
+  if (seen_.empty()) return;
+  const bool by_slot = first == kRowsBySlot;
   if (slots.numbers == nullptr) {
-    copy_rows(columns, first, rows_, 0, slots.count);
-    std::fill_n(seen_.begin(), slots.count, uint8_t{1});
+    copy_rows(columns, by_slot ? slots.first : first, rows_, slots.first, slots.count);
+    std::fill_n(seen_.begin() + slots.first, slots.count, uint8_t{1});
     return;
   }
   for (Py_ssize_t k = 0; k < slots.count; ++k) {
-    copy_rows(columns, first + k, rows_, slots[k], 1);
+    copy_rows(columns, by_slot ? slots[k] : first + k, rows_, slots[k], 1);
     seen_[static_cast<size_t>(slots[k])] = 1;
   }
 }

@@ -10,17 +10,21 @@
 
 namespace shoal {
 
+/// Stands for the first row where each slot has the row of its own number.
+constexpr Py_ssize_t kRowsBySlot = -1;
+
 class LatestObservations {
  public:
+  /// For no slots at all, nothing is kept.
   LatestObservations(const Tree& tree, Py_ssize_t slots);
 
   /// Takes note of what an environment has returned, where objects are kept.
   void keep_object(Py_ssize_t slot, PyObject* observation) {
-    if (!as_rows_) objects_[static_cast<size_t>(slot)] = Ref::borrow(observation);
+    if (!objects_.empty()) objects_[static_cast<size_t>(slot)] = Ref::borrow(observation);
   }
 
-  /// Takes note of these slots' observations, which lie in rows from `first` on, where rows are
-  /// kept.
+  /// Takes note of these slots' observations, which lie in rows from `first` on, or in the rows of
+  /// their numbers (kRowsBySlot), where rows are kept.
   void keep_rows(const Slots& slots, const Columns& columns, Py_ssize_t first);
 
   /// Writes a slot's observation to a row, or returns false where there is none yet.

@@ -127,8 +127,16 @@ Slots read_slots(nb::handle slots, Py_ssize_t num_slots) {
   return chosen;
 }
 
+nb::object Bank::objects(nb::handle slots) const {
+  return nb::steal(get_extras(observations, read_slots(slots, rows)).release());
+}
+
+void Bank::put_objects(nb::handle slots, nb::handle extras) {
+  set_extras(observations, read_slots(slots, rows), extras.ptr());
+}
+
 Stepper::Stepper(const Tree& tree, nb::handle actions, SlotState& state, nb::list envs,
-                 Autoreset mode, bool statistics, bool deep)
+                 Autoreset mode, bool statistics, bool deep, bool remembers)
     : tree_(tree),
       actions_owner_(Ref::borrow(actions.ptr())),
       actions_(nb::cast<ActionIntake&>(actions)),
@@ -137,23 +145,26 @@ Stepper::Stepper(const Tree& tree, nb::handle actions, SlotState& state, nb::lis
       mode_(mode),
       statistics_(statistics),
       deep_(deep),
-      latest_(tree, state.count),
+      latest_(tree, remembers ? state.count : 0),
       step_name_(interned("step")),
       reset_name_(interned("reset")),
       reset_keywords_(Ref::checked(Py_BuildValue("(ss)", "seed", "options"))),
       final_obs_(interned("final_obs")),
       final_info_(interned("final_info")) {}
 
-/// Acts on slots in turn, filling rows from `first` on. An exception gains a note that names its
-/// slot; the slots before it have acted, and their observations are their newest.
+/// Acts on slots in turn, filling rows from `first` on, or those of their numbers (kRowsBySlot). An
+/// exception gains a note that names its slot; the slots before it have acted, and their
+/// observations are their newest.
 template <class Act>
 void Stepper::drive(const Slots& slots, Py_ssize_t first, const char* method, Output& out,
                     const Act& act) {
   Py_ssize_t done = 0;
   try {
-    for (; done < slots.count; ++done) act(slots[done], first + done);
+    for (; done < slots.count; ++done) {
+      act(slots[done], first == kRowsBySlot ? slots[done] : first + done);
+    }
   } catch (nb::python_error& error) {
-    latest_.keep_rows({slots.numbers, done}, out.bank.observations, first);
+    latest_.keep_rows({slots.numbers, done, slots.first}, out.bank.observations, first);
     Ref note = Ref::checked(PyUnicode_FromFormat("shoal: in slot %zd of %zd, in its %s",
                                                  slots[done], state_.count, method));
     add_note(error, note.get());
@@ -203,6 +214,27 @@ nb::object Stepper::run(nb::handle work, Bank* bank) {
   return nb::steal(batch.release());
 }
 
+Ref Stepper::fill(Bank& bank, const Slots& slots, PyObject* seeds, PyObject* options,
+                  const std::function<void(Py_ssize_t)>& begin) {
+  const Occupied occupied(state_);
+  if (bank.rows < state_.count) raise(PyExc_ValueError, "the bank has too few rows");
+  Output out{bank, state_.count, {}, {}, {}, {}, {}};
+  if (seeds == nullptr) {
+    drive(slots, kRowsBySlot, "step", out, [&](Py_ssize_t slot, Py_ssize_t row) {
+      begin(slot);
+      step_slot(slot, row, out);
+    });
+  } else {
+    Py_ssize_t turn = 0;
+    drive(slots, kRowsBySlot, "reset", out, [&](Py_ssize_t slot, Py_ssize_t row) {
+      begin(slot);
+      Ref seed = Ref::checked(PySequence_GetItem(seeds, turn++));
+      reset_slot(slot, row, seed.get(), options, out);
+    });
+  }
+  return out.infos();
+}
+
 nb::object Stepper::step(nb::handle actions, Bank* bank) {
   actions_.accept(actions, nb::none());
   return run(nb::none(), bank);
@@ -227,10 +259,7 @@ Bank& Stepper::renewed(Bank* bank, Py_ssize_t rows) {
     if (bank->rows < rows) raise(PyExc_ValueError, "the bank has too few rows");
     return *bank;
   }
-  // The user holds the last batch while asking for the next: with two, one is usually free.
-  turn_ = 1 - turn_;
-  own_banks_[turn_].renew(tree_, rows);
-  return own_banks_[turn_];
+  return user_banks_.renewed(tree_, rows);
 }
 
 void Stepper::step_slot(Py_ssize_t slot, Py_ssize_t row, Output& out) {
@@ -340,9 +369,7 @@ void Stepper::remember(nb::list observations) {
 int Stepper::traverse(visitproc visit, void* arg) const {
   Py_VISIT(actions_owner_.get());
   Py_VISIT(envs_.get());
-  for (const Bank& bank : own_banks_) {
-    if (const int stop = bank.traverse(visit, arg)) return stop;
-  }
+  if (const int stop = user_banks_.traverse(visit, arg)) return stop;
   return latest_.traverse(visit, arg);
 }
 

@@ -5,6 +5,8 @@
 // it; Occupied keeps a second call out meanwhile.
 #pragma once
 
+#include <functional>
+
 #include "intake.h"
 #include "latest.h"
 
@@ -12,8 +14,10 @@ namespace shoal {
 
 class Stepper {
  public:
+  /// `deep`: whether objects in observations are copied, or shared with the environment.
+  /// `remembers`: whether the newest observation of each slot is kept, for `latest`.
   Stepper(const Tree& tree, nb::handle actions, SlotState& state, nb::list envs, Autoreset mode,
-          bool statistics, bool deep);
+          bool statistics, bool deep, bool remembers);
 
   /// Does the queued work and returns (observations, rewards, terminated, truncated, infos).
   ///
@@ -25,6 +29,16 @@ class Stepper {
 
   /// Checks actions for every slot and steps them all: accept and run in one call.
   nb::object step(nb::handle actions, Bank* bank);
+
+  /// Steps these slots, or resets them where there are seeds, and fills the rows of their numbers.
+  /// Returns infos as `run` does; `begin` is told of each slot before its turn.
+  Ref fill(Bank& bank, const Slots& slots, PyObject* seeds, PyObject* options,
+           const std::function<void(Py_ssize_t)>& begin);
+
+  /// Writes a slot's newest observation to a row; false where there is none, or none is kept.
+  bool write_latest(Py_ssize_t slot, Columns& columns, Py_ssize_t row) const {
+    return latest_.write(slot, columns, row, deep_);
+  }
 
   /// The latest observation of each of these slots, as a batch, without stepping.
   nb::object latest(nb::handle slots, Bank* bank);
@@ -57,9 +71,8 @@ class Stepper {
   Ref envs_;
   Autoreset mode_;
   bool statistics_;
-  bool deep_;          // whether objects in observations are copied, or shared with the environment
-  Bank own_banks_[2];  // for batches that are the user's to keep, filled by turns
-  int turn_ = 0;
+  bool deep_;
+  UserBanks user_banks_;
   LatestObservations latest_;
   Ref step_name_, reset_name_, reset_keywords_, final_obs_, final_info_;
 };

@@ -8,17 +8,23 @@ others are what the systems that Shoal stands in for would have raised at that p
 
 from __future__ import annotations
 
+import multiprocessing
+
 import gymnasium.error
 
 __all__ = [
     "ActionTypeError",
     "InvalidActionError",
     "ObservationError",
+    "ReceiveTimeoutError",
+    "RemoteError",
     "ResetMaskError",
     "SeedError",
     "SlotFinishedError",
     "SpaceMismatchError",
     "StepResultError",
+    "StepTimeoutError",
+    "WorkerCrashedError",
 ]
 
 
@@ -52,3 +58,23 @@ class ResetMaskError(ValueError, TypeError, AssertionError):
 
 class SeedError(gymnasium.error.Error, ValueError, TypeError, AssertionError):
     """Seeds of the wrong number or kind."""
+
+
+class ReceiveTimeoutError(TimeoutError, multiprocessing.TimeoutError):
+    """Slots were not done in time. They are still in flight, and nothing is lost."""
+
+
+class WorkerCrashedError(RuntimeError):
+    """A worker has ended, or was killed, in the middle of its work."""
+
+
+class StepTimeoutError(WorkerCrashedError, TimeoutError):
+    """An environment has taken longer than ``step_timeout``, and its worker was ended."""
+
+
+class RemoteError(Exception):
+    """Stands in for an exception of a worker that could not be brought over as it was.
+
+    What is raised is a class derived from this one and from the built-in exception that the
+    original was derived from, under the original's name.
+    """

@@ -34,9 +34,20 @@ class VectorColumns:
         actions: Layout of one environment's actions.
         rows: One for each slot.
         banks: How many batches can be held at once; they are filled in rotation.
+        shared: Whether other processes can attach to the columns, by ``descriptor``.
+        descriptor: Attach to the columns of another process instead of making some.
     """
 
-    def __init__(self, observations: Layout, actions: Layout, rows: int, banks: int) -> None:
+    def __init__(
+        self,
+        observations: Layout,
+        actions: Layout,
+        rows: int,
+        banks: int,
+        *,
+        shared: bool = False,
+        descriptor: int | None = None,
+    ) -> None:
         fields = dict(_STATE)
         fields |= {f"action{leaf.path}": Field(leaf.dtype, leaf.shape) for leaf in actions.leaves}
         for bank in range(banks):
@@ -47,7 +58,16 @@ class VectorColumns:
             }
         self._observations = observations
         self._actions = actions
-        self._arena = Arena(fields, rows)
+        self._arena = Arena(fields, rows, shared=shared, descriptor=descriptor)
+
+    @property
+    def descriptor(self) -> int | None:
+        """By which other processes attach, where the columns are shared."""
+        return self._arena.descriptor
+
+    def close(self) -> None:
+        """Give back the descriptor; the memory lives as long as someone looks at it."""
+        self._arena.close()
 
     def state(self) -> _native.SlotState:
         """What each slot carries over to its next step."""
@@ -67,6 +87,10 @@ class VectorColumns:
         """The action columns, in the order of the leaves."""
         return [self._arena[f"action{leaf.path}"] for leaf in self._actions.leaves]
 
+    def results(self, bank: int) -> dict[str, npt.NDArray[Any]]:
+        """The columns of one batch besides its observations, by name."""
+        return {name: self._arena[f"{bank}/{name}"] for name in _RESULT}
+
     def bank(self, number: int) -> _native.Bank:
         """The columns of one batch."""
         leaves = self._observations.leaves
@@ -74,5 +98,5 @@ class VectorColumns:
             self._observations.tree,
             [self._arena[f"{number}/observation{leaf.path}"] for leaf in leaves],
             rows=self._arena.rows,
-            **{name: self._arena[f"{number}/{name}"] for name in _RESULT},
+            **self.results(number),
         )

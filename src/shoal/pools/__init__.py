@@ -2,5 +2,7 @@
 
 from shoal.pools.base import Batch, Pool
 from shoal.pools.inline import InlinePool
+from shoal.pools.processes import ProcessPool
+from shoal.pools.threads import ThreadPool
 
-__all__ = ["Batch", "InlinePool", "Pool"]
+__all__ = ["Batch", "InlinePool", "Pool", "ProcessPool", "ThreadPool"]

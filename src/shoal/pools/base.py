@@ -13,7 +13,7 @@ from gymnasium.vector import AutoresetMode
 from shoal.spaces import VectorSpaces
 from shoal.types import RawInfos, Results
 
-__all__ = ["Batch", "Pool", "SlotChoice", "slot_numbers"]
+__all__ = ["Batch", "Pool", "SlotChoice", "checked_seeds", "slot_numbers"]
 
 SlotChoice = Sequence[int] | npt.NDArray[np.integer[Any]] | npt.NDArray[np.bool_] | None
 
@@ -75,12 +75,25 @@ class Pool(Protocol):
         Raises before anything is queued where an action is wrong.
         """
 
-    def recv(self, min_slots: int | None = None, timeout: float | None = None) -> Batch:
+    def recv(
+        self,
+        min_slots: int | None = None,
+        timeout: float | None = None,
+        *,
+        max_slots: int | None = None,
+        slots: SlotChoice = None,
+    ) -> Batch:
         """Wait for queued work, first come, first served, and return what is done.
 
         Args:
-            min_slots: How many slots to wait for; None for all that are in flight.
+            min_slots: How many slots to wait for; None for all that are in flight, which then come
+                in the order in which they were sent.
             timeout: Seconds to wait at the most, None for no limit.
+            max_slots: How many slots to return at the most, where more are done.
+            slots: Wait for these slots instead, and return them in this order.
+
+        Raises:
+            ReceiveTimeoutError: The time is over. What is in flight can still be received.
         """
 
     def step(self, actions: Any) -> Results:
@@ -95,8 +108,13 @@ class Pool(Protocol):
     def call(self, name: str, *args: Any, slots: SlotChoice = None, **kwargs: Any) -> list[Any]:
         """Call a method of each environment, or read an attribute; results in slot order."""
 
-    def close(self) -> None:
-        """Close every environment and give back everything; a second call does nothing."""
+    def close(self, *, terminate: bool = False, timeout: float | None = None) -> None:
+        """Close every environment and give back everything; a second call does nothing.
+
+        Args:
+            terminate: End workers at once, without closing their environments.
+            timeout: Seconds until workers that have not ended are ended by force.
+        """
 
 
 def slot_numbers(slots: SlotChoice, num_envs: int) -> npt.NDArray[np.int64]:
@@ -122,3 +140,12 @@ def slot_numbers(slots: SlotChoice, num_envs: int) -> npt.NDArray[np.int64]:
     if len(np.unique(chosen)) < len(chosen):
         raise ValueError(f"slots must not repeat, got {slots!r}")
     return np.array(chosen, np.int64)  # a copy: the caller may change theirs while it is in use
+
+
+def checked_seeds(seeds: Sequence[int | None] | None, count: int) -> list[int | None]:
+    """One seed, or None, for each of so many slots."""
+    if seeds is None:
+        return [None] * count
+    if len(seeds) != count:
+        raise ValueError(f"got {len(seeds)} seeds for {count} slots")
+    return list(seeds)

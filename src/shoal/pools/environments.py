@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from typing import Any
 
@@ -11,6 +11,8 @@ from gymnasium import Env
 __all__ = [
     "EnvFactory",
     "EnvWrapper",
+    "call_environments",
+    "checked_factories",
     "close_environments",
     "naming_slot",
     "open_environments",
@@ -31,15 +33,18 @@ def naming_slot(slot: int, count: int, doing: str) -> Iterator[None]:
         raise
 
 
-def open_environments(factories: Iterable[EnvFactory]) -> list[Env[Any, Any]]:
-    """Build one environment from each factory; if one fails, close those before it."""
-    recipes = list(factories)
-    if not recipes:
-        raise ValueError("a vector needs at least one environment, got none")
+def open_environments(
+    factories: Sequence[EnvFactory], first: int = 0, count: int | None = None
+) -> list[Env[Any, Any]]:
+    """Build one environment from each factory; if one fails, close those before it.
+
+    ``first`` is the slot of the first one, and ``count`` how many slots the vector has in all.
+    """
+    total = len(factories) if count is None else count
     envs: list[Env[Any, Any]] = []
     try:
-        for slot, factory in enumerate(recipes):
-            with naming_slot(slot, len(recipes), "building the environment"):
+        for slot, factory in enumerate(factories, first):
+            with naming_slot(slot, total, "building the environment"):
                 if not callable(factory):
                     raise TypeError(
                         f"expected a function that makes an environment, got {factory!r}"
@@ -51,20 +56,57 @@ def open_environments(factories: Iterable[EnvFactory]) -> list[Env[Any, Any]]:
     return envs
 
 
-def close_environments(envs: Sequence[Env[Any, Any]], *, reporting: bool = True) -> None:
+def close_environments(
+    envs: Sequence[Env[Any, Any]],
+    first: int = 0,
+    count: int | None = None,
+    *,
+    reporting: bool = True,
+) -> None:
     """Close every environment, also after one has failed to; then raise the first failure.
 
     Without ``reporting``, failures are dropped: for use while another exception is on its way.
     """
-    first: BaseException | None = None
-    for slot, env in enumerate(envs):
+    total = len(envs) if count is None else count
+    failure: BaseException | None = None
+    for slot, env in enumerate(envs, first):
         try:
-            with naming_slot(slot, len(envs), "closing the environment"):
+            with naming_slot(slot, total, "closing the environment"):
                 env.close()
         except BaseException as error:  # also Ctrl-C: the others must be closed all the same
-            first = first or error
-    if reporting and first is not None:
-        raise first
+            failure = failure or error
+    if reporting and failure is not None:
+        raise failure
+
+
+def call_environments(
+    envs: Mapping[int, Env[Any, Any]],
+    count: int,
+    name: str,
+    args: tuple[Any, ...],
+    kwargs: dict[str, Any],
+) -> tuple[list[Any], BaseException | None]:
+    """Call a method of each environment, or read an attribute, up to the first that fails.
+
+    ``envs`` is by slot, and ``count`` how many slots the vector has in all.
+    """
+    results: list[Any] = []
+    try:
+        for slot, env in envs.items():
+            with naming_slot(slot, count, f"calling {name!r}"):
+                found = env.get_wrapper_attr(name)
+                results.append(found(*args, **kwargs) if callable(found) else found)
+    except BaseException as error:
+        return results, error
+    return results, None
+
+
+def checked_factories(factories: Iterable[EnvFactory]) -> list[EnvFactory]:
+    """The factories of a vector as a list, of which there must be one at least."""
+    recipes = list(factories)
+    if not recipes:
+        raise ValueError("a vector needs at least one environment, got none")
+    return recipes
 
 
 def wrapped(factory: EnvFactory, wrappers: Sequence[EnvWrapper]) -> Env[Any, Any]:

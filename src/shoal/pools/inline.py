@@ -14,11 +14,12 @@ from gymnasium.vector import AutoresetMode
 
 from shoal import _native
 from shoal.memory import VectorColumns
-from shoal.pools.base import Batch, SlotChoice, slot_numbers
+from shoal.pools.base import Batch, SlotChoice, checked_seeds, slot_numbers
 from shoal.pools.environments import (
     EnvFactory,
+    call_environments,
+    checked_factories,
     close_environments,
-    naming_slot,
     open_environments,
 )
 from shoal.spaces import Layout, ObservationMode, agree
@@ -50,7 +51,7 @@ class InlinePool:
         copy: bool = True,
         statistics: bool = False,
     ) -> None:
-        self.envs = open_environments(factories)
+        self.envs = open_environments(checked_factories(factories))
         try:
             self.num_envs = len(self.envs)
             self.autoreset_mode = autoreset_mode
@@ -96,12 +97,9 @@ class InlinePool:
         """Queue resets; ``seeds`` has one for each of these slots."""
         self._check_open("reset")
         chosen = slot_numbers(slots, self.num_envs)
-        if seeds is None:
-            seeds = [None] * len(chosen)
-        if len(seeds) != len(chosen):
-            raise ValueError(f"got {len(seeds)} seeds for {len(chosen)} slots")
+        given = checked_seeds(seeds, len(chosen))
         self._check_idle(chosen)
-        self._queue.append((chosen, list(seeds), options))
+        self._queue.append((chosen, given, options))
 
     def send(self, actions: Any, slots: SlotChoice = None) -> None:
         """Check actions, one for each of these slots, and queue their steps."""
@@ -111,21 +109,31 @@ class InlinePool:
         self._intake.accept(actions, chosen)
         self._queue.append((chosen, None, None))
 
-    def recv(self, min_slots: int | None = None, timeout: float | None = None) -> Batch:  # noqa: ARG002
+    def recv(
+        self,
+        min_slots: int | None = None,
+        timeout: float | None = None,  # noqa: ARG002
+        *,
+        max_slots: int | None = None,  # noqa: ARG002
+        slots: SlotChoice = None,
+    ) -> Batch:
         """Do the queued work in the order in which it came, and return it.
 
-        ``timeout`` is there for the contract's sake: the caller itself does the work here.
+        ``timeout`` and ``max_slots`` are there for the contract's sake: the caller itself does the
+        work here, and never more than it was asked for.
         """
         self._check_open("recv")
         if not self._queue:
             raise NoAsyncCallError("recv: no reset or step is in flight", "recv")
-        if min_slots is None:
+        if slots is not None:
+            work = self._pick(slot_numbers(slots, self.num_envs))
+        elif min_slots is None:
             work, self._queue = self._queue, []
         else:
             work = self._take(index(min_slots))
-        chosen = [slots for slots, _, _ in work]
-        slots = chosen[0] if len(chosen) == 1 else np.concatenate(chosen)
-        batch = Batch(slots, *self._stepper.run(work, self._banks[0]))
+        parts = [part for part, _, _ in work]
+        chosen = parts[0] if len(parts) == 1 else np.concatenate(parts)
+        batch = Batch(chosen, *self._stepper.run(work, self._banks[0]))
         # Only now: a failed batch has taken no bank away from those that the user still looks at.
         self._banks.rotate(-1)
         return batch
@@ -154,15 +162,14 @@ class InlinePool:
     def call(self, name: str, *args: Any, slots: SlotChoice = None, **kwargs: Any) -> list[Any]:
         """Call a method of each environment, or read an attribute; results in slot order."""
         self._check_open("call")
-        results = []
-        for slot in slot_numbers(slots, self.num_envs):
-            with naming_slot(int(slot), self.num_envs, f"calling {name!r}"):
-                found = self.envs[slot].get_wrapper_attr(name)
-                results.append(found(*args, **kwargs) if callable(found) else found)
+        envs = {slot: self.envs[slot] for slot in slot_numbers(slots, self.num_envs).tolist()}
+        results, error = call_environments(envs, self.num_envs, name, args, kwargs)
+        if error is not None:
+            raise error
         return results
 
-    def close(self) -> None:
-        """Close every environment; a second call does nothing."""
+    def close(self, *, terminate: bool = False, timeout: float | None = None) -> None:  # noqa: ARG002
+        """Close every environment; a second call does nothing. There are no workers to end."""
         if not self._closed:
             self._closed = True
             self._queue.clear()
@@ -203,6 +210,21 @@ class InlinePool:
             else:
                 self._queue[0] = (slots[taken:], rest, options)
             count -= taken
+        return work
+
+    def _pick(self, slots: npt.NDArray[np.int64]) -> list[Work]:
+        """Take these slots out of the queue, in this order."""
+        queued = {
+            int(slot): (taken[[place]], None if seeds is None else [seeds[place]], options)
+            for taken, seeds, options in self._queue
+            for place, slot in enumerate(taken)
+        }
+        work = []
+        for slot in slots.tolist():
+            if slot not in queued:
+                raise NoAsyncCallError(f"recv: slot {slot} is not in flight", "recv")
+            work.append(queued.pop(slot))
+        self._queue = list(queued.values())
         return work
 
     def _check_idle(self, slots: npt.NDArray[np.int64]) -> None:

@@ -182,6 +182,9 @@ class Layout:
         fill("objects", tuple(leaf for leaf in found if isinstance(leaf, ObjectLeaf)))
         fill("tree", _native.Tree(self.root))
 
+    def __reduce__(self) -> tuple[Any, ...]:
+        return Layout, (self.space, self.root)  # the native tree is built again from the root
+
     @classmethod
     def of(cls, space: Space[Any], *, ordered_like: Space[Any] | None = None) -> Layout:
         """Lay out a space.

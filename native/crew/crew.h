@@ -1,0 +1,76 @@
+// The caller's side of a crew: hands out work, drives a share itself, and gathers the results.
+//
+// Slots [0, remote) are the workers', in contiguous shares; the others are the caller's own. A
+// round is a step of every slot. Results of a round lie in the rows of a bank that the workers can
+// see; results of slots that were sent one by one lie in the first bank.
+#pragma once
+
+#include "../stepper/stepper.h"
+#include "entry.h"
+
+namespace shoal {
+
+class Crew {
+ public:
+  /// `own` steps the caller's slots; None if there are none. With `copy`, batches are the user's to
+  /// keep; else a round's batch is the bank itself.
+  Crew(nb::handle board, const Tree& tree, nb::handle actions, nb::handle own, nb::list banks,
+       Py_ssize_t slots, Py_ssize_t remote, bool copy);
+
+  /// Checks actions for every slot and sets the workers to work. Returns false, with the actions
+  /// accepted and nobody at work, if some of them must travel as messages.
+  bool start_round(nb::handle actions, Py_ssize_t bank);
+  /// Chooses where a round's results go, for a round whose tasks travel as messages.
+  void prepare_round(Py_ssize_t bank);
+  /// Steps the caller's share of the round; returns infos.
+  nb::object drive_own();
+  /// Takes the outcomes of a round that is done; returns the workers whose mail tells more.
+  nb::list take_round();
+  /// The round's observations, rewards, terminated and truncated.
+  nb::object round_batch();
+
+  /// Leaves word that a slot is to be stepped, or (slot < 0) that there is mail.
+  void post(int worker, Py_ssize_t slot);
+  /// Wakes one worker, or all (-1).
+  void ring(int worker) { board_.ring(worker); }
+  /// Waits until so many slots are finished and not taken, at most so long; returns whether.
+  bool wait(Py_ssize_t slots, double seconds);
+  /// Takes outcomes of slots that were sent one by one: [(worker, slot, has mail), ...].
+  nb::list take();
+  /// Does the work of the caller's own slots, in the first bank; returns infos.
+  nb::object drive(nb::handle slots, nb::handle seeds, nb::handle options);
+  /// What the first bank has of these slots, as a batch: into `bank`, or the user's to keep.
+  nb::object gather(nb::handle slots, Bank* bank);
+
+  /// The newest observations of these slots, as a batch: into `bank`, or the user's to keep.
+  nb::object latest(nb::handle slots, Bank* bank);
+
+  /// Forgets what a worker that is no more has left on the board.
+  void clear(int worker) { board_.clear(worker); }
+
+  int traverse(visitproc visit, void* arg) const;
+
+ private:
+  Bank& bank(Py_ssize_t number) const;
+  Bank& target(Bank* bank, Py_ssize_t rows) {
+    return bank != nullptr ? *bank : user_banks_.renewed(tree_, rows);
+  }
+  void copy_rows(const Bank& from, Py_ssize_t row, Bank& to, Py_ssize_t to_row, Py_ssize_t count,
+                 bool results) const;
+  nb::object batch_of(Bank& filled, Py_ssize_t rows) const;
+
+  Ref board_owner_, actions_owner_, own_owner_, banks_;
+  Board& board_;
+  const Tree& tree_;
+  ActionIntake& actions_;
+  Stepper* own_;
+  Py_ssize_t slots_, remote_;
+  bool copy_;
+  UserBanks user_banks_;
+  Bank* round_target_ = nullptr;
+  Py_ssize_t round_bank_ = 0;
+  std::vector<uint8_t> newest_;  // by slot: the bank that holds its newest row
+  std::vector<uint8_t> seen_;    // by slot: whether there is such a row
+};
+
+}  // namespace shoal

@@ -1,0 +1,50 @@
+#include "lifeline.h"
+
+#include <poll.h>
+#include <signal.h>
+#include <unistd.h>
+
+#include <cerrno>
+#include <thread>
+
+#ifdef __linux__
+#include <sys/syscall.h>
+#endif
+
+namespace shoal {
+
+namespace {
+
+[[noreturn]] void end_everything() {
+  // A worker leads its own process group, which is where the processes of its environments are.
+  if (getpgrp() == getpid()) kill(0, SIGKILL);
+  _exit(1);
+}
+
+/// Waits for the end of a process by its descriptor; false where the system has no such thing.
+bool outlive(int parent) {
+#if defined(__linux__) && defined(SYS_pidfd_open)
+  const int descriptor = static_cast<int>(syscall(SYS_pidfd_open, parent, 0));
+  if (descriptor < 0) return errno == ESRCH;
+  pollfd waiting{descriptor, POLLIN, 0};
+  while (poll(&waiting, 1, -1) < 0) {
+  }
+  return true;
+#else
+  (void)parent;
+  return false;
+#endif
+}
+
+}  // namespace
+
+void start_lifeline(int parent) {
+  std::thread([parent] {
+    if (!outlive(parent)) {
+      while (kill(parent, 0) == 0 || errno == EPERM) usleep(200'000);
+    }
+    end_everything();
+  }).detach();
+}
+
+}  // namespace shoal

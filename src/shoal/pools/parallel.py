@@ -1,0 +1,576 @@
+"""What pools with workers have in common: the contract, kept with a crew of them."""
+
+from __future__ import annotations
+
+import time
+import warnings
+from collections import deque
+from collections.abc import Iterable, Sequence
+from operator import index
+from threading import Lock
+from typing import Any, Protocol
+
+import numpy as np
+import numpy.typing as npt
+from gymnasium import Env
+from gymnasium.error import AlreadyPendingCallError, ClosedEnvironmentError, NoAsyncCallError
+from gymnasium.vector import AutoresetMode
+
+from shoal import _native
+from shoal.errors import ReceiveTimeoutError
+from shoal.memory import BoardMemory, VectorColumns
+from shoal.pools.base import Batch, SlotChoice, checked_seeds, slot_numbers
+from shoal.pools.doorbell import DoorbellPipes
+from shoal.pools.environments import call_environments, close_environments
+from shoal.pools.messages import Call, Close, Message, Outcome, Reply, Reset, Slots, Step, outcome_of
+from shoal.pools.shares import Shares
+from shoal.pools.worker import Setup
+from shoal.spaces import Layout, VectorSpaces
+from shoal.types import RawInfos, Results
+
+__all__ = ["INBOX", "ParallelPool", "Staff", "Ticket"]
+
+INBOX = 0
+"""The bank in which slots that were sent one by one leave their results."""
+
+TICK = 0.01
+"""Seconds after which a wait looks up, to see whether the workers are well."""
+
+# A view stays valid until the batch after next, and a masked reset fills two banks for one batch.
+_VIEWS = 3
+
+
+class Staff(Protocol):
+    """The workers of a pool, as the pool deals with them."""
+
+    def post(self, worker: int, message: Message) -> None:
+        """Send a message; the worker looks for it when the board says so."""
+
+    def receive(self, worker: int, seconds: float) -> Message | None:
+        """The next message of a worker, or None if none comes within the time."""
+
+    @property
+    def can_be_killed(self) -> bool:
+        """Whether a worker can be ended in the middle of its work."""
+
+    def end(self, terminate: bool, timeout: float | None) -> BaseException | None:
+        """Wait for workers that were told to close; the first failure of an environment to close.
+
+        Args:
+            terminate: End them at once, where that is possible.
+            timeout: Seconds until they are ended by force.
+        """
+
+
+class Ticket:
+    """A call under way: what was asked of which workers, and what is there of the answer."""
+
+    def __init__(self, number: int, slots: Slots) -> None:
+        self.number = number
+        self.slots = slots
+        self.workers: dict[int, Slots] = {}
+        self.results: dict[int, Any] = {}
+        self.errors: dict[int, BaseException] = {}
+
+    def answer(self, slots: Slots, results: list[Any], error: BaseException | None) -> None:
+        """Take note of the results of these slots, and of the error at the next one."""
+        self.results.update(zip(slots.tolist(), results, strict=False))
+        if error is not None:
+            self.errors[int(slots[len(results)])] = error
+
+
+class ParallelPool:
+    """The contract over a crew: workers that drive shares of the slots, and perhaps the caller.
+
+    A pool derived from this one starts the workers and watches over them; it calls
+    :meth:`_prepare` with what it has learned from them.
+    """
+
+    envs: list[Env[Any, Any]] | None = None
+    num_envs: int
+    spaces: VectorSpaces
+    autoreset_mode: AutoresetMode
+    metadata: dict[str, Any]
+    render_mode: str | None
+
+    _shares: Shares
+    _staff: Staff
+    _pipes: DoorbellPipes
+    _own_envs: list[Env[Any, Any]]
+    _copy: bool
+    _statistics: bool
+
+    def _prepare(self, *, shared: bool, may_spin: bool) -> list[Setup]:
+        """Lay out the memory and build the caller's side; what each worker must know of it."""
+        observations = Layout.of(self.spaces.single_observation)
+        # Gymnasium gives an environment its Dict action in the order of the batched space.
+        actions = Layout.of(self.spaces.single_action, ordered_like=self.spaces.action)
+        shares, count = self._shares, self.num_envs
+        views = 0 if self._copy else _VIEWS
+        self._columns = VectorColumns(observations, actions, count, 1 + views, shared=shared)
+        self._memory = BoardMemory(len(shares.workers), count, shared=shared)
+        self._board = self._memory.board(may_spin, self._pipes.ends())
+        state = self._columns.state()
+        mode = getattr(_native.Autoreset, self.autoreset_mode.name)
+        self._intake = _native.ActionIntake(actions.tree, self._columns.actions(), state, mode)
+        own = None
+        if self._own_envs:
+            placed: list[Any] = [*[None] * shares.remote, *self._own_envs]
+            own = _native.Stepper(
+                observations.tree, self._intake, state, placed, mode, self._statistics, self._copy
+            )
+        self._banks = [self._columns.bank(number) for number in range(1 + views)]
+        self._crew = _native.Crew(
+            self._board,
+            observations.tree,
+            self._intake,
+            own,
+            self._banks,
+            slots=count,
+            remote=shares.remote,
+            copy=self._copy,
+        )
+        # The numbers of the banks that rounds fill in rotation, and private ones for other batches.
+        self._round_banks = deque(range(1, 1 + views) if views else [INBOX])
+        private = VectorColumns(observations, actions, count, views) if views else None
+        self._batch_banks: deque[_native.Bank | None] = deque(
+            [private.bank(number) for number in range(views)] if private else [None]
+        )
+        self._has_objects = bool(observations.objects)
+        self._owners = shares.owners()
+        self._all_slots = np.arange(count)
+        self._all_slots.flags.writeable = False
+        self._pending: dict[int, None] = {}  # slots in flight one by one, in the order of sending
+        self._ready: dict[int, Outcome | None] = {}  # those of them that are done, as they came
+        self._own_queue: deque[tuple[int, Any, Any]] = deque()  # the caller's: slot, seeds, options
+        self._round = False  # whether a step of every slot is in flight
+        self._round_outcomes: dict[int, Outcome] = {}  # of the round, by worker
+        self._letters: dict[tuple[int, int | None], deque[Outcome]] = {}
+        self._tickets = 0
+        self._replies: dict[tuple[int, int], Reply] = {}
+        self._failure: BaseException | None = None
+        self._closed = False
+        self._lock = Lock()
+        return [
+            Setup(
+                worker,
+                first,
+                last,
+                count,
+                observations,
+                actions,
+                self.autoreset_mode,
+                self._statistics,
+                self._copy,
+                1 + views,
+            )
+            for worker, (first, last) in enumerate(shares.workers)
+        ]
+
+    # A step of every slot
+
+    def step(self, actions: Any) -> Results:
+        """Step every slot, and return the results in slot order."""
+        self.begin_step(actions)
+        return self.end_step()
+
+    def begin_step(self, actions: Any) -> None:
+        """Check actions for every slot and begin to step them; the caller's follow at the end."""
+        with self._alone("step"):
+            if self._pending or self._round:
+                self._check_idle(self._all_slots)
+            bank = self._round_banks[0]
+            plain = self._crew.start_round(actions, bank)
+            self._round = True
+            if not plain or self._must_mail_round():
+                self._mail_round(bank, plain)
+
+    def end_step(self, timeout: float | None = None) -> Results:
+        """Finish the step of every slot; after a timeout it can be asked for again."""
+        with self._alone("step"):
+            if not self._round:
+                raise NoAsyncCallError("no step of all slots is in flight", "step")
+            results = self._end_round(timeout)
+        self._round_banks.rotate(-1)
+        return results
+
+    def _end_round(self, timeout: float | None) -> Results:
+        outcomes = self._round_outcomes
+        caller = len(self._shares.workers)
+        if self._own_envs and caller not in outcomes:
+            outcomes[caller] = self._driven(None, self._crew.drive_own)
+        if not self._crew.wait(self._shares.remote, TICK if timeout is None else 0.0):
+            self._await(self._shares.remote, timeout)
+        for worker in self._crew.take_round():
+            outcomes[worker] = self._letter(worker, None)
+            self._put_objects(worker, outcomes[worker], self._round_banks[0])
+        self._round = False
+        self._round_outcomes = {}
+        told = [outcomes[worker] for worker in sorted(outcomes)] if outcomes else ()
+        _raise_first(told)
+        batch = self._crew.round_batch()
+        return (*batch, _batch_infos(told, None, self.num_envs))
+
+    def _must_mail_round(self) -> bool:
+        """Whether workers need messages for a round whose actions all lie in the arena."""
+        return False
+
+    def _mail_round(self, bank: int, started: bool) -> None:
+        """Send the tasks of a round, and the actions that are not in the arena, as messages."""
+        assert not started, "the workers are at work already"
+        for worker, (first, last) in enumerate(self._shares.workers):
+            extras = self._intake.extras(np.arange(first, last))
+            self._post(worker, Step(None, bank, extras))
+        self._crew.ring(-1)
+
+    # Slots one by one
+
+    def reset(
+        self,
+        slots: SlotChoice = None,
+        seeds: Sequence[int | None] | None = None,
+        options: dict[str, Any] | None = None,
+    ) -> None:
+        """Queue resets; ``seeds`` has one for each of these slots."""
+        with self._alone("reset"):
+            chosen = slot_numbers(slots, self.num_envs)
+            given = checked_seeds(seeds, len(chosen))
+            self._check_idle(chosen)
+            self._note_seeds(chosen, given)
+            for worker, places in self._by_worker(chosen).items():
+                part, its_seeds = chosen[places], [given[place] for place in places]
+                if worker < len(self._shares.workers):
+                    self._post(worker, Reset(part, its_seeds, options))
+                else:
+                    own = zip(part.tolist(), its_seeds, strict=True)
+                    self._own_queue.extend((slot, [seed], options) for slot, seed in own)
+            self._pending.update(dict.fromkeys(chosen.tolist()))
+            self._crew.ring(-1)
+
+    def send(self, actions: Any, slots: SlotChoice = None) -> None:
+        """Check actions, one for each of these slots, and begin to step them."""
+        with self._alone("send"):
+            chosen = self._all_slots if slots is None else slot_numbers(slots, self.num_envs)
+            self._check_idle(chosen)
+            self._intake.accept(actions, chosen)
+            for worker, places in self._by_worker(chosen).items():
+                part = chosen[places]
+                if worker < len(self._shares.workers):
+                    self._send(worker, part)
+                else:
+                    self._own_queue.extend((slot, None, None) for slot in part.tolist())
+            self._pending.update(dict.fromkeys(chosen.tolist()))
+            self._crew.ring(-1)
+
+    def _send(self, worker: int, slots: Slots) -> None:
+        if self._intake.has_extras(slots):
+            self._post(worker, Step(slots, INBOX, self._intake.extras(slots)))
+        else:
+            for slot in slots.tolist():
+                self._crew.post(worker, slot)
+
+    def recv(
+        self,
+        min_slots: int | None = None,
+        timeout: float | None = None,
+        *,
+        max_slots: int | None = None,
+        slots: SlotChoice = None,
+    ) -> Batch:
+        """Wait for slots in flight, first come, first served, and return what is done.
+
+        A slot whose environment has failed raises, once; the other slots stay to be received.
+        """
+        with self._alone("recv"):
+            if self._round:
+                results = self._end_round(timeout)
+                self._round_banks.rotate(-1)
+                return Batch(self._all_slots, *results)
+            if not self._pending:
+                raise NoAsyncCallError("recv: no reset or step is in flight", "recv")
+            chosen = self._arrived(min_slots, max_slots, slots, timeout)
+            outcomes = [self._ready[slot] for slot in chosen]
+            told = [outcome for outcome in outcomes if outcome is not None]
+            for outcome in told:
+                if outcome.error is not None:
+                    assert outcome.slot is not None
+                    del self._ready[outcome.slot], self._pending[outcome.slot]
+                    raise outcome.error
+            numbers = np.array(chosen, np.int64)
+            batch = self._crew.gather(numbers, self._batch_banks[0])
+            self._batch_banks.rotate(-1)
+            for slot in chosen:
+                del self._ready[slot], self._pending[slot]
+            rows = {slot: row for row, slot in enumerate(chosen)}
+            return Batch(numbers, *batch, _batch_infos(told, rows, len(chosen)))
+
+    def _arrived(
+        self,
+        min_slots: int | None,
+        max_slots: int | None,
+        slots: SlotChoice,
+        timeout: float | None,
+    ) -> list[int]:
+        """Wait, and return the slots to be received, in the order of the batch."""
+        deadline = None if timeout is None else time.monotonic() + timeout
+        if slots is not None:
+            asked = slot_numbers(slots, self.num_envs).tolist()
+            for slot in asked:
+                if slot not in self._pending:
+                    raise NoAsyncCallError(f"recv: slot {slot} is not in flight", "recv")
+            while missing := [slot for slot in asked if slot not in self._ready]:
+                self._collect(len(self._ready) + 1, deadline, len(missing))
+            return asked
+        waiting = len(self._pending)
+        wanted = waiting if min_slots is None else index(min_slots)
+        if not 1 <= wanted <= waiting:
+            raise ValueError(f"min_slots is {min_slots}, but {waiting} slots are in flight")
+        self._collect(wanted, deadline, wanted)
+        if min_slots is None:
+            return list(self._pending)
+        return list(self._ready)[: max_slots if max_slots is None else max(wanted, max_slots)]
+
+    def _collect(self, wanted: int, deadline: float | None, asked: int) -> None:
+        """Wait until so many slots are ready."""
+        while True:
+            for worker, slot, has_mail in self._crew.take():
+                outcome = self._letter(worker, slot) if has_mail else None
+                if outcome is not None:
+                    self._put_objects(worker, outcome, INBOX)
+                self._ready[slot] = outcome
+            missing = wanted - len(self._ready)
+            if missing <= 0:
+                return
+            if self._own_queue:
+                self._drive_next()
+                continue
+            left = TICK if deadline is None else min(TICK, deadline - time.monotonic())
+            if left < 0:
+                raise ReceiveTimeoutError(
+                    f"{asked} slots were asked for, {len(self._ready)} are done; those in flight "
+                    "can still be received"
+                )
+            if not self._crew.wait(missing, left):
+                self._tick()
+
+    def _drive_next(self) -> None:
+        slot, seeds, options = self._own_queue.popleft()
+        chosen = np.array([slot])
+        outcome = self._driven(slot, lambda: self._crew.drive(chosen, seeds, options))
+        empty = outcome.error is None and not outcome.events and not outcome.episodes
+        self._ready[slot] = None if empty else outcome
+
+    def _driven(self, slot: int | None, drive: Any) -> Outcome:
+        try:
+            return outcome_of(slot, drive())
+        except Exception as error:
+            return outcome_of(slot, None, error)
+
+    @property
+    def in_flight(self) -> int:
+        """How many slots have been sent or reset, and not been received."""
+        return self.num_envs if self._round else len(self._pending)
+
+    def latest(self, slots: SlotChoice = None) -> Any:
+        """The newest observation of each of these slots, as a batch, without stepping them."""
+        with self._alone("latest"):
+            chosen = slot_numbers(slots, self.num_envs)
+            observations = self._crew.latest(chosen, self._batch_banks[0])
+            self._batch_banks.rotate(-1)
+            return observations
+
+    # Calls
+
+    def call(self, name: str, *args: Any, slots: SlotChoice = None, **kwargs: Any) -> list[Any]:
+        """Call a method of each environment, or read an attribute; results in slot order."""
+        return self.end_call(self.begin_call(name, args, kwargs, slots))
+
+    def begin_call(
+        self, name: str, args: tuple[Any, ...], kwargs: dict[str, Any], slots: SlotChoice = None
+    ) -> Ticket:
+        """Begin a call; the caller's own environments are called at once."""
+        with self._alone("call"):
+            chosen = slot_numbers(slots, self.num_envs)
+            self._tickets += 1
+            ticket = Ticket(self._tickets, chosen)
+            own: Slots | None = None
+            for worker, places in self._by_worker(chosen).items():
+                if worker < len(self._shares.workers):
+                    ticket.workers[worker] = chosen[places]
+                    self._post(worker, Call(ticket.number, chosen[places], name, args, kwargs))
+                    self._crew.ring(worker)
+                else:
+                    own = chosen[places]
+            if own is not None:
+                envs = {slot: self._own_envs[slot - self._shares.remote] for slot in own.tolist()}
+                ticket.answer(own, *call_environments(envs, self.num_envs, name, args, kwargs))
+            return ticket
+
+    def end_call(self, ticket: Ticket, timeout: float | None = None) -> list[Any]:
+        """The results of a call; after a timeout it can be asked for again, or forgotten."""
+        deadline = None if timeout is None else time.monotonic() + timeout
+        with self._alone("call"):
+            while ticket.workers:
+                worker, slots = next(iter(ticket.workers.items()))
+                reply = self._replies.pop((worker, ticket.number), None)
+                if reply is not None:
+                    ticket.answer(slots, reply.results, reply.error)
+                    del ticket.workers[worker]
+                    continue
+                left = TICK if deadline is None else min(TICK, deadline - time.monotonic())
+                if left < 0:
+                    raise ReceiveTimeoutError(f"worker {worker} has not answered the call in time")
+                if not self._sort_mail(worker, left):
+                    self._tick()
+        if ticket.errors:
+            raise ticket.errors[min(ticket.errors)]
+        return [ticket.results[slot] for slot in ticket.slots.tolist()]
+
+    # Mail
+
+    def _post(self, worker: int, message: Message) -> None:
+        self._staff.post(worker, message)
+        self._crew.post(worker, -1)
+
+    def _letter(self, worker: int, slot: int | None) -> Outcome:
+        """What a worker has to say of a slot, or of its share; it has announced it."""
+        while True:
+            waiting = self._letters.get((worker, slot))
+            if waiting:
+                return waiting.popleft()
+            if not self._sort_mail(worker, TICK):
+                self._tick()
+
+    def _sort_mail(self, worker: int, seconds: float) -> bool:
+        """Receive one message of a worker and put it where it will be looked for."""
+        message = self._staff.receive(worker, seconds)
+        if isinstance(message, Outcome):
+            self._letters.setdefault((worker, message.slot), deque()).append(message)
+        elif isinstance(message, Reply):
+            self._replies[worker, message.ticket] = message
+        return message is not None
+
+    def _put_objects(self, worker: int, outcome: Outcome, bank: int) -> None:
+        if outcome.objects is not None:
+            share = range(*self._shares.workers[worker])
+            slots = share if outcome.slot is None else [outcome.slot]
+            self._banks[bank].put_objects(np.array(slots, np.int64), outcome.objects)
+
+    # The state of things
+
+    def _await(self, slots: int, timeout: float | None) -> None:
+        deadline = None if timeout is None else time.monotonic() + timeout
+        while True:
+            left = TICK if deadline is None else min(TICK, deadline - time.monotonic())
+            if left < 0:
+                raise ReceiveTimeoutError(
+                    f"the step of {self.num_envs} slots is not done after {timeout} s"
+                )
+            if self._crew.wait(slots, left):
+                return
+            self._tick()
+
+    def _tick(self) -> None:
+        """Look after the workers; called whenever a wait has lasted a while."""
+
+    def _note_seeds(self, slots: Slots, seeds: Sequence[int | None]) -> None:
+        """Take note of the seeds that slots are reset with."""
+
+    def _by_worker(self, slots: Slots) -> dict[int, list[int]]:
+        """The places in ``slots`` of what each worker owns."""
+        owners = self._owners
+        places: dict[int, list[int]] = {}
+        for place, slot in enumerate(slots.tolist()):
+            places.setdefault(owners[slot], []).append(place)
+        return places
+
+    def _check_idle(self, slots: npt.NDArray[np.int64]) -> None:
+        busy = range(self.num_envs) if self._round else self._pending
+        for slot in slots.tolist():
+            if slot in busy:
+                raise AlreadyPendingCallError(
+                    f"slot {slot} is in flight already: receive it before sending it again", "recv"
+                )
+
+    def _alone(self, doing: str) -> Lock:
+        """Refuse to work for a pool that is closed, broken or at work; the lock to work under."""
+        if self._lock.locked():
+            raise RuntimeError(
+                "the vector environment is being stepped already, by another thread or from within "
+                "one of its own environments"
+            )
+        if self._closed:
+            raise ClosedEnvironmentError(f"{doing}: the vector environment is closed")
+        if self._failure is not None:
+            raise self._failure
+        return self._lock
+
+    def close(self, *, terminate: bool = False, timeout: float | None = None) -> None:
+        """Close every environment and end the workers; a second call does nothing.
+
+        Args:
+            terminate: End workers at once, without closing their environments.
+            timeout: Seconds until workers that have not ended are ended by force.
+        """
+        if self._closed:
+            return
+        self._closed = True
+        failures: list[BaseException | None] = []
+        try:
+            close_environments(self._own_envs, self._shares.remote, self.num_envs)
+        except BaseException as error:
+            failures.append(error)
+        if not (terminate and self._staff.can_be_killed):
+            for worker in range(len(self._shares.workers)):
+                self._say_goodbye(worker)
+        failures.append(self._staff.end(terminate, timeout))
+        self._columns.close()
+        self._memory.close()
+        self._pipes.close()
+        for failure in failures:
+            if failure is not None:
+                raise failure
+
+    def _say_goodbye(self, worker: int) -> None:
+        self._post(worker, Close())
+        self._crew.ring(worker)
+
+    def __del__(self) -> None:
+        if not getattr(self, "_closed", True):
+            warnings.warn(
+                f"a vector of {self.num_envs} environments was not closed",
+                ResourceWarning,
+                stacklevel=2,
+                source=self,
+            )
+            self.close(terminate=True)
+
+
+def _raise_first(outcomes: Iterable[Outcome]) -> None:
+    for outcome in outcomes:
+        if outcome.error is not None:
+            raise outcome.error
+
+
+def _batch_infos(
+    outcomes: Sequence[Outcome], rows: dict[int, int] | None, count: int
+) -> RawInfos | None:
+    """The raw infos of a batch; ``rows`` says the row of each slot, None that they are the same."""
+    if not outcomes:
+        return None
+    events = [event for outcome in outcomes for event in outcome.events]
+    ended = [episode for outcome in outcomes for episode in outcome.episodes]
+    if not events and not ended:
+        return None
+    if rows is not None:
+        events = [(rows[slot], info) for slot, info in events]
+        ended = [(rows[slot], *rest) for slot, *rest in ended]  # type: ignore[misc]
+    if not ended:
+        return events, None
+    mask = np.zeros(count, np.bool_)
+    returns, lengths = np.zeros(count), np.zeros(count, np.int64)
+    seconds = np.zeros(count)
+    for row, episode_return, length, duration in ended:
+        mask[row] = True
+        returns[row], lengths[row], seconds[row] = episode_return, length, duration
+    return events, (mask, returns, lengths, seconds)

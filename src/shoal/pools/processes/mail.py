@@ -1,0 +1,126 @@
+"""Messages between a pool and the worker processes that it has started, over a socket pair.
+
+Messages are pickled, which is safe between a process and those that it started itself. Both ends
+can be full of unread messages at the same time, so the pool never sends without also reading.
+"""
+
+from __future__ import annotations
+
+import pickle
+import select
+import socket
+import struct
+from collections import deque
+from collections.abc import Callable
+from typing import Any
+
+import cloudpickle
+
+from shoal.pools.processes.failures import pack_error, unpack_error
+
+__all__ = ["Mail", "dumps", "loads"]
+
+_LENGTH = struct.Struct("=Q")
+_CHUNK = 1 << 16
+
+
+class Mail:
+    """One end of the way between a pool and a worker."""
+
+    def __init__(self, end: socket.socket) -> None:
+        self._socket = end
+        self._incoming = bytearray()
+        self._letters: deque[bytes] = deque()
+
+    def fileno(self) -> int:
+        """The descriptor of the socket."""
+        return self._socket.fileno()
+
+    def send(self, letter: bytes, while_waiting: Callable[[], None] | None = None) -> None:
+        """Send a message, reading what comes in until there is room for it.
+
+        ``while_waiting`` is called now and then as long as there is none.
+        """
+        data = memoryview(_LENGTH.pack(len(letter)) + letter)
+        waiting = select.poll()
+        waiting.register(self._socket, select.POLLIN | select.POLLOUT)
+        while data:
+            events = waiting.poll(10)
+            if not events and while_waiting is not None:
+                while_waiting()
+            for _, event in events:
+                if event & select.POLLIN:
+                    self._read()
+                if event & select.POLLOUT:
+                    data = data[self._socket.send(data, socket.MSG_DONTWAIT) :]
+                elif event & (select.POLLHUP | select.POLLERR) and not event & select.POLLIN:
+                    raise BrokenPipeError("the other end is gone")
+
+    def receive(self, seconds: float | None = None) -> bytes | None:
+        """The next message, or None if none comes within the time.
+
+        Raises:
+            EOFError: The other end is gone, and all that it had sent has been received.
+        """
+        waiting = select.poll()
+        waiting.register(self._socket, select.POLLIN)
+        while not self._letters:
+            if not waiting.poll(None if seconds is None else max(0.0, seconds) * 1000):
+                return None
+            self._read()
+        return self._letters.popleft()
+
+    def _read(self) -> None:
+        data = self._socket.recv(_CHUNK if len(self._incoming) < _CHUNK else 16 * _CHUNK)
+        if not data:
+            raise EOFError("the other end is gone")
+        self._incoming += data
+        while len(self._incoming) >= _LENGTH.size:
+            (length,) = _LENGTH.unpack_from(self._incoming)
+            end = _LENGTH.size + length
+            if len(self._incoming) < end:
+                return
+            self._letters.append(bytes(memoryview(self._incoming)[_LENGTH.size : end]))
+            del self._incoming[:end]
+
+    def send_descriptors(self, descriptors: list[int]) -> None:
+        """Hand descriptors over to the other process."""
+        socket.send_fds(self._socket, [b"\0"], descriptors)
+
+    def receive_descriptors(self, count: int) -> list[int]:
+        """Take over so many descriptors."""
+        _, descriptors, _, _ = socket.recv_fds(self._socket, 1, count)
+        return descriptors
+
+    def close(self) -> None:
+        """Close this end."""
+        self._socket.close()
+
+
+def dumps(message: Any, *, by_value: bool) -> bytes:
+    """Pickle a message.
+
+    Args:
+        message: The message; an exception in its ``error`` is packed so that it arrives.
+        by_value: Whether classes and functions of the main module are sent along, for a process
+            whose main module is another one.
+    """
+    attributes = dict(vars(message))
+    error = attributes.get("error")
+    if error is not None:
+        attributes["error"] = None
+    parts = (type(message), attributes, None if error is None else pack_error(error))
+    if by_value:
+        return bytes(cloudpickle.dumps(parts, protocol=pickle.HIGHEST_PROTOCOL))
+    try:
+        return pickle.dumps(parts, protocol=pickle.HIGHEST_PROTOCOL)
+    except Exception:  # perhaps a class that this process knows by value only
+        return bytes(cloudpickle.dumps(parts, protocol=pickle.HIGHEST_PROTOCOL))
+
+
+def loads(letter: bytes) -> Any:
+    """A message out of what :func:`dumps` has made of it."""
+    kind, attributes, packed = pickle.loads(letter)
+    if packed is not None:
+        attributes["error"] = unpack_error(packed)
+    return kind(**attributes)

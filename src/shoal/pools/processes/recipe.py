@@ -1,0 +1,117 @@
+"""What a worker process needs to build its environments: factories, and what they rely on."""
+
+from __future__ import annotations
+
+import pickle
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import cloudpickle
+import gymnasium
+from gymnasium import Space
+from gymnasium.envs.registration import EnvSpec
+
+from shoal.pools.environments import EnvFactory
+
+__all__ = ["Introduction", "Recipe", "pack_recipe", "registered_specs"]
+
+
+@dataclass(frozen=True)
+class Recipe:
+    """The environments of one worker, the first of which stands in slot ``first``."""
+
+    factories: Sequence[EnvFactory]
+    first: int
+    num_envs: int
+    specs: Sequence[EnvSpec | bytes]
+    core: int | None
+    threads: int | None
+
+
+@dataclass(frozen=True)
+class Introduction:
+    """What a worker says of its environments once they are built, or why they are not."""
+
+    spaces: Sequence[tuple[Space[Any], Space[Any]]] = ()
+    metadata: dict[str, Any] | None = None
+    render_mode: str | None = None
+    error: BaseException | None = None
+
+
+def registered_specs() -> list[bytes]:
+    """The environments that this process has registered besides Gymnasium's own, pickled.
+
+    One that cannot be pickled, say because its entry point holds a lock, is left out: a worker that
+    asks for it is told by Gymnasium that it does not exist.
+    """
+    pickled = []
+    for spec in gymnasium.registry.values():
+        if isinstance(spec.entry_point, str) and spec.entry_point.startswith("gymnasium.envs."):
+            continue
+        try:
+            pickled.append(bytes(cloudpickle.dumps(spec)))
+        except Exception:  # noqa: S112
+            continue
+    return pickled
+
+
+def register_specs(specs: Sequence[EnvSpec | bytes]) -> None:
+    """Make environments known that another process has registered."""
+    for pickled in specs:
+        spec = pickle.loads(pickled) if isinstance(pickled, bytes) else pickled
+        gymnasium.registry.setdefault(spec.id, spec)
+
+
+def pack_recipe(recipe: Recipe) -> bytes:
+    """Pickle a recipe; a factory that cannot be pickled is named, with the part that cannot."""
+    try:
+        return bytes(cloudpickle.dumps(recipe))
+    except Exception as failure:
+        for slot, factory in enumerate(recipe.factories, recipe.first):
+            try:
+                cloudpickle.dumps(factory)
+            except Exception as error:
+                culprit = _culprit(factory) or repr(factory)
+                raise TypeError(
+                    f"the function that makes the environment of slot {slot} cannot be sent to a "
+                    f"worker process, because {culprit} cannot be pickled ({error}). Create it "
+                    "inside of the function, or use start='fork' or backend='thread'."
+                ) from error
+        raise failure
+
+
+def _culprit(thing: Any, where: str = "", depth: int = 4) -> str | None:
+    """Which part of an object is the one that cannot be pickled, as a user would call it."""
+    for name, part in _parts(thing):
+        try:
+            cloudpickle.dumps(part)
+        except Exception:
+            path = f"{where}{name}"
+            deeper = _culprit(part, f"{path}: ", depth - 1) if depth else None
+            return deeper or f"{path} ({type(part).__name__}: {part!r})"
+    return None
+
+
+def _parts(thing: Any) -> list[tuple[str, Any]]:
+    parts: list[tuple[str, Any]] = []
+    function = getattr(thing, "func", None)
+    if function is not None:  # functools.partial
+        parts.append(("the function", function))
+        parts += [(f"argument {k}", value) for k, value in enumerate(thing.args)]
+        parts += [(f"argument {name!r}", value) for name, value in thing.keywords.items()]
+    code = getattr(thing, "__code__", None)
+    if code is not None:
+        cells = getattr(thing, "__closure__", None) or ()
+        for name, cell in zip(code.co_freevars, cells, strict=False):
+            parts.append((f"the variable {name!r}", cell.cell_contents))
+        for name in code.co_names:
+            if name in thing.__globals__:
+                parts.append((f"the global variable {name!r}", thing.__globals__[name]))
+    if isinstance(thing, dict):
+        parts += [(f"item {key!r}", value) for key, value in thing.items()]
+    elif isinstance(thing, list | tuple):
+        parts += [(f"item {k}", value) for k, value in enumerate(thing)]
+    elif hasattr(thing, "__dict__") and not isinstance(thing, type) and code is None:
+        parts += [(f"attribute {name!r}", value) for name, value in vars(thing).items()]
+    return parts

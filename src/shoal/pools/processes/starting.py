@@ -1,0 +1,163 @@
+"""Ways to start a worker process, and to see whether it still lives.
+
+``"fresh"`` starts a new interpreter, which imports Shoal and nothing of the user's until a factory
+asks for it: the main module is never run again, so a script needs no guard around its main part, and
+a notebook, an interactive session and a script on standard input work alike. ``"fork"``,
+``"forkserver"`` and ``"spawn"`` are those of :mod:`multiprocessing`.
+"""
+
+from __future__ import annotations
+
+import multiprocessing
+import os
+import signal
+import socket
+import subprocess
+import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import Any, Literal, Protocol
+
+from shoal.pools.processes.mail import Mail
+
+__all__ = ["START_METHODS", "Process", "StartMethod", "kill", "start_process"]
+
+StartMethod = Literal["fresh", "fork", "forkserver", "spawn"]
+START_METHODS = ("fresh", "fork", "forkserver", "spawn")
+
+# Read by the libraries when they are loaded, so they must be set before the process starts.
+_THREAD_LIMITS = (
+    "OMP_NUM_THREADS",
+    "OPENBLAS_NUM_THREADS",
+    "MKL_NUM_THREADS",
+    "NUMEXPR_NUM_THREADS",
+    "VECLIB_MAXIMUM_THREADS",
+    "BLIS_NUM_THREADS",
+)
+
+_BOOTSTRAP = """\
+import sys
+sys.path[:] = {path!r}
+from shoal.pools.processes.main import main
+main({descriptor}, {parent})
+"""
+
+
+class Process(Protocol):
+    """A worker process."""
+
+    pid: int
+
+    def exit_code(self) -> int | None:
+        """None while it lives; else its exit code, or the signal that ended it as a negative."""
+
+    def wait(self, timeout: float | None) -> bool:
+        """Wait for its end, at most so long; returns whether it has ended."""
+
+
+def start_process(
+    method: StartMethod, threads: int | None, recipe: Any = None
+) -> tuple[Process, Mail]:
+    """Start a worker and return it with our end of the way to it.
+
+    Args:
+        method: How to start it.
+        threads: How many threads libraries such as OpenBLAS may use in it; None leaves it to them.
+        recipe: For a worker that is forked: what the others are sent, which it need not be.
+    """
+    here, there = socket.socketpair()
+    try:
+        with _limited_threads(threads):
+            if method == "fresh":
+                process: Process = _Interpreter(there)
+            else:
+                process = _MultiprocessingChild(method, there, recipe)
+    except BaseException:
+        here.close()
+        raise
+    finally:
+        there.close()
+    return process, Mail(here)
+
+
+def kill(process: Process) -> None:
+    """End a process at once, with all that its environments have started and not let go of."""
+    if process.exit_code() is not None:
+        return
+    try:
+        if os.getpgid(process.pid) == process.pid:
+            os.killpg(process.pid, signal.SIGKILL)
+        else:
+            os.kill(process.pid, signal.SIGKILL)
+    except ProcessLookupError:  # it has ended by itself meanwhile
+        return
+
+
+class _Interpreter:
+    """A new interpreter, that runs the worker's main function and nothing else."""
+
+    def __init__(self, end: socket.socket) -> None:
+        code = _BOOTSTRAP.format(path=sys.path, descriptor=end.fileno(), parent=os.getpid())
+        flags = subprocess._args_from_interpreter_flags()  # type: ignore[attr-defined]
+        self._popen = subprocess.Popen(
+            [sys.executable, *flags, "-c", code],
+            stdin=subprocess.DEVNULL,
+            pass_fds=[end.fileno()],
+            start_new_session=True,  # Ctrl-C is the caller's to deal with
+        )
+        self.pid = self._popen.pid
+
+    def exit_code(self) -> int | None:
+        return self._popen.poll()
+
+    def wait(self, timeout: float | None) -> bool:
+        try:
+            self._popen.wait(timeout)
+        except subprocess.TimeoutExpired:
+            return False
+        return True
+
+
+class _MultiprocessingChild:
+    """A process started by :mod:`multiprocessing`."""
+
+    def __init__(self, method: StartMethod, end: socket.socket, recipe: Any) -> None:
+        context = multiprocessing.get_context(method)
+        self._child = context.Process(  # type: ignore[attr-defined]
+            target=_run_child, args=(end, os.getpid(), recipe), name="shoal-worker", daemon=True
+        )
+        self._child.start()
+        self.pid = self._child.pid
+
+    def exit_code(self) -> int | None:
+        code: int | None = self._child.exitcode
+        return code
+
+    def wait(self, timeout: float | None) -> bool:
+        self._child.join(timeout)
+        return self._child.exitcode is not None
+
+
+def _run_child(end: socket.socket, parent: int, recipe: Any) -> None:
+    from shoal.pools.processes.main import main
+
+    os.setsid()
+    main(end.detach(), parent, recipe)
+
+
+@contextmanager
+def _limited_threads(threads: int | None) -> Iterator[None]:
+    """Let processes that are started meanwhile find the limit in their environment."""
+    if threads is None:
+        yield
+        return
+    saved = {name: os.environ.get(name) for name in _THREAD_LIMITS}
+    os.environ.update(dict.fromkeys(_THREAD_LIMITS, str(threads)))
+    try:
+        yield
+    finally:
+        for name, value in saved.items():
+            if value is None:
+                del os.environ[name]
+            else:
+                os.environ[name] = value

@@ -74,8 +74,7 @@ NB_MODULE(_native, module) {
       .def("accept", &shoal::ActionIntake::accept, "actions"_a.none(), "slots"_a.none())
       .def("has_extras", &shoal::ActionIntake::has_extras, "slots"_a.none())
       .def("extras", &shoal::ActionIntake::extras, "slots"_a.none())
-      .def("put_extras", &shoal::ActionIntake::put_extras, "slots"_a.none(), "extras"_a)
-      .def("drop_extras", &shoal::ActionIntake::drop_extras, "slots"_a.none());
+      .def("put_extras", &shoal::ActionIntake::put_extras, "slots"_a.none(), "extras"_a);
 
   nb::class_<shoal::Stepper>(module, "Stepper", nb::type_slots(stepper_slots))
       .def(nb::init<const shoal::Tree&, nb::handle, shoal::SlotState&, nb::list, shoal::Autoreset,
@@ -102,15 +101,20 @@ NB_MODULE(_native, module) {
           },
           "memory"_a, "workers"_a, "capacity"_a, "may_spin"_a, "pipes"_a, nb::keep_alive<1, 2>())
       .def_static("bytes", &shoal::Board::bytes, "workers"_a, "capacity"_a)
+      .def("finished", nb::overload_cast<int>(&shoal::Board::finished, nb::const_), "worker"_a)
       .def("begun", &shoal::Board::begun, "worker"_a)
       .def("current", &shoal::Board::current, "worker"_a);
 
   nb::class_<shoal::Hand>(module, "Hand", nb::type_slots(hand_slots))
       .def(nb::init<nb::handle, nb::handle, nb::handle, nb::list, int, Py_ssize_t, Py_ssize_t>(),
            "board"_a, "stepper"_a, "actions"_a, "banks"_a, "worker"_a, "first"_a, "last"_a)
-      .def("serve", &shoal::Hand::serve)
-      .def("drive", &shoal::Hand::drive, "slots"_a.none(), "bank"_a, "seeds"_a.none(),
-           "options"_a.none())
+      .def("serve", &shoal::Hand::serve, "duty"_a)
+      .def("add", &shoal::Hand::add, "slots"_a.none(), "bank"_a, "seeds"_a.none(),
+           "options"_a.none(), "extras"_a)
+      .def("drive", &shoal::Hand::drive, "slot"_a, "bank"_a, "seeds"_a.none())
+      .def("stand_by", &shoal::Hand::stand_by)
+      .def("dismiss", &shoal::Hand::dismiss)
+      .def("wait_until_idle", &shoal::Hand::wait_until_idle, "slots"_a.none())
       .def("finish", &shoal::Hand::finish, "slot"_a.none(), "has_mail"_a);
 
   nb::class_<shoal::Crew>(module, "Crew", nb::type_slots(crew_slots))
@@ -127,7 +131,7 @@ NB_MODULE(_native, module) {
       .def("ring", &shoal::Crew::ring, "worker"_a)
       .def("wait", &shoal::Crew::wait, "slots"_a, "seconds"_a)
       .def("take", &shoal::Crew::take)
-      .def("drive", &shoal::Crew::drive, "slots"_a.none(), "seeds"_a.none(), "options"_a.none())
+      .def("drive", &shoal::Crew::drive, "slot"_a, "seeds"_a.none(), "options"_a.none())
       .def("gather", &shoal::Crew::gather, "slots"_a.none(), "bank"_a.none())
       .def("latest", &shoal::Crew::latest, "slots"_a.none(), "bank"_a.none())
       .def("clear", &shoal::Crew::clear, "worker"_a);

@@ -44,10 +44,11 @@ void Crew::prepare_round(Py_ssize_t number) {
 }
 
 nb::object Crew::drive_own() {
-  if (own_ == nullptr) return nb::none();
-  Ref infos = own_->fill(*round_target_, {nullptr, slots_ - remote_, remote_}, nullptr, nullptr,
-                         [](Py_ssize_t) {});
-  return nb::steal(infos.release());
+  Stepper::Told told;
+  for (Py_ssize_t slot = remote_; slot < slots_; ++slot) {
+    own_->fill(*round_target_, slot, nullptr, nullptr, told);
+  }
+  return nb::steal(told.as_tuple().release());
 }
 
 nb::list Crew::take_round() {
@@ -125,11 +126,12 @@ nb::list Crew::take() {
   return outcomes;
 }
 
-nb::object Crew::drive(nb::handle slots, nb::handle seeds, nb::handle options) {
-  const Slots chosen = read_slots(slots, slots_);
-  Ref infos = own_->fill(bank(0), chosen, seeds.is_none() ? nullptr : seeds.ptr(), options.ptr(),
-                         [](Py_ssize_t) {});
-  return nb::steal(infos.release());
+nb::object Crew::drive(Py_ssize_t slot, nb::handle seeds, nb::handle options) {
+  Stepper::Told told;
+  Ref seed;
+  if (!seeds.is_none()) seed = Ref::checked(PySequence_GetItem(seeds.ptr(), 0));
+  own_->fill(bank(0), slot, seed.get(), options.ptr(), told);
+  return nb::steal(told.as_tuple().release());
 }
 
 nb::object Crew::gather(nb::handle slots, Bank* into) {

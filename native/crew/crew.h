@@ -22,7 +22,7 @@ class Crew {
   bool start_round(nb::handle actions, Py_ssize_t bank);
   /// Chooses where a round's results go, for a round whose tasks travel as messages.
   void prepare_round(Py_ssize_t bank);
-  /// Steps the caller's share of the round; returns infos.
+  /// Steps the caller's share of the round; returns what it has to tell (Stepper::Told).
   nb::object drive_own();
   /// Takes the outcomes of a round that is done; returns the workers whose mail tells more.
   nb::list take_round();
@@ -37,8 +37,9 @@ class Crew {
   bool wait(Py_ssize_t slots, double seconds);
   /// Takes outcomes of slots that were sent one by one: [(worker, slot, has mail), ...].
   nb::list take();
-  /// Does the work of the caller's own slots, in the first bank; returns infos.
-  nb::object drive(nb::handle slots, nb::handle seeds, nb::handle options);
+  /// Steps a slot of the caller's, or resets it where there is a list of a seed, in the first bank;
+  /// returns what it has to tell.
+  nb::object drive(Py_ssize_t slot, nb::handle seeds, nb::handle options);
   /// What the first bank has of these slots, as a batch: into `bank`, or the user's to keep.
   nb::object gather(nb::handle slots, Bank* bank);
 

@@ -1,5 +1,9 @@
 #include "hand.h"
 
+#include <time.h>
+
+#include <thread>
+
 namespace shoal {
 
 namespace {
@@ -7,67 +11,146 @@ namespace {
 // A worker that waits looks up this often, to see whether a signal has come.
 constexpr int64_t kLookUp = 1'000'000'000;
 
+// How often a stand-in looks whether it is needed: rarely while all goes well, and often for a
+// while after it was needed.
+constexpr auto kCalm = std::chrono::milliseconds(10);
+constexpr auto kAlert = std::chrono::milliseconds(1);
+constexpr int kAlertLooks = 2000;
+
+int64_t cpu_time_of_process() {
+  timespec spent;
+  clock_gettime(CLOCK_PROCESS_CPUTIME_ID, &spent);
+  return int64_t{spent.tv_sec} * 1'000'000'000 + spent.tv_nsec;
+}
+
 }  // namespace
+
+/// Slots that were given to the worker together.
+struct Hand::Job {
+  std::vector<int64_t> slots;
+  Py_ssize_t bank;
+  Ref seeds, options;
+  bool whole;       // the share, told of as one
+  bool has_extras;  // some actions came by message, and are let go of after their step
+  size_t next = 0;  // the first slot that nobody has begun with
+  size_t unfinished;
+  Stepper::Told told;
+};
 
 Hand::Hand(nb::handle board, nb::handle stepper, nb::handle actions, nb::list banks, int worker,
            Py_ssize_t first, Py_ssize_t last)
     : board_owner_(Ref::borrow(board.ptr())),
       stepper_owner_(Ref::borrow(stepper.ptr())),
       actions_owner_(Ref::borrow(actions.ptr())),
-      banks_(Ref::borrow(banks.ptr())),
+      bank_list_(Ref::borrow(banks.ptr())),
       board_(nb::cast<Board&>(board)),
       stepper_(nb::cast<Stepper&>(stepper)),
+      actions_(nb::cast<ActionIntake&>(actions)),
       worker_(worker),
       share_{nullptr, last - first, first},
-      has_objects_(!bank(0).observations.objects.empty()) {}
-
-Bank& Hand::bank(Py_ssize_t number) const {
-  Ref found = Ref::checked(PySequence_GetItem(banks_.get(), number));
-  return nb::cast<Bank&>(nb::handle(found.get()));
+      active_(static_cast<size_t>(last - first)) {
+  for (nb::handle bank : banks) banks_.push_back(&nb::cast<Bank&>(bank));
+  has_objects_ = !banks_.at(0)->observations.objects.empty();
 }
 
-Ref Hand::fill(const Slots& slots, Py_ssize_t number, PyObject* seeds, PyObject* options) {
-  return stepper_.fill(bank(number), slots, seeds, options, [this](Py_ssize_t slot) {
-    board_.begin(worker_, static_cast<uint32_t>(slot));
-  });
+void Hand::add(nb::handle slots, Py_ssize_t bank, nb::handle seeds, nb::handle options,
+               bool extras) {
+  auto job = std::make_shared<Job>();
+  const Slots part = chosen(slots);
+  for (Py_ssize_t k = 0; k < part.count; ++k) job->slots.push_back(part[k]);
+  job->bank = bank;
+  if (!seeds.is_none()) job->seeds = Ref::borrow(seeds.ptr());
+  job->options = Ref::borrow(options.ptr());
+  job->whole = slots.is_none();
+  job->has_extras = extras;
+  job->unfinished = job->slots.size();
+  jobs_.push_back(std::move(job));
 }
 
-nb::object Hand::serve() {
+/// Makes sure that the first job has a slot that nobody has begun with; false if that takes Python.
+bool Hand::find_work() {
+  Entry task;
+  if (!board_.next(worker_, task)) return true;
+  if (kind_of(task) == Kind::kMail) return false;
+  if (kind_of(task) == Kind::kSlot) {
+    auto job = std::make_shared<Job>();
+    job->slots = {number_of(task)};
+    job->bank = 0;
+    job->whole = job->has_extras = false;
+    job->unfinished = 1;
+    jobs_.push_back(std::move(job));
+  } else {
+    add(nb::none(), number_of(task), nb::none(), nb::none(), false);
+  }
+  return true;
+}
+
+nb::object Hand::serve(uint64_t duty) {
   for (;;) {
-    Entry task;
-    while (!board_.next(worker_, task)) {
-      check(PyErr_CheckSignals());
-      const nb::gil_scoped_release released;
-      board_.wait_for_task(worker_, kLookUp);
-    }
-    const Kind kind = kind_of(task);
-    if (kind == Kind::kMail) return nb::none();
-    const Py_ssize_t number = number_of(task);
-    const bool alone = kind == Kind::kSlot;
-    const Slots slots = alone ? Slots{nullptr, 1, number} : share_;
-    const Py_ssize_t target = alone ? 0 : number;
-
-    Ref infos, error = Ref::borrow(Py_None);
-    try {
-      infos = fill(slots, target, nullptr, nullptr);
-    } catch (nb::python_error& raised) {
-      infos = Ref::borrow(Py_None);
-      error = Ref::borrow(raised.value().ptr());
-    }
-    if (error.get() == Py_None && infos.get() == Py_None && !has_objects_) {
-      board_.finish(worker_, entry_of(kind, alone ? static_cast<Entry>(number) : 0),
-                    static_cast<uint32_t>(slots.count));
+    if (duty != duty_.load()) return nb::borrow(Py_False);
+    if (jobs_.empty()) {
+      if (!find_work()) return nb::none();
+      if (jobs_.empty()) {
+        check(PyErr_CheckSignals());
+        const nb::gil_scoped_release released;
+        board_.wait_for_task(worker_, kLookUp);
+      }
       continue;
     }
-    Ref slot = alone ? Ref::checked(PyLong_FromSsize_t(number)) : Ref::borrow(Py_None);
-    return nb::steal(Py_BuildValue("(OnOO)", slot.get(), target, infos.get(), error.get()));
+    nb::object outcome = work_on(jobs_.front(), duty);
+    if (!outcome.is_none()) return outcome;
   }
 }
 
-nb::object Hand::drive(nb::handle slots, Py_ssize_t target, nb::handle seeds, nb::handle options) {
-  const Slots chosen = slots.is_none() ? share_ : read_slots(slots, share_.first + share_.count);
-  Ref infos = fill(chosen, target, seeds.is_none() ? nullptr : seeds.ptr(), options.ptr());
-  return nb::steal(infos.release());
+/// Begins with the next slot of a job; returns an outcome if there is one that the board cannot
+/// tell.
+nb::object Hand::work_on(std::shared_ptr<Job> job, uint64_t duty) {
+  const size_t turn = job->next++;
+  const Py_ssize_t slot = job->slots[turn];
+  if (job->next == job->slots.size()) jobs_.pop_front();
+  more_.store(!jobs_.empty(), std::memory_order_relaxed);
+
+  uint8_t& active = active_[static_cast<size_t>(slot - share_.first)];
+  Stepper::Told alone;
+  Stepper::Told& told = job->whole ? job->told : alone;
+  Ref seed;
+  if (job->seeds) {
+    seed = Ref::checked(PySequence_GetItem(job->seeds.get(), static_cast<Py_ssize_t>(turn)));
+  }
+  active = 1;
+  in_environment_.store(true);
+  board_.begin(worker_, static_cast<uint32_t>(slot));
+  try {
+    stepper_.fill(*banks_[static_cast<size_t>(job->bank)], slot, seed.get(), job->options.get(),
+                  told);
+  } catch (nb::python_error& error) {  // a wish to stop: the caller's to grant
+    Ref pair = Ref::checked(Py_BuildValue("(nO)", slot, error.value().ptr()));
+    if (!told.errors) told.errors = Ref::checked(PyList_New(0));
+    check(PyList_Append(told.errors.get(), pair.get()));
+  }
+  active = 0;
+  if (duty == duty_.load()) in_environment_.store(false);
+  if (job->has_extras) actions_.drop_extras_of(slot);
+  if (--job->unfinished > 0 && job->whole) return nb::none();
+
+  if (told.nothing() && !has_objects_) {
+    const Entry outcome =
+        job->whole ? entry_of(Kind::kShare, 0) : entry_of(Kind::kSlot, static_cast<Entry>(slot));
+    board_.finish(worker_, outcome, job->whole ? static_cast<uint32_t>(share_.count) : 1);
+    return nb::none();
+  }
+  Ref which = job->whole ? Ref::borrow(Py_None) : Ref::checked(PyLong_FromSsize_t(slot));
+  return nb::steal(Py_BuildValue("(OnO)", which.get(), job->bank, told.as_tuple().get()));
+}
+
+nb::object Hand::drive(Py_ssize_t slot, Py_ssize_t bank, nb::handle seeds) {
+  Stepper::Told told;
+  Ref seed;
+  if (!seeds.is_none()) seed = Ref::checked(PySequence_GetItem(seeds.ptr(), 0));
+  board_.begin(worker_, static_cast<uint32_t>(slot));
+  stepper_.fill(*banks_.at(static_cast<size_t>(bank)), slot, seed.get(), Py_None, told);
+  actions_.drop_extras_of(slot);
+  return nb::steal(told.as_tuple().release());
 }
 
 void Hand::finish(nb::handle slot, bool has_mail) {
@@ -79,11 +162,51 @@ void Hand::finish(nb::handle slot, bool has_mail) {
   }
 }
 
+uint64_t Hand::stand_by() {
+  int alert = kAlertLooks;
+  for (;;) {
+    {
+      const nb::gil_scoped_release released;
+      uint32_t begun = board_.begun(worker_);
+      int64_t spent = cpu_time_of_process();
+      for (;;) {
+        const auto pause = alert > 0 ? kAlert : kCalm;
+        alert -= alert > 0;
+        std::this_thread::sleep_for(pause);
+        if (dismissed_.load()) return 0;
+        const uint32_t begun_now = board_.begun(worker_);
+        const int64_t spent_now = cpu_time_of_process();
+        const bool waits = spent_now - spent < std::chrono::nanoseconds(pause).count() / 5;
+        // Busy environments are left alone: another thread would only fight them for the GIL.
+        const bool has_more = more_.load() || board_.has_task(worker_);
+        if (begun_now == begun && waits && has_more && in_environment_.load()) break;
+        begun = begun_now;
+        spent = spent_now;
+      }
+    }
+    // Now with the GIL: whether it is still so.
+    if (in_environment_.exchange(false) && !dismissed_.load()) return duty_.fetch_add(1) + 1;
+  }
+}
+
+void Hand::wait_until_idle(nb::handle slots) {
+  const Slots part = chosen(slots);
+  for (;;) {
+    bool idle = true;
+    for (Py_ssize_t k = 0; k < part.count; ++k) {
+      idle &= active_[static_cast<size_t>(part[k] - share_.first)] == 0;
+    }
+    if (idle) return;
+    const nb::gil_scoped_release released;
+    std::this_thread::sleep_for(kAlert);
+  }
+}
+
 int Hand::traverse(visitproc visit, void* arg) const {
   Py_VISIT(board_owner_.get());
   Py_VISIT(stepper_owner_.get());
   Py_VISIT(actions_owner_.get());
-  Py_VISIT(banks_.get());
+  Py_VISIT(bank_list_.get());
   return 0;
 }
 

@@ -46,10 +46,7 @@ bool Board::post(int worker, Entry task) {
 
 int64_t Board::finished() const {
   int64_t count = 0;
-  for (int worker = 0; worker < workers_; ++worker) {
-    const uint32_t known = taken_[static_cast<size_t>(worker)].slots;
-    count += lane(worker).finished.load() - known;
-  }
+  for (int worker = 0; worker < workers_; ++worker) count += finished(worker);
   return count;
 }
 
@@ -103,8 +100,7 @@ bool Board::next(int worker, Entry& task) {
 
 void Board::wait_for_task(int worker, int64_t nanoseconds) {
   const uint32_t seen = work_.generation();
-  Lane& own = lane(worker);
-  if (own.posted.load() != own.next.load(std::memory_order_relaxed)) return;
+  if (has_task(worker)) return;
   work_.wait(seen, worker, nanoseconds);
 }
 

@@ -31,7 +31,10 @@ class Board {
   /// Leaves a task; false if the lane is full. Nobody hears of it before `ring`.
   bool post(int worker, Entry task);
   void ring(int who) { work_.ring(who); }
-  /// How many slots are finished and not taken.
+  /// How many slots are finished and not taken, of one worker or in all.
+  int64_t finished(int worker) const {
+    return lane(worker).finished.load() - taken_[static_cast<size_t>(worker)].slots;
+  }
   int64_t finished() const;
   /// Waits until so many slots are finished and not taken, at most so long; returns whether they
   /// are. Returns early if a signal comes.
@@ -57,6 +60,10 @@ class Board {
 
   /// Takes the next task; false if there is none.
   bool next(int worker, Entry& task);
+  bool has_task(int worker) const {
+    const Lane& own = lane(worker);
+    return own.posted.load() != own.next.load();
+  }
   /// Waits for a task, at most so long.
   void wait_for_task(int worker, int64_t nanoseconds);
   /// Says which slot is being worked on, for a caller who asks what takes so long.

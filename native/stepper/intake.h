@@ -34,7 +34,7 @@ class ActionIntake {
   void put_extras(nb::handle slots, nb::handle extras) {
     set_extras(columns_, read_slots(slots, state_.count), extras.ptr());
   }
-  void drop_extras(nb::handle slots) { clear_extras(columns_, read_slots(slots, state_.count)); }
+  void drop_extras_of(Py_ssize_t slot) { clear_extras(columns_, {nullptr, 1, slot}); }
 
   int traverse(visitproc visit, void* arg) const { return columns_.traverse(visit, arg); }
 

@@ -76,6 +76,12 @@ Ref as_dict(PyObject* info) {
   return dict;
 }
 
+/// Appends to a list, which is made for its first item.
+void append(Ref& list, const Ref& item) {
+  if (!list) list = Ref::checked(PyList_New(0));
+  check(PyList_Append(list.get(), item.get()));
+}
+
 }  // namespace
 
 /// What a batch in the making consists of.
@@ -84,11 +90,11 @@ struct Stepper::Output {
   Py_ssize_t rows;
   Ref events;  // list of (row, info), made with the first info
   Ref done_mask, returns, lengths, times;
+  Told* told;  // where events and episodes go instead, unless null
 
   void add_info(Py_ssize_t row, Ref info) {
-    if (!events) events = Ref::checked(PyList_New(0));
     Ref event = Ref::checked(Py_BuildValue("(nO)", row, info.get()));
-    check(PyList_Append(events.get(), event.get()));
+    append(told ? told->events : events, event);
   }
 
   template <class T>
@@ -160,17 +166,19 @@ void Stepper::drive(const Slots& slots, Py_ssize_t first, const char* method, Ou
                     const Act& act) {
   Py_ssize_t done = 0;
   try {
-    for (; done < slots.count; ++done) {
-      act(slots[done], first == kRowsBySlot ? slots[done] : first + done);
-    }
+    for (; done < slots.count; ++done) act(slots[done], first + done);
   } catch (nb::python_error& error) {
     latest_.keep_rows({slots.numbers, done, slots.first}, out.bank.observations, first);
-    Ref note = Ref::checked(PyUnicode_FromFormat("shoal: in slot %zd of %zd, in its %s",
-                                                 slots[done], state_.count, method));
-    add_note(error, note.get());
+    add_slot_note(error, slots[done], method);
     throw;
   }
   latest_.keep_rows(slots, out.bank.observations, first);
+}
+
+void Stepper::add_slot_note(nb::python_error& error, Py_ssize_t slot, const char* method) const {
+  Ref note = Ref::checked(
+      PyUnicode_FromFormat("shoal: in slot %zd of %zd, in its %s", slot, state_.count, method));
+  add_note(error, note.get());
 }
 
 nb::object Stepper::run(nb::handle work, Bank* bank) {
@@ -180,7 +188,7 @@ nb::object Stepper::run(nb::handle work, Bank* bank) {
     rows = 0;
     for (nb::handle item : work) rows += read_slots(item[0], state_.count).count;
   }
-  Output out{renewed(bank, rows), rows, {}, {}, {}, {}, {}};
+  Output out{renewed(bank, rows), rows, {}, {}, {}, {}, {}, nullptr};
 
   if (work.is_none()) {
     drive({nullptr, rows}, 0, "step", out,
@@ -214,25 +222,28 @@ nb::object Stepper::run(nb::handle work, Bank* bank) {
   return nb::steal(batch.release());
 }
 
-Ref Stepper::fill(Bank& bank, const Slots& slots, PyObject* seeds, PyObject* options,
-                  const std::function<void(Py_ssize_t)>& begin) {
-  const Occupied occupied(state_);
+Ref Stepper::Told::as_tuple() const {
+  if (nothing()) return Ref::borrow(Py_None);
+  auto list = [](const Ref& found) { return found ? found.get() : Py_None; };
+  return Ref::checked(PyTuple_Pack(3, list(events), list(episodes), list(errors)));
+}
+
+void Stepper::fill(Bank& bank, Py_ssize_t slot, PyObject* seed, PyObject* options, Told& told) {
   if (bank.rows < state_.count) raise(PyExc_ValueError, "the bank has too few rows");
-  Output out{bank, state_.count, {}, {}, {}, {}, {}};
-  if (seeds == nullptr) {
-    drive(slots, kRowsBySlot, "step", out, [&](Py_ssize_t slot, Py_ssize_t row) {
-      begin(slot);
-      step_slot(slot, row, out);
-    });
-  } else {
-    Py_ssize_t turn = 0;
-    drive(slots, kRowsBySlot, "reset", out, [&](Py_ssize_t slot, Py_ssize_t row) {
-      begin(slot);
-      Ref seed = Ref::checked(PySequence_GetItem(seeds, turn++));
-      reset_slot(slot, row, seed.get(), options, out);
-    });
+  Output out{bank, state_.count, {}, {}, {}, {}, {}, &told};
+  try {
+    if (seed == nullptr) {
+      step_slot(slot, slot, out);
+    } else {
+      reset_slot(slot, slot, seed, options, out);
+    }
+    latest_.keep_rows({nullptr, 1, slot}, bank.observations, kRowsBySlot);
+  } catch (nb::python_error& error) {
+    add_slot_note(error, slot, seed == nullptr ? "step" : "reset");
+    if (!error.matches(PyExc_Exception)) throw;
+    Ref pair = Ref::checked(Py_BuildValue("(nO)", slot, error.value().ptr()));
+    append(told.errors, pair);
   }
-  return out.infos();
 }
 
 nb::object Stepper::step(nb::handle actions, Bank* bank) {
@@ -341,11 +352,19 @@ void Stepper::begin_episode(Py_ssize_t slot, Py_ssize_t row, Ref result, Output&
 }
 
 void Stepper::finish_episode(Py_ssize_t slot, Py_ssize_t row, Output& out) {
-  const double seconds = now() - state_.episode_start[slot];
+  const double seconds = std::rint((now() - state_.episode_start[slot]) * 1e6) / 1e6;
+  const double total = state_.episode_return[slot];
+  const int64_t length = state_.episode_length[slot];
+  if (out.told != nullptr) {
+    Ref episode =
+        Ref::checked(Py_BuildValue("(ndLd)", slot, total, static_cast<long long>(length), seconds));
+    append(out.told->episodes, episode);
+    return;
+  }
   out.set<npy_bool>(out.done_mask, NPY_BOOL, row, 1);
-  out.set<double>(out.returns, NPY_FLOAT64, row, state_.episode_return[slot]);
-  out.set<int64_t>(out.lengths, NPY_INT64, row, state_.episode_length[slot]);
-  out.set<double>(out.times, NPY_FLOAT64, row, std::rint(seconds * 1e6) / 1e6);
+  out.set<double>(out.returns, NPY_FLOAT64, row, total);
+  out.set<int64_t>(out.lengths, NPY_INT64, row, length);
+  out.set<double>(out.times, NPY_FLOAT64, row, seconds);
 }
 
 void Stepper::observe(Py_ssize_t slot, Py_ssize_t row, PyObject* observation, Output& out) {

@@ -5,8 +5,6 @@
 // it; Occupied keeps a second call out meanwhile.
 #pragma once
 
-#include <functional>
-
 #include "intake.h"
 #include "latest.h"
 
@@ -30,10 +28,22 @@ class Stepper {
   /// Checks actions for every slot and steps them all: accept and run in one call.
   nb::object step(nb::handle actions, Bank* bank);
 
-  /// Steps these slots, or resets them where there are seeds, and fills the rows of their numbers.
-  /// Returns infos as `run` does; `begin` is told of each slot before its turn.
-  Ref fill(Bank& bank, const Slots& slots, PyObject* seeds, PyObject* options,
-           const std::function<void(Py_ssize_t)>& begin);
+  /// What slots have to tell besides the rows that they fill.
+  struct Told {
+    Ref events;    // list of (slot, info)
+    Ref episodes;  // list of (slot, return, length, seconds) of those that ended
+    Ref errors;    // list of (slot, exception)
+
+    bool nothing() const { return !events && !episodes && !errors; }
+    /// The three lists, None in place of one that is empty; or None alone for nothing at all.
+    Ref as_tuple() const;
+  };
+
+  /// Steps one slot, or resets it where there is a seed (or Python's None), and fills the row of
+  /// its number. What its environment raises is told like the rest, unless it is no error but a
+  /// wish to stop, such as KeyboardInterrupt. Slots may be filled at the same time by several
+  /// threads.
+  void fill(Bank& bank, Py_ssize_t slot, PyObject* seed, PyObject* options, Told& told);
 
   /// Writes a slot's newest observation to a row; false where there is none, or none is kept.
   bool write_latest(Py_ssize_t slot, Columns& columns, Py_ssize_t row) const {
@@ -58,6 +68,7 @@ class Stepper {
   void autoreset(Py_ssize_t slot, Py_ssize_t row, Output& out);
   void begin_episode(Py_ssize_t slot, Py_ssize_t row, Ref result, Output& out);
   void finish_episode(Py_ssize_t slot, Py_ssize_t row, Output& out);
+  void add_slot_note(nb::python_error& error, Py_ssize_t slot, const char* method) const;
   void observe(Py_ssize_t slot, Py_ssize_t row, PyObject* observation, Output& out);
   template <class Act>
   void drive(const Slots& slots, Py_ssize_t first, const char* method, Output& out, const Act& act);

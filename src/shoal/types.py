@@ -8,7 +8,17 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-__all__ = ["FINAL_KEYS", "Episodes", "Event", "RawInfos", "Results", "Slots", "Work"]
+__all__ = [
+    "FINAL_KEYS",
+    "Episode",
+    "Episodes",
+    "Event",
+    "RawInfos",
+    "Results",
+    "Slots",
+    "Told",
+    "Work",
+]
 
 Slots = npt.NDArray[np.int64] | None
 """Slot numbers, or None for all of them."""
@@ -23,6 +33,12 @@ Episodes = tuple[
     npt.NDArray[np.bool_], npt.NDArray[np.float64], npt.NDArray[np.int64], npt.NDArray[np.float64]
 ]
 """Which rows ended an episode, and its return, length and seconds."""
+
+Episode = tuple[int, float, int, float]
+"""An episode that ended: its slot, return, length and seconds."""
+
+Told = tuple[list[Event] | None, list[Episode] | None, list[tuple[int, BaseException]] | None]
+"""What slots have to tell besides their rows: infos, episodes and errors, each with its slot."""
 
 FINAL_KEYS = {"final_obs", "final_info"}
 """The keys of the event by which a pool tells, in the same-step mode, of an episode's end."""

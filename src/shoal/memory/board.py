@@ -25,7 +25,9 @@ class BoardMemory:
     ) -> None:
         self._workers = workers
         self._capacity = 1 << (2 * slots + 64).bit_length()
-        fields = {"board": Field(np.dtype(np.uint8), (_native.Board.bytes(workers, self._capacity),))}
+        fields = {
+            "board": Field(np.dtype(np.uint8), (_native.Board.bytes(workers, self._capacity),))
+        }
         self._arena = Arena(fields, 1, shared=shared, descriptor=descriptor)
 
     @property

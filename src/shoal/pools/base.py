@@ -116,6 +116,9 @@ class Pool(Protocol):
             timeout: Seconds until workers that have not ended are ended by force.
         """
 
+    def abandon(self) -> None:
+        """Give back everything, for a vector that is garbage and was not closed."""
+
 
 def slot_numbers(slots: SlotChoice, num_envs: int) -> npt.NDArray[np.int64]:
     """The chosen slots as numbers, checked: in range, and none of them twice.

@@ -175,6 +175,10 @@ class InlinePool:
             self._queue.clear()
             close_environments(self.envs)
 
+    def abandon(self) -> None:
+        """Close the environments of a pool that nobody has closed."""
+        self.close()
+
     def __getstate__(self) -> dict[str, Any]:
         if self._queue:
             raise AlreadyPendingCallError(
@@ -219,7 +223,7 @@ class InlinePool:
             for taken, seeds, options in self._queue
             for place, slot in enumerate(taken)
         }
-        work = []
+        work: list[Work] = []
         for slot in slots.tolist():
             if slot not in queued:
                 raise NoAsyncCallError(f"recv: slot {slot} is not in flight", "recv")

@@ -12,13 +12,12 @@ from typing import Any, Protocol
 import numpy as np
 import numpy.typing as npt
 
-from shoal.types import Event, RawInfos
+from shoal.types import Episode, Event, Told
 
 __all__ = [
     "Call",
     "Close",
     "Closed",
-    "Episode",
     "Mailbox",
     "Message",
     "Outcome",
@@ -26,13 +25,9 @@ __all__ = [
     "Reset",
     "Revive",
     "Step",
-    "outcome_of",
 ]
 
 Slots = npt.NDArray[np.int64]
-
-Episode = tuple[int, float, int, float]
-"""An episode that ended: its slot, return, length and seconds."""
 
 
 @dataclass(frozen=True)
@@ -57,13 +52,16 @@ class Reset:
 class Revive:
     """Reset these slots, whose worker was lost, and report them as truncated.
 
-    With ``whole`` the slots are the worker's whole share, and are reported together.
+    ``finals`` has a last observation for each slot, where infos must tell them. In a round, the
+    other slots of the share are stepped, with these extras, and the share is reported as one.
     """
 
     slots: Slots
     seeds: Sequence[int | None]
+    finals: Sequence[Any] | None
     bank: int
-    whole: bool
+    in_round: bool
+    extras: Any = None
 
 
 @dataclass(frozen=True)
@@ -89,8 +87,19 @@ class Outcome:
     slot: int | None
     events: list[Event] = field(default_factory=list)
     episodes: list[Episode] = field(default_factory=list)
+    errors: list[tuple[int, BaseException]] = field(default_factory=list)
     objects: Any = None
-    error: BaseException | None = None
+
+    @classmethod
+    def of(cls, slot: int | None, told: Told | None, objects: Any = None) -> Outcome:
+        """An outcome from what the stepper tells."""
+        events, episodes, errors = told or (None, None, None)
+        return cls(slot, events or [], episodes or [], errors or [], objects)
+
+    @property
+    def is_empty(self) -> bool:
+        """Whether there is nothing that the board cannot tell."""
+        return not (self.events or self.episodes or self.errors) and self.objects is None
 
 
 @dataclass(frozen=True)
@@ -123,20 +132,3 @@ class Mailbox(Protocol):
 
     def send(self, packed: Any) -> None:
         """Send what was packed."""
-
-
-def outcome_of(
-    slot: int | None, raw: RawInfos | None, error: BaseException | None = None, objects: Any = None
-) -> Outcome:
-    """An outcome from what the stepper says, whose rows are slots."""
-    if raw is None:
-        return Outcome(slot, error=error, objects=objects)
-    events, episodes = raw
-    ended: list[Episode] = []
-    if episodes is not None:
-        mask, returns, lengths, seconds = episodes
-        ended = [
-            (int(row), float(returns[row]), int(lengths[row]), float(seconds[row]))
-            for row in np.flatnonzero(mask)
-        ]
-    return Outcome(slot, events, ended, objects, error)

@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
+import atexit
 import time
 import warnings
 from collections import deque
-from collections.abc import Iterable, Sequence
-from operator import index
+from collections.abc import Sequence
+from operator import index, itemgetter
 from threading import Lock
 from typing import Any, Protocol
+from weakref import WeakSet
 
 import numpy as np
 import numpy.typing as npt
@@ -17,27 +19,42 @@ from gymnasium.error import AlreadyPendingCallError, ClosedEnvironmentError, NoA
 from gymnasium.vector import AutoresetMode
 
 from shoal import _native
-from shoal.errors import ReceiveTimeoutError
+from shoal.errors import ReceiveTimeoutError, WorkerCrashedError
 from shoal.memory import BoardMemory, VectorColumns
 from shoal.pools.base import Batch, SlotChoice, checked_seeds, slot_numbers
 from shoal.pools.doorbell import DoorbellPipes
 from shoal.pools.environments import call_environments, close_environments
-from shoal.pools.messages import Call, Close, Message, Outcome, Reply, Reset, Slots, Step, outcome_of
+from shoal.pools.messages import (
+    Call,
+    Close,
+    Message,
+    Outcome,
+    Reply,
+    Reset,
+    Slots,
+    Step,
+)
 from shoal.pools.shares import Shares
-from shoal.pools.worker import Setup
+from shoal.pools.worker import INBOX, Setup
 from shoal.spaces import Layout, VectorSpaces
 from shoal.types import RawInfos, Results
 
-__all__ = ["INBOX", "ParallelPool", "Staff", "Ticket"]
+__all__ = ["ParallelPool", "Staff", "Ticket"]
 
-INBOX = 0
-"""The bank in which slots that were sent one by one leave their results."""
+# Those that are open when the interpreter ends; the workers must not be left to find out.
+_open_pools: WeakSet[ParallelPool] = WeakSet()
 
 TICK = 0.01
 """Seconds after which a wait looks up, to see whether the workers are well."""
 
 # A view stays valid until the batch after next, and a masked reset fills two banks for one batch.
 _VIEWS = 3
+
+
+@atexit.register
+def _close_all() -> None:
+    for pool in list(_open_pools):
+        pool.close(terminate=True)
 
 
 class Staff(Protocol):
@@ -65,9 +82,10 @@ class Staff(Protocol):
 class Ticket:
     """A call under way: what was asked of which workers, and what is there of the answer."""
 
-    def __init__(self, number: int, slots: Slots) -> None:
+    def __init__(self, number: int, slots: Slots, lives: list[int]) -> None:
         self.number = number
         self.slots = slots
+        self.lives = lives
         self.workers: dict[int, Slots] = {}
         self.results: dict[int, Any] = {}
         self.errors: dict[int, BaseException] = {}
@@ -100,7 +118,7 @@ class ParallelPool:
     _copy: bool
     _statistics: bool
 
-    def _prepare(self, *, shared: bool, may_spin: bool) -> list[Setup]:
+    def _prepare(self, *, shared: bool, may_spin: bool, stand_ins: bool) -> list[Setup]:
         """Lay out the memory and build the caller's side; what each worker must know of it."""
         observations = Layout.of(self.spaces.single_observation)
         # Gymnasium gives an environment its Dict action in the order of the batched space.
@@ -145,12 +163,14 @@ class ParallelPool:
         self._own_queue: deque[tuple[int, Any, Any]] = deque()  # the caller's: slot, seeds, options
         self._round = False  # whether a step of every slot is in flight
         self._round_outcomes: dict[int, Outcome] = {}  # of the round, by worker
-        self._letters: dict[tuple[int, int | None], deque[Outcome]] = {}
+        self._letters: dict[tuple[int, int | None], Outcome] = {}
+        self._lives = [0] * len(shares.workers)  # how often each worker has been replaced
         self._tickets = 0
         self._replies: dict[tuple[int, int], Reply] = {}
         self._failure: BaseException | None = None
         self._closed = False
         self._lock = Lock()
+        _open_pools.add(self)
         return [
             Setup(
                 worker,
@@ -163,6 +183,7 @@ class ParallelPool:
                 self._statistics,
                 self._copy,
                 1 + views,
+                stand_ins,
             )
             for worker, (first, last) in enumerate(shares.workers)
         ]
@@ -180,10 +201,14 @@ class ParallelPool:
             if self._pending or self._round:
                 self._check_idle(self._all_slots)
             bank = self._round_banks[0]
-            plain = self._crew.start_round(actions, bank)
+            self._work_begins()
+            if self._must_mail_rounds():
+                self._intake.accept(actions, None)
+                self._crew.prepare_round(bank)
+                self._mail_round(bank)
+            elif not self._crew.start_round(actions, bank):
+                self._mail_round(bank)
             self._round = True
-            if not plain or self._must_mail_round():
-                self._mail_round(bank, plain)
 
     def end_step(self, timeout: float | None = None) -> Results:
         """Finish the step of every slot; after a timeout it can be asked for again."""
@@ -198,30 +223,39 @@ class ParallelPool:
         outcomes = self._round_outcomes
         caller = len(self._shares.workers)
         if self._own_envs and caller not in outcomes:
-            outcomes[caller] = self._driven(None, self._crew.drive_own)
-        if not self._crew.wait(self._shares.remote, TICK if timeout is None else 0.0):
-            self._await(self._shares.remote, timeout)
-        for worker in self._crew.take_round():
-            outcomes[worker] = self._letter(worker, None)
-            self._put_objects(worker, outcomes[worker], self._round_banks[0])
+            outcomes[caller] = Outcome.of(None, self._crew.drive_own())
+        missing = self._shares.remote
+        while missing:
+            if not self._crew.wait(missing, TICK if timeout is None else 0.0):
+                self._await(missing, timeout)
+            missing = 0
+            for worker in self._crew.take_round():
+                letter = self._letter(worker, None)
+                if letter is None:  # lost with its writer; the next one does the work again
+                    first, last = self._shares.workers[worker]
+                    missing += last - first
+                else:
+                    outcomes[worker] = letter
+                    self._put_objects(worker, letter, self._round_banks[0])
         self._round = False
         self._round_outcomes = {}
         told = [outcomes[worker] for worker in sorted(outcomes)] if outcomes else ()
-        _raise_first(told)
+        errors = [error for outcome in told for error in outcome.errors]
+        if errors:
+            self._report(errors)
+            raise errors[0][1]
         batch = self._crew.round_batch()
         return (*batch, _batch_infos(told, None, self.num_envs))
 
-    def _must_mail_round(self) -> bool:
-        """Whether workers need messages for a round whose actions all lie in the arena."""
-        return False
-
-    def _mail_round(self, bank: int, started: bool) -> None:
+    def _mail_round(self, bank: int) -> None:
         """Send the tasks of a round, and the actions that are not in the arena, as messages."""
-        assert not started, "the workers are at work already"
-        for worker, (first, last) in enumerate(self._shares.workers):
-            extras = self._intake.extras(np.arange(first, last))
-            self._post(worker, Step(None, bank, extras))
+        for worker in range(len(self._shares.workers)):
+            self._post(worker, self._round_message(worker, bank))
         self._crew.ring(-1)
+
+    def _round_message(self, worker: int, bank: int) -> Message:
+        share = np.arange(*self._shares.workers[worker])
+        return Step(None, bank, self._intake.extras(share))
 
     # Slots one by one
 
@@ -236,6 +270,7 @@ class ParallelPool:
             chosen = slot_numbers(slots, self.num_envs)
             given = checked_seeds(seeds, len(chosen))
             self._check_idle(chosen)
+            self._work_begins()
             self._note_seeds(chosen, given)
             for worker, places in self._by_worker(chosen).items():
                 part, its_seeds = chosen[places], [given[place] for place in places]
@@ -253,6 +288,7 @@ class ParallelPool:
             chosen = self._all_slots if slots is None else slot_numbers(slots, self.num_envs)
             self._check_idle(chosen)
             self._intake.accept(actions, chosen)
+            self._work_begins()
             for worker, places in self._by_worker(chosen).items():
                 part = chosen[places]
                 if worker < len(self._shares.workers):
@@ -292,10 +328,9 @@ class ParallelPool:
             outcomes = [self._ready[slot] for slot in chosen]
             told = [outcome for outcome in outcomes if outcome is not None]
             for outcome in told:
-                if outcome.error is not None:
-                    assert outcome.slot is not None
-                    del self._ready[outcome.slot], self._pending[outcome.slot]
-                    raise outcome.error
+                for slot, error in outcome.errors:
+                    del self._ready[slot], self._pending[slot]
+                    raise error
             numbers = np.array(chosen, np.int64)
             batch = self._crew.gather(numbers, self._batch_banks[0])
             self._batch_banks.rotate(-1)
@@ -314,7 +349,7 @@ class ParallelPool:
         """Wait, and return the slots to be received, in the order of the batch."""
         deadline = None if timeout is None else time.monotonic() + timeout
         if slots is not None:
-            asked = slot_numbers(slots, self.num_envs).tolist()
+            asked: list[int] = slot_numbers(slots, self.num_envs).tolist()
             for slot in asked:
                 if slot not in self._pending:
                     raise NoAsyncCallError(f"recv: slot {slot} is not in flight", "recv")
@@ -328,7 +363,8 @@ class ParallelPool:
         self._collect(wanted, deadline, wanted)
         if min_slots is None:
             return list(self._pending)
-        return list(self._ready)[: max_slots if max_slots is None else max(wanted, max_slots)]
+        most = None if max_slots is None else max(wanted, max_slots)
+        return list(self._ready)[:most]
 
     def _collect(self, wanted: int, deadline: float | None, asked: int) -> None:
         """Wait until so many slots are ready."""
@@ -337,6 +373,8 @@ class ParallelPool:
                 outcome = self._letter(worker, slot) if has_mail else None
                 if outcome is not None:
                     self._put_objects(worker, outcome, INBOX)
+                elif has_mail:  # lost with its writer; the next one does the work again
+                    continue
                 self._ready[slot] = outcome
             missing = wanted - len(self._ready)
             if missing <= 0:
@@ -355,16 +393,8 @@ class ParallelPool:
 
     def _drive_next(self) -> None:
         slot, seeds, options = self._own_queue.popleft()
-        chosen = np.array([slot])
-        outcome = self._driven(slot, lambda: self._crew.drive(chosen, seeds, options))
-        empty = outcome.error is None and not outcome.events and not outcome.episodes
-        self._ready[slot] = None if empty else outcome
-
-    def _driven(self, slot: int | None, drive: Any) -> Outcome:
-        try:
-            return outcome_of(slot, drive())
-        except Exception as error:
-            return outcome_of(slot, None, error)
+        outcome = Outcome.of(slot, self._crew.drive(slot, seeds, options))
+        self._ready[slot] = None if outcome.is_empty else outcome
 
     @property
     def in_flight(self) -> int:
@@ -392,7 +422,7 @@ class ParallelPool:
         with self._alone("call"):
             chosen = slot_numbers(slots, self.num_envs)
             self._tickets += 1
-            ticket = Ticket(self._tickets, chosen)
+            ticket = Ticket(self._tickets, chosen, list(self._lives))
             own: Slots | None = None
             for worker, places in self._by_worker(chosen).items():
                 if worker < len(self._shares.workers):
@@ -417,6 +447,11 @@ class ParallelPool:
                     ticket.answer(slots, reply.results, reply.error)
                     del ticket.workers[worker]
                     continue
+                if ticket.lives[worker] != self._lives[worker]:
+                    lost = WorkerCrashedError(f"worker {worker} was lost before it could answer")
+                    ticket.answer(slots, [], lost)
+                    del ticket.workers[worker]
+                    continue
                 left = TICK if deadline is None else min(TICK, deadline - time.monotonic())
                 if left < 0:
                     raise ReceiveTimeoutError(f"worker {worker} has not answered the call in time")
@@ -432,20 +467,22 @@ class ParallelPool:
         self._staff.post(worker, message)
         self._crew.post(worker, -1)
 
-    def _letter(self, worker: int, slot: int | None) -> Outcome:
-        """What a worker has to say of a slot, or of its share; it has announced it."""
-        while True:
-            waiting = self._letters.get((worker, slot))
-            if waiting:
-                return waiting.popleft()
+    def _letter(self, worker: int, slot: int | None) -> Outcome | None:
+        """What a worker has announced to say of a slot, or of its share; None if it is lost."""
+        life = self._lives[worker]
+        while self._lives[worker] == life:
+            letter = self._letters.pop((worker, slot), None)
+            if letter is not None:
+                return letter
             if not self._sort_mail(worker, TICK):
                 self._tick()
+        return None
 
     def _sort_mail(self, worker: int, seconds: float) -> bool:
         """Receive one message of a worker and put it where it will be looked for."""
         message = self._staff.receive(worker, seconds)
         if isinstance(message, Outcome):
-            self._letters.setdefault((worker, message.slot), deque()).append(message)
+            self._letters[worker, message.slot] = message
         elif isinstance(message, Reply):
             self._replies[worker, message.ticket] = message
         return message is not None
@@ -472,6 +509,18 @@ class ParallelPool:
 
     def _tick(self) -> None:
         """Look after the workers; called whenever a wait has lasted a while."""
+
+    def _report(self, errors: list[tuple[int, BaseException]]) -> None:
+        """Tell of the errors of several slots, of which only the first can be raised."""
+        for slot, error in errors[1:]:
+            errors[0][1].add_note(f"shoal: slot {slot} has failed as well: {error!r}")
+
+    def _work_begins(self) -> None:
+        """Take note that tasks are about to be handed out."""
+
+    def _must_mail_rounds(self) -> bool:
+        """Whether workers need messages for a round even if all actions lie in the arena."""
+        return False
 
     def _note_seeds(self, slots: Slots, seeds: Sequence[int | None]) -> None:
         """Take note of the seeds that slots are reset with."""
@@ -502,7 +551,7 @@ class ParallelPool:
         if self._closed:
             raise ClosedEnvironmentError(f"{doing}: the vector environment is closed")
         if self._failure is not None:
-            raise self._failure
+            raise self._failure.with_traceback(None)
         return self._lock
 
     def close(self, *, terminate: bool = False, timeout: float | None = None) -> None:
@@ -535,7 +584,8 @@ class ParallelPool:
         self._post(worker, Close())
         self._crew.ring(worker)
 
-    def __del__(self) -> None:
+    def abandon(self) -> None:
+        """End the workers of a pool that nobody has closed and nobody can close any more."""
         if not getattr(self, "_closed", True):
             warnings.warn(
                 f"a vector of {self.num_envs} environments was not closed",
@@ -545,11 +595,11 @@ class ParallelPool:
             )
             self.close(terminate=True)
 
+    def __del__(self) -> None:
+        self.abandon()
 
-def _raise_first(outcomes: Iterable[Outcome]) -> None:
-    for outcome in outcomes:
-        if outcome.error is not None:
-            raise outcome.error
+
+_slot_of = itemgetter(0)
 
 
 def _batch_infos(
@@ -558,7 +608,8 @@ def _batch_infos(
     """The raw infos of a batch; ``rows`` says the row of each slot, None that they are the same."""
     if not outcomes:
         return None
-    events = [event for outcome in outcomes for event in outcome.events]
+    # In the order of slots, which threads of a worker may have changed.
+    events = [event for outcome in outcomes for event in sorted(outcome.events, key=_slot_of)]
     ended = [episode for outcome in outcomes for episode in outcome.episodes]
     if not events and not ended:
         return None

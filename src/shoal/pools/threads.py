@@ -30,6 +30,9 @@ from shoal.spaces import ObservationMode, agree
 
 __all__ = ["ThreadPool"]
 
+_GRACE = 1.0
+"""Seconds that threads have to end where a process would be ended at once."""
+
 
 class _Mail:
     """Both ends of the way between the pool and one worker."""
@@ -75,7 +78,7 @@ class _ThreadStaff:
     def end(self, terminate: bool, timeout: float | None) -> BaseException | None:
         failure: BaseException | None = None
         for thread, mail in zip(self._threads, self._mail, strict=True):
-            thread.join(0.0 if terminate else timeout)
+            thread.join(_GRACE if terminate else timeout)
             if thread.is_alive():
                 warnings.warn(
                     f"{thread.name} is still at work, and a thread cannot be ended by force: it "
@@ -101,6 +104,8 @@ class ThreadPool(ParallelPool):
         autoreset_mode: What happens at the end of an episode.
         copy: Whether batches are new arrays, or views that are valid until the batch after next.
         statistics: Whether to report return, length and time of each episode that ends.
+        stand_ins: Whether other slots of a worker may go on, in another thread, while one
+            environment keeps the worker waiting, say for a network.
         doorbell: How workers are woken: by ``"futex"``, ``"pipe"``, or what there is (``"auto"``).
     """
 
@@ -116,6 +121,7 @@ class ThreadPool(ParallelPool):
         autoreset_mode: AutoresetMode = AutoresetMode.NEXT_STEP,
         copy: bool = True,
         statistics: bool = False,
+        stand_ins: bool = True,
         doorbell: Doorbell = "auto",
     ) -> None:
         recipes = checked_factories(factories)
@@ -135,7 +141,7 @@ class ThreadPool(ParallelPool):
             self._own_envs = envs[shares.remote :]
             self._pipes = DoorbellPipes(doorbell, len(shares.workers))
             may_spin = len(shares.workers) < available_cores()
-            setups = self._prepare(shared=False, may_spin=may_spin)
+            setups = self._prepare(shared=False, may_spin=may_spin, stand_ins=stand_ins)
         except BaseException:
             close_environments(envs, reporting=False)
             raise

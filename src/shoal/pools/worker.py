@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from threading import Event, Lock, Thread
 from typing import Any
 
 import numpy as np
@@ -24,13 +25,16 @@ from shoal.pools.messages import (
     Revive,
     Slots,
     Step,
-    outcome_of,
 )
 from shoal.spaces import Layout
 
-__all__ = ["Setup", "Worker"]
+__all__ = ["INBOX", "Setup", "Worker"]
 
 CRASHED = "crashed"
+FIRST_DUTY = 1
+
+INBOX = 0
+"""The bank in which slots that were sent one by one leave their results."""
 
 
 @dataclass(frozen=True)
@@ -47,6 +51,7 @@ class Setup:
     statistics: bool
     deep: bool
     banks: int
+    stand_ins: bool
 
 
 class Worker:
@@ -92,33 +97,65 @@ class Worker:
             board, stepper, self._intake, self._banks, setup.worker, setup.first, setup.last
         )
         self._share = np.arange(setup.first, setup.last)
+        self._over = Event()
+        self._standing_by: Thread | None = None
+        self._sending = Lock()
         self._has_objects = bool(setup.observations.objects)
 
     def run(self) -> None:
         """Work until told to close."""
+        if self._setup.stand_ins and len(self._share) > 1:
+            self._call_stand_in()
+        try:
+            self._serve(FIRST_DUTY)
+            self._over.wait()
+        finally:
+            self._hand.dismiss()
+            if self._standing_by is not None:
+                self._standing_by.join()
+
+    def _call_stand_in(self) -> None:
+        self._standing_by = Thread(target=self._stand_in, name="shoal-stand-in", daemon=True)
+        self._standing_by.start()
+
+    def _stand_in(self) -> None:
+        """Take over from a thread that an environment keeps waiting."""
+        if duty := self._hand.stand_by():
+            self._call_stand_in()
+            self._serve(duty)
+
+    def _serve(self, duty: int) -> None:
+        """Be the thread on duty, until told to close or until a stand-in has taken over."""
         while True:
-            outcome = self._hand.serve()
+            outcome = self._hand.serve(duty)
+            if outcome is False:
+                return
             if outcome is None:
                 message = self._mailbox.receive()
                 if isinstance(message, Close):
-                    break
+                    self._close()
+                    return
                 self._handle(message)
             else:
-                slot, bank, infos, error = outcome
-                self._tell(outcome_of(slot, infos, error, self._objects(slot, bank)))
+                slot, bank, told = outcome
+                self._tell(Outcome.of(slot, told, self._objects(slot, bank)))
+
+    def _close(self) -> None:
         error = None
+        self._hand.wait_until_idle(None)
         try:
             close_environments(self._envs, self._setup.first, self._setup.num_envs)
         except BaseException as raised:
             error = raised
         self._mailbox.send(self._mailbox.pack(Closed(error)))
+        self._over.set()
 
     def _handle(self, message: Message) -> None:
         if isinstance(message, Step):
-            self._step(message)
+            self._intake.put_extras(self._slots(message.slots), message.extras)
+            self._hand.add(message.slots, message.bank, None, None, extras=True)
         elif isinstance(message, Reset):
-            for slot, seed in zip(message.slots, message.seeds, strict=True):
-                self._tell(self._reset(int(slot), 0, seed, message.options))
+            self._hand.add(message.slots, INBOX, message.seeds, message.options, extras=False)
         elif isinstance(message, Revive):
             self._revive(message)
         elif isinstance(message, Call):
@@ -126,67 +163,60 @@ class Worker:
         else:
             raise TypeError(f"a worker has no use for {message!r}")
 
-    def _step(self, message: Step) -> None:
-        self._intake.put_extras(self._slots(message.slots), message.extras)
-        try:
-            if message.slots is None:
-                self._tell(self._drive(None, None, message.bank))
-            else:
-                for slot in message.slots:
-                    self._tell(self._drive(int(slot), np.array([slot]), message.bank))
-        finally:
-            self._intake.drop_extras(self._slots(message.slots))
-
-    def _reset(self, slot: int, bank: int, seed: int | None, options: Any) -> Outcome:
-        return self._drive(slot, np.array([slot]), bank, [seed], options)
-
-    def _drive(
-        self,
-        slot: int | None,
-        slots: Slots | None,
-        bank: int,
-        seeds: Any = None,
-        options: Any = None,
-    ) -> Outcome:
-        try:
-            infos = self._hand.drive(slots, bank, seeds, options)
-        except BaseException as error:  # it is the caller's, whatever it is
-            return outcome_of(slot, None, error)
-        return outcome_of(slot, infos, None, self._objects(slot, bank))
-
     def _revive(self, message: Revive) -> None:
         outcomes = []
-        for slot, seed in zip(message.slots, message.seeds, strict=True):
-            outcome = self._reset(int(slot), message.bank, seed, None)
+        finals = message.finals or [None] * len(message.slots)
+        for number, seed, final in zip(message.slots, message.seeds, finals, strict=True):
+            slot = int(number)
+            outcome = self._driven(slot, message.bank, [seed])
             self._columns.results(message.bank)["truncated"][slot] = True
-            outcome.events.append((int(slot), {CRASHED: True}))
+            if message.finals is not None:
+                ended = {"final_obs": final, "final_info": {CRASHED: True}}
+                outcome.events.insert(0, (slot, ended))
+            outcome.events.append((slot, {CRASHED: True}))
             outcomes.append(outcome)
-        if not message.whole:
+        if message.in_round:
+            self._tell(self._round_with(outcomes, message))
+        else:
             for outcome in outcomes:
                 self._tell(outcome)
-            return
-        errors = (outcome.error for outcome in outcomes if outcome.error is not None)
-        events = [event for outcome in outcomes for event in outcome.events]
-        objects = self._objects(None, message.bank)
-        self._tell(Outcome(None, events, objects=objects, error=next(errors, None)))
+
+    def _round_with(self, revived: list[Outcome], message: Revive) -> Outcome:
+        """Step the rest of the share, and join what comes of it with the slots that were reset."""
+        self._intake.put_extras(self._share, message.extras)
+        others = np.setdiff1d(self._share, message.slots).tolist()
+        outcomes = revived + [self._driven(slot, message.bank, None) for slot in others]
+        return Outcome(
+            None,
+            [event for outcome in outcomes for event in outcome.events],
+            [episode for outcome in outcomes for episode in outcome.episodes],
+            [error for outcome in outcomes for error in outcome.errors],
+            self._objects(None, message.bank),
+        )
+
+    def _driven(self, slot: int, bank: int, seeds: list[int | None] | None) -> Outcome:
+        return Outcome.of(slot, self._hand.drive(slot, bank, seeds), self._objects(slot, bank))
+
+    def _call(self, message: Call) -> None:
+        self._hand.wait_until_idle(message.slots)
+        envs = {slot: self._envs[slot - self._setup.first] for slot in message.slots.tolist()}
+        results, error = call_environments(
+            envs, self._setup.num_envs, message.name, message.args, message.kwargs
+        )
+        packed = self._mailbox.pack(Reply(message.ticket, results, error))
+        with self._sending:
+            self._mailbox.send(packed)
 
     def _tell(self, outcome: Outcome) -> None:
-        empty = outcome.error is None and not outcome.events and not outcome.episodes
-        if empty and outcome.objects is None:
+        if outcome.is_empty:
             self._hand.finish(outcome.slot, has_mail=False)
             return
         packed = self._mailbox.pack(outcome)
         # First the word on the board: who waits for it then reads what may be too much to be sent
         # without a reader.
-        self._hand.finish(outcome.slot, has_mail=True)
-        self._mailbox.send(packed)
-
-    def _call(self, message: Call) -> None:
-        envs = {slot: self._envs[slot - self._setup.first] for slot in message.slots.tolist()}
-        results, error = call_environments(
-            envs, self._setup.num_envs, message.name, message.args, message.kwargs
-        )
-        self._mailbox.send(self._mailbox.pack(Reply(message.ticket, results, error)))
+        with self._sending:
+            self._hand.finish(outcome.slot, has_mail=True)
+            self._mailbox.send(packed)
 
     def _objects(self, slot: int | None, bank: int) -> Any:
         if not self._has_objects:

@@ -35,6 +35,7 @@ class VectorEnv(EnvironmentCalls, gymnasium.vector.VectorEnv[Any, Any, Arrays]):
         info_format: The form of ``infos``; see :data:`shoal.vector.infos.InfoFormat`.
         seeding: How one seed becomes one for each slot; see
             :func:`shoal.vector.seeding.slot_seeds`.
+        batch_size: How many slots ``recv`` returns where it is not told.
 
     Example:
         >>> import shoal
@@ -46,9 +47,15 @@ class VectorEnv(EnvironmentCalls, gymnasium.vector.VectorEnv[Any, Any, Arrays]):
     """
 
     def __init__(
-        self, pool: Pool, *, info_format: InfoFormat = "dict", seeding: Seeding = "adjacent"
+        self,
+        pool: Pool,
+        *,
+        info_format: InfoFormat = "dict",
+        seeding: Seeding = "adjacent",
+        batch_size: int | None = None,
     ) -> None:
         self._pool = pool
+        self._batch_size = batch_size
         self._info_format = info_format
         self._seeding = seeding
         self._begun = False  # whether every slot has an observation
@@ -110,14 +117,29 @@ class VectorEnv(EnvironmentCalls, gymnasium.vector.VectorEnv[Any, Any, Arrays]):
         """Begin to step these slots, all of them by default, with one action for each."""
         self._pool.send(actions, slots)
 
-    def recv(self, min_slots: int | None = None, timeout: float | None = None) -> Batch:
+    def recv(
+        self,
+        min_slots: int | None = None,
+        timeout: float | None = None,
+        *,
+        slots: SlotChoice = None,
+    ) -> Batch:
         """Receive slots that were sent, first come, first served.
 
         Args:
-            min_slots: How many to wait for; None for all that are in flight.
+            min_slots: How many to wait for; None for ``batch_size`` of them, or for all that are in
+                flight where no batch size was chosen.
             timeout: Seconds to wait at the most, None for no limit.
+            slots: Wait for these slots instead, and return them in this order: with two groups of
+                slots, one is stepped while the other is looked at.
+
+        Raises:
+            ReceiveTimeoutError: The time is over. What is in flight can still be received.
         """
-        batch = self._pool.recv(min_slots, timeout)
+        max_slots = None
+        if min_slots is None and slots is None and self._batch_size is not None:
+            min_slots = max_slots = min(self._batch_size, self._pool.in_flight) or None
+        batch = self._pool.recv(min_slots, timeout, max_slots=max_slots, slots=slots)
         self._begun |= len(batch.slots) == self.num_envs
         return batch._replace(infos=self._formatted(batch))
 
@@ -148,11 +170,21 @@ class VectorEnv(EnvironmentCalls, gymnasium.vector.VectorEnv[Any, Any, Arrays]):
         """The seed of each environment's generator."""
         return self.get_attr("np_random_seed")
 
-    def close_extras(self, **kwargs: Any) -> None:  # noqa: ARG002
-        """Close every environment; ``close`` calls this once."""
+    def close_extras(self, *, terminate: bool = False, timeout: float | None = None) -> None:
+        """Close every environment; ``close`` calls this once, and hands its arguments on.
+
+        Args:
+            terminate: End workers at once, without closing their environments.
+            timeout: Seconds until workers that have not ended are ended by force.
+        """
         pool = getattr(self, "_pool", None)
         if pool is not None:  # None: the constructor failed, and has cleaned up after itself
-            pool.close()
+            pool.close(terminate=terminate, timeout=timeout)
+
+    def __del__(self) -> None:
+        if not getattr(self, "closed", True) and hasattr(self, "_pool"):
+            self.closed = True
+            self._pool.abandon()
 
     def __enter__(self) -> VectorEnv:
         return self

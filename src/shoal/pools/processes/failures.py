@@ -80,7 +80,7 @@ def _pickled(error: BaseException) -> bytes | None:
                 back = pickle.loads(pickled)
                 if type(back) is type(error) and _text(back) == _text(error):
                     return pickled
-            except Exception:  # noqa: S112 - the next form is tried, and the last resort is a name
+            except Exception:
                 continue
     return None
 

@@ -101,15 +101,11 @@ def dumps(message: Any, *, by_value: bool) -> bytes:
     """Pickle a message.
 
     Args:
-        message: The message; an exception in its ``error`` is packed so that it arrives.
+        message: The message; exceptions in it are packed such that they arrive.
         by_value: Whether classes and functions of the main module are sent along, for a process
             whose main module is another one.
     """
-    attributes = dict(vars(message))
-    error = attributes.get("error")
-    if error is not None:
-        attributes["error"] = None
-    parts = (type(message), attributes, None if error is None else pack_error(error))
+    parts = type(message), {**vars(message), **_packed_errors(message)}
     if by_value:
         return bytes(cloudpickle.dumps(parts, protocol=pickle.HIGHEST_PROTOCOL))
     try:
@@ -120,7 +116,19 @@ def dumps(message: Any, *, by_value: bool) -> bytes:
 
 def loads(letter: bytes) -> Any:
     """A message out of what :func:`dumps` has made of it."""
-    kind, attributes, packed = pickle.loads(letter)
-    if packed is not None:
-        attributes["error"] = unpack_error(packed)
+    kind, attributes = pickle.loads(letter)
+    if attributes.get("error") is not None:
+        attributes["error"] = unpack_error(attributes["error"])
+    if attributes.get("errors"):
+        attributes["errors"] = [(slot, unpack_error(one)) for slot, one in attributes["errors"]]
     return kind(**attributes)
+
+
+def _packed_errors(message: Any) -> dict[str, Any]:
+    """Those attributes of a message that hold exceptions, with the exceptions packed."""
+    packed: dict[str, Any] = {}
+    if getattr(message, "error", None) is not None:
+        packed["error"] = pack_error(message.error)
+    if getattr(message, "errors", None):
+        packed["errors"] = [(slot, pack_error(error)) for slot, error in message.errors]
+    return packed

@@ -17,7 +17,7 @@ from shoal.pools.doorbell import DoorbellPipes
 from shoal.pools.environments import close_environments, open_environments
 from shoal.pools.messages import Message, Outcome, Reply
 from shoal.pools.processes.mail import Mail, dumps, loads
-from shoal.pools.processes.recipe import Introduction, Recipe, register_specs
+from shoal.pools.processes.recipe import Introduction, Recipe, register_specs, unpack_recipe
 from shoal.pools.worker import Setup, Worker
 
 __all__ = ["Attachment", "main"]
@@ -52,8 +52,9 @@ class _WorkerMail:
         except Exception as failure:
             failure.add_note("shoal: it was to be sent from a worker process to the caller")
             if isinstance(message, Outcome):
-                failure.add_note(f"shoal: in {_whose(message.slot)}, in its infos or observation")
-                return dumps(Outcome(message.slot, error=failure), by_value=False)
+                failed, slot = _unsendable(message)
+                failure.add_note(f"shoal: in slot {slot}, in its {failed}")
+                return dumps(Outcome(message.slot, errors=[(slot, failure)]), by_value=False)
             if isinstance(message, Reply):
                 return dumps(Reply(message.ticket, [], error=failure), by_value=False)
             raise
@@ -84,8 +85,7 @@ def _serve(mail: Mail, recipe: Recipe | None) -> None:
         if recipe is None:
             letter = mail.receive()
             assert letter is not None, "there is no limit to the time"
-            recipe = pickle.loads(letter)
-            assert isinstance(recipe, Recipe)
+            recipe = unpack_recipe(letter)
         if recipe.core is not None:
             os.sched_setaffinity(0, {recipe.core})
         register_specs(recipe.specs)
@@ -136,5 +136,11 @@ def _attach(
     return Worker(setup, envs, columns, board, _WorkerMail(mail))
 
 
-def _whose(slot: int | None) -> str:
-    return "a slot of this worker" if slot is None else f"slot {slot}"
+def _unsendable(outcome: Outcome) -> tuple[str, int]:
+    """What of an outcome cannot be sent, and the slot that it is from."""
+    for slot, info in outcome.events:
+        try:
+            dumps(Outcome(slot, [(slot, info)]), by_value=False)
+        except Exception:
+            return "info", slot
+    return "observation", -1 if outcome.slot is None else outcome.slot

@@ -2,15 +2,17 @@
 
 from __future__ import annotations
 
+import logging
 import os
-import time
-from collections.abc import Iterable
-from typing import Any
+from collections.abc import Iterable, Sequence
+from dataclasses import replace
+from typing import Any, get_args
 
 import numpy as np
 from gymnasium.vector import AutoresetMode
+from gymnasium.vector.utils import batch_space, iterate
 
-from shoal.errors import StepTimeoutError, WorkerCrashedError
+from shoal.errors import ResetMaskError, StepTimeoutError, WorkerCrashedError
 from shoal.pools.doorbell import Doorbell, DoorbellPipes
 from shoal.pools.environments import (
     EnvFactory,
@@ -18,16 +20,20 @@ from shoal.pools.environments import (
     close_environments,
     open_environments,
 )
+from shoal.pools.messages import Message, Revive, Slots, Step
 from shoal.pools.parallel import ParallelPool
 from shoal.pools.processes.main import Attachment
 from shoal.pools.processes.recipe import Introduction, Recipe, registered_specs
 from shoal.pools.processes.staff import ProcessStaff
 from shoal.pools.processes.starting import START_METHODS, StartMethod
+from shoal.pools.processes.supervision import HangWatch, OnCrash, RestartLimit, SlotSeeds
 from shoal.pools.shares import available_cores, share_out
-from shoal.pools.worker import Setup
+from shoal.pools.worker import INBOX
 from shoal.spaces import ObservationMode, agree
 
 __all__ = ["ProcessPool"]
+
+_log = logging.getLogger("shoal")
 
 
 class ProcessPool(ParallelPool):
@@ -44,7 +50,14 @@ class ProcessPool(ParallelPool):
         statistics: Whether to report return, length and time of each episode that ends.
         pin: Whether each worker is bound to a core of its own.
         worker_threads: How many threads BLAS and OpenMP may use in a worker; None for no limit.
+        stand_ins: Whether other slots of a worker may go on, in another thread, while one
+            environment keeps the worker waiting, say for a network.
         doorbell: How workers are woken: by ``"futex"``, ``"pipe"``, or what there is (``"auto"``).
+        on_crash: What the loss of a worker means: every call raises from then on (``"raise"``), or
+            another one takes its place (``"restart"``). Its slots then come back reset, truncated,
+            with a reward of 0 and ``crashed`` in their infos; all others go on undisturbed.
+        step_timeout: Seconds that a step or reset may take, after which its worker counts as lost.
+        restarts_per_minute: How often workers may be restarted before the pool gives up.
     """
 
     _staff: ProcessStaff
@@ -62,8 +75,16 @@ class ProcessPool(ParallelPool):
         statistics: bool = False,
         pin: bool = False,
         worker_threads: int | None = 1,
+        stand_ins: bool = True,
         doorbell: Doorbell = "auto",
+        on_crash: OnCrash = "raise",
+        step_timeout: float | None = None,
+        restarts_per_minute: int = 10,
     ) -> None:
+        if on_crash not in get_args(OnCrash):
+            raise ValueError(f"on_crash must be one of {get_args(OnCrash)}, got {on_crash!r}")
+        if step_timeout is not None and not step_timeout > 0:
+            raise ValueError(f"step_timeout must be a positive number, got {step_timeout!r}")
         if start not in START_METHODS:
             raise ValueError(f"start must be one of {START_METHODS}, got {start!r}")
         recipes = checked_factories(factories)
@@ -71,6 +92,12 @@ class ProcessPool(ParallelPool):
         self.autoreset_mode = autoreset_mode
         self._copy, self._statistics = copy, statistics
         self._shares = shares = share_out(self.num_envs, workers, caller_works)
+        self._on_crash = on_crash
+        self._watch = None if step_timeout is None else HangWatch(step_timeout)
+        self._limit = RestartLimit(restarts_per_minute)
+        self._seeds = SlotSeeds(self.num_envs)
+        self._to_report: set[int] = set()  # idle slots whose worker was lost
+        self._handouts = 0
         self._may_spin = len(shares.workers) < available_cores()
         self._staff = ProcessStaff(self._recipes(recipes, start, pin, worker_threads), start)
         self._own_envs = []
@@ -81,7 +108,7 @@ class ProcessPool(ParallelPool):
             )
             self._meet(self._staff.introductions(), observation_mode)
             self._pipes = DoorbellPipes(doorbell, len(shares.workers))
-            self._setups = self._prepare(shared=True, may_spin=self._may_spin)
+            self._setups = self._prepare(shared=True, may_spin=self._may_spin, stand_ins=stand_ins)
             for worker in range(len(shares.workers)):
                 self._attach(worker)
         except BaseException:
@@ -117,10 +144,40 @@ class ProcessPool(ParallelPool):
         descriptors = [self._columns.descriptor, self._memory.descriptor]
         self._staff.attach(worker, attachment, descriptors + self._pipes.ends_of(worker))
 
+    # Watching over the workers
+
+    def _work_begins(self) -> None:
+        self._handouts += 1
+
+    def _note_seeds(self, slots: Slots, seeds: Sequence[int | None]) -> None:
+        for slot, seed in zip(slots.tolist(), seeds, strict=True):
+            self._seeds.note(slot, seed)
+            self._to_report.discard(slot)
+
     def _tick(self) -> None:
         for worker in self._staff.lost():
-            self._failure = WorkerCrashedError(self._loss(worker))
-            raise self._failure
+            self._lose(worker, WorkerCrashedError(self._loss(worker)))
+        if self._watch is None:
+            return
+        for worker in range(len(self._shares.workers)):
+            progress = self._handouts, self._board.begun(worker), self._board.finished(worker)
+            if self._is_busy(worker) and self._watch.hangs(worker, progress):
+                self._watch.forget(worker)
+                slot = self._board.current(worker)
+                self._staff.kill(worker)
+                self._lose(
+                    worker,
+                    StepTimeoutError(
+                        f"slot {slot} has taken longer than step_timeout={self._watch.seconds} s; "
+                        f"its worker {worker} was ended"
+                    ),
+                )
+
+    def _is_busy(self, worker: int) -> bool:
+        first, last = self._shares.workers[worker]
+        if self._round:
+            return self._board.finished(worker) < last - first
+        return any(first <= slot < last for slot in self._pending if slot not in self._ready)
 
     def _loss(self, worker: int) -> str:
         first, last = self._shares.workers[worker]
@@ -129,3 +186,75 @@ class ProcessPool(ParallelPool):
             f"{self._staff.fate(worker)}; the slot that it had last begun with is "
             f"{self._board.current(worker)}"
         )
+
+    def _lose(self, worker: int, loss: WorkerCrashedError) -> None:
+        """Deal with the loss of a worker: replace it, or give up."""
+        if self._on_crash == "raise":
+            self._failure = loss
+            raise loss
+        if not self._limit.allows():
+            loss.add_note(f"shoal: there were {self._limit.per_minute} restarts within a minute")
+            self._failure = loss
+            raise loss
+        _log.warning("%s: starting another one", loss)
+        try:
+            self._staff.replace(worker)
+        except Exception as error:
+            error.add_note(f"shoal: while starting another worker, because {loss}")
+            self._failure = error
+            raise
+        self._lives[worker] += 1
+        self._crew.clear(worker)
+        for key in [key for key in self._letters if key[0] == worker]:
+            del self._letters[key]
+        self._attach(worker)
+        self._revive(worker)
+
+    def _revive(self, worker: int) -> None:
+        """Let the slots of a new worker report that the old one was lost."""
+        share = range(*self._shares.workers[worker])
+        if self._round:
+            self._round_outcomes.pop(worker, None)
+            self._to_report.update(share)
+            self._post(worker, self._round_message(worker, self._round_banks[0]))
+        else:
+            at_work = [slot for slot in share if slot in self._pending and slot not in self._ready]
+            self._to_report.update(slot for slot in share if slot not in at_work)
+            if at_work:
+                self._post(worker, self._revival(at_work, INBOX))
+        self._crew.ring(worker)
+
+    def _revival(self, slots: list[int], bank: int, in_round: bool = False) -> Revive:
+        self._to_report.difference_update(slots)
+        seeds = [self._seeds.after_crash(slot) for slot in slots]
+        finals = None
+        if self.autoreset_mode is AutoresetMode.SAME_STEP:
+            finals = [self._last_observation(slot) for slot in slots]
+        return Revive(np.array(slots, np.int64), seeds, finals, bank, in_round)
+
+    def _last_observation(self, slot: int) -> Any:
+        try:
+            batch = self._crew.latest(np.array([slot]), None)
+        except ResetMaskError:  # it was lost in its very first reset
+            return None
+        return next(iter(iterate(batch_space(self.spaces.single_observation, 1), batch)))
+
+    # Slots whose worker was lost while they were idle report it when they are sent.
+
+    def _must_mail_rounds(self) -> bool:
+        return bool(self._to_report)
+
+    def _round_message(self, worker: int, bank: int) -> Message:
+        step = super()._round_message(worker, bank)
+        lost = [slot for slot in range(*self._shares.workers[worker]) if slot in self._to_report]
+        if not lost:
+            return step
+        assert isinstance(step, Step)
+        return replace(self._revival(lost, bank, in_round=True), extras=step.extras)
+
+    def _send(self, worker: int, slots: Slots) -> None:
+        lost = [slot for slot in slots.tolist() if slot in self._to_report]
+        if lost:
+            self._post(worker, self._revival(lost, INBOX))
+            slots = np.setdiff1d(slots, lost)
+        super()._send(worker, slots)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import multiprocessing
 import pickle
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -14,7 +15,14 @@ from gymnasium.envs.registration import EnvSpec
 
 from shoal.pools.environments import EnvFactory
 
-__all__ = ["Introduction", "Recipe", "pack_recipe", "registered_specs"]
+__all__ = [
+    "Introduction",
+    "Recipe",
+    "pack_recipe",
+    "register_specs",
+    "registered_specs",
+    "unpack_recipe",
+]
 
 
 @dataclass(frozen=True)
@@ -51,7 +59,7 @@ def registered_specs() -> list[bytes]:
             continue
         try:
             pickled.append(bytes(cloudpickle.dumps(spec)))
-        except Exception:  # noqa: S112
+        except Exception:
             continue
     return pickled
 
@@ -65,8 +73,10 @@ def register_specs(specs: Sequence[EnvSpec | bytes]) -> None:
 
 def pack_recipe(recipe: Recipe) -> bytes:
     """Pickle a recipe; a factory that cannot be pickled is named, with the part that cannot."""
+    # By this key multiprocessing knows its own, for factories that hold the proxy of a manager.
+    key = bytes(multiprocessing.current_process().authkey)
     try:
-        return bytes(cloudpickle.dumps(recipe))
+        return pickle.dumps((key, cloudpickle.dumps(recipe)))
     except Exception as failure:
         for slot, factory in enumerate(recipe.factories, recipe.first):
             try:
@@ -79,6 +89,13 @@ def pack_recipe(recipe: Recipe) -> bytes:
                     "inside of the function, or use start='fork' or backend='thread'."
                 ) from error
         raise failure
+
+
+def unpack_recipe(letter: bytes) -> Recipe:
+    """The recipe, in the process that it was meant for."""
+    multiprocessing.current_process().authkey, packed = pickle.loads(letter)
+    recipe: Recipe = pickle.loads(packed)
+    return recipe
 
 
 def _culprit(thing: Any, where: str = "", depth: int = 4) -> str | None:

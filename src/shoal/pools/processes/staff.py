@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import signal
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 from typing import Any
 
@@ -18,6 +19,9 @@ from shoal.pools.processes.recipe import Introduction, Recipe, pack_recipe
 from shoal.pools.processes.starting import Process, StartMethod, kill, start_process
 
 __all__ = ["ProcessStaff"]
+
+_GONE = (BrokenPipeError, ConnectionResetError, EOFError)
+"""How the end of the other process shows."""
 
 _TICK = 0.01
 _GRACE = 5.0
@@ -56,10 +60,9 @@ class ProcessStaff:
         forked = recipe if self._start_method == "fork" else None
         employee = _Employee(*start_process(self._start_method, recipe.threads, forked))
         if letter is not None:
-            try:
-                employee.mail.send(letter, lambda: self._check_alive(employee, "starting"))
-            except (BrokenPipeError, EOFError, ConnectionResetError):
-                pass  # its introduction, or the lack of it, says more
+            # If it does not arrive, the worker's introduction, or the lack of it, says more.
+            with suppress(*_GONE):
+                employee.mail.send(letter, lambda: _check_alive(employee, "starting"))
         return employee
 
     def introductions(self) -> list[Introduction]:
@@ -67,24 +70,23 @@ class ProcessStaff:
         return [self._introduction(worker) for worker in range(len(self._workers))]
 
     def _introduction(self, worker: int) -> Introduction:
-        introduction = self._heard(worker, lambda: self._check_alive(self._workers[worker], "start"))
+        introduction = self._heard(worker)
         assert isinstance(introduction, Introduction)
         if introduction.error is not None:
             raise introduction.error
         return introduction
 
-    def _heard(self, worker: int, while_waiting: Callable[[], None]) -> Any:
+    def _heard(self, worker: int) -> Any:
         employee = self._workers[worker]
         while True:
             try:
                 letter = employee.mail.receive(_TICK)
-            except (EOFError, ConnectionResetError):
+            except _GONE:
                 employee.process.wait(_GRACE)
-                while_waiting()
+                _check_alive(employee, "building its environments")
                 raise
             if letter is not None:
                 return loads(letter)
-            while_waiting()
 
     def attach(self, worker: int, attachment: Attachment, descriptors: list[int]) -> None:
         """Let a worker see the pool's memory; it begins to work."""
@@ -108,15 +110,15 @@ class ProcessStaff:
         employee = self._workers[worker]
         try:
             letter = dumps(message, by_value=True)
-            employee.mail.send(letter, lambda: self._check_alive(employee, "at work"))
-        except (BrokenPipeError, ConnectionResetError, EOFError, WorkerCrashedError):
+            employee.mail.send(letter, lambda: _check_alive(employee, "at work"))
+        except (*_GONE, WorkerCrashedError):
             employee.process.wait(_GRACE)
 
     def receive(self, worker: int, seconds: float) -> Message | None:
         """The next message of a worker, or None if none comes within the time."""
         try:
             letter = self._workers[worker].mail.receive(seconds)
-        except (EOFError, ConnectionResetError):
+        except _GONE:
             time.sleep(min(seconds, _TICK))
             return None
         if letter is None:
@@ -175,13 +177,10 @@ class ProcessStaff:
                 return None
         return None
 
-    def _check_alive(self, employee: _Employee, doing: str) -> None:
-        if employee.process.exit_code() is not None:
-            raise WorkerCrashedError(
-                f"a worker process {_fate(employee.process)} while it was {doing}ing"
-                if doing == "start"
-                else f"a worker process {_fate(employee.process)} while it was {doing}"
-            )
+
+def _check_alive(employee: _Employee, doing: str) -> None:
+    if employee.process.exit_code() is not None:
+        raise WorkerCrashedError(f"a worker process {_fate(employee.process)} while {doing}")
 
 
 def _fate(process: Process) -> str:

@@ -1,8 +1,8 @@
 """Ways to start a worker process, and to see whether it still lives.
 
 ``"fresh"`` starts a new interpreter, which imports Shoal and nothing of the user's until a factory
-asks for it: the main module is never run again, so a script needs no guard around its main part, and
-a notebook, an interactive session and a script on standard input work alike. ``"fork"``,
+asks for it: the main module is never run again, so a script needs no guard around its main part,
+and a notebook, an interactive session and a script on standard input work alike. ``"fork"``,
 ``"forkserver"`` and ``"spawn"`` are those of :mod:`multiprocessing`.
 """
 

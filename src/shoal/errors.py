@@ -14,6 +14,7 @@ import gymnasium.error
 
 __all__ = [
     "ActionTypeError",
+    "FactoryPicklingError",
     "InvalidActionError",
     "ObservationError",
     "ReceiveTimeoutError",
@@ -24,6 +25,7 @@ __all__ = [
     "SpaceMismatchError",
     "StepResultError",
     "StepTimeoutError",
+    "VectorFailedError",
     "WorkerCrashedError",
 ]
 
@@ -78,3 +80,11 @@ class RemoteError(Exception):
     What is raised is a class derived from this one and from the built-in exception that the
     original was derived from, under the original's name.
     """
+
+
+class FactoryPicklingError(TypeError):
+    """A function that makes an environment cannot be sent to a worker process."""
+
+
+class VectorFailedError(RuntimeError):
+    """An environment of the vector has failed before, and the vector does not go on without it."""

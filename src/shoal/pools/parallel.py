@@ -101,8 +101,11 @@ class ParallelPool:
     """The contract over a crew: workers that drive shares of the slots, and perhaps the caller.
 
     A pool derived from this one starts the workers and watches over them; it calls
-    :meth:`_prepare` with what it has learned from them.
+    :meth:`_prepare` with what it has learned from them. ``errors`` holds what the environments have
+    raised in the latest batch, by slot; one of them was raised.
     """
+
+    errors: list[tuple[int, BaseException]] = []  # noqa: RUF012 - replaced, never changed
 
     envs: list[Env[Any, Any]] | None = None
     num_envs: int
@@ -167,6 +170,7 @@ class ParallelPool:
         self._lives = [0] * len(shares.workers)  # how often each worker has been replaced
         self._tickets = 0
         self._replies: dict[tuple[int, int], Reply] = {}
+        self._forgotten: set[int] = set()  # tickets whose replies nobody waits for
         self._failure: BaseException | None = None
         self._closed = False
         self._lock = Lock()
@@ -240,10 +244,7 @@ class ParallelPool:
         self._round = False
         self._round_outcomes = {}
         told = [outcomes[worker] for worker in sorted(outcomes)] if outcomes else ()
-        errors = [error for outcome in told for error in outcome.errors]
-        if errors:
-            self._report(errors)
-            raise errors[0][1]
+        self._raise([error for outcome in told for error in outcome.errors])
         batch = self._crew.round_batch()
         return (*batch, _batch_infos(told, None, self.num_envs))
 
@@ -315,7 +316,8 @@ class ParallelPool:
     ) -> Batch:
         """Wait for slots in flight, first come, first served, and return what is done.
 
-        A slot whose environment has failed raises, once; the other slots stay to be received.
+        What the environments have raised is raised, once, and the slots that have not failed stay
+        to be received.
         """
         with self._alone("recv"):
             if self._round:
@@ -327,10 +329,10 @@ class ParallelPool:
             chosen = self._arrived(min_slots, max_slots, slots, timeout)
             outcomes = [self._ready[slot] for slot in chosen]
             told = [outcome for outcome in outcomes if outcome is not None]
-            for outcome in told:
-                for slot, error in outcome.errors:
-                    del self._ready[slot], self._pending[slot]
-                    raise error
+            errors = [error for outcome in told for error in outcome.errors]
+            for slot, _ in errors:
+                del self._ready[slot], self._pending[slot]
+            self._raise(errors)
             numbers = np.array(chosen, np.int64)
             batch = self._crew.gather(numbers, self._batch_banks[0])
             self._batch_banks.rotate(-1)
@@ -461,6 +463,10 @@ class ParallelPool:
             raise ticket.errors[min(ticket.errors)]
         return [ticket.results[slot] for slot in ticket.slots.tolist()]
 
+    def forget_call(self, ticket: Ticket) -> None:
+        """Give up a call: its results are dropped when they come."""
+        self._forgotten.add(ticket.number)
+
     # Mail
 
     def _post(self, worker: int, message: Message) -> None:
@@ -483,7 +489,7 @@ class ParallelPool:
         message = self._staff.receive(worker, seconds)
         if isinstance(message, Outcome):
             self._letters[worker, message.slot] = message
-        elif isinstance(message, Reply):
+        elif isinstance(message, Reply) and message.ticket not in self._forgotten:
             self._replies[worker, message.ticket] = message
         return message is not None
 
@@ -510,10 +516,13 @@ class ParallelPool:
     def _tick(self) -> None:
         """Look after the workers; called whenever a wait has lasted a while."""
 
-    def _report(self, errors: list[tuple[int, BaseException]]) -> None:
-        """Tell of the errors of several slots, of which only the first can be raised."""
+    def _raise(self, errors: list[tuple[int, BaseException]]) -> None:
+        """Raise the first error of several slots, if there is any, and note the others in it."""
+        self.errors = errors
         for slot, error in errors[1:]:
             errors[0][1].add_note(f"shoal: slot {slot} has failed as well: {error!r}")
+        if errors:
+            raise errors[0][1]
 
     def _work_begins(self) -> None:
         """Take note that tasks are about to be handed out."""

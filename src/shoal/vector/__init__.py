@@ -2,7 +2,8 @@
 
 from gymnasium.vector import AutoresetMode
 
+from shoal.vector.async_vector_env import AsyncState, AsyncVectorEnv
 from shoal.vector.env import VectorEnv
 from shoal.vector.sync_vector_env import SyncVectorEnv
 
-__all__ = ["AutoresetMode", "SyncVectorEnv", "VectorEnv"]
+__all__ = ["AsyncState", "AsyncVectorEnv", "AutoresetMode", "SyncVectorEnv", "VectorEnv"]

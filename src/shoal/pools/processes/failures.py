@@ -49,8 +49,14 @@ def pack_error(error: BaseException) -> PackedError:
         message=_text(error),
         builtin=builtin.__name__,
         notes=list(getattr(error, "__notes__", ())),
-        traceback="".join(traceback.format_exception(error)),
+        traceback=_traceback(error),
     )
+
+
+def _traceback(error: BaseException) -> str:
+    shown = traceback.TracebackException.from_exception(error)
+    shown.__notes__ = None  # they are brought over on their own
+    return "".join(shown.format())
 
 
 def unpack_error(packed: PackedError) -> BaseException:

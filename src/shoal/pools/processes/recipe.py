@@ -13,6 +13,7 @@ import gymnasium
 from gymnasium import Space
 from gymnasium.envs.registration import EnvSpec
 
+from shoal.errors import FactoryPicklingError
 from shoal.pools.environments import EnvFactory
 
 __all__ = [
@@ -83,7 +84,7 @@ def pack_recipe(recipe: Recipe) -> bytes:
                 cloudpickle.dumps(factory)
             except Exception as error:
                 culprit = _culprit(factory) or repr(factory)
-                raise TypeError(
+                raise FactoryPicklingError(
                     f"the function that makes the environment of slot {slot} cannot be sent to a "
                     f"worker process, because {culprit} cannot be pickled ({error}). Create it "
                     "inside of the function, or use start='fork' or backend='thread'."

@@ -1,0 +1,378 @@
+"""A drop-in for ``gymnasium.vector.AsyncVectorEnv``."""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Callable, Sequence
+from enum import Enum
+from typing import Any, Protocol
+
+import gymnasium
+import numpy as np
+import numpy.typing as npt
+from gymnasium import logger
+from gymnasium.error import AlreadyPendingCallError, ClosedEnvironmentError, NoAsyncCallError
+from gymnasium.vector import AutoresetMode
+from gymnasium.vector.utils import create_shared_memory
+
+from shoal.errors import (
+    FactoryPicklingError,
+    ReceiveTimeoutError,
+    ResetMaskError,
+    VectorFailedError,
+)
+from shoal.pools import Pool, ProcessPool
+from shoal.pools.environments import EnvFactory
+from shoal.pools.parallel import Ticket
+from shoal.pools.processes.custom import CustomWorkerPool
+from shoal.pools.processes.failures import RemoteTraceback
+from shoal.pools.processes.starting import StartMethod
+from shoal.spaces import Layout, ObservationMode
+from shoal.types import Results
+from shoal.vector.env import Arrays, VectorEnv
+from shoal.vector.infos import format_infos
+from shoal.vector.masks import split_reset_mask
+from shoal.vector.seeding import Seed, slot_seeds
+
+__all__ = ["AsyncState", "AsyncVectorEnv"]
+
+_log = logging.getLogger("shoal")
+
+Step = tuple[Any, Arrays, Arrays, Arrays, Any]
+
+
+class AsyncState(Enum):
+    """What an asynchronous vector is waiting for."""
+
+    DEFAULT = "default"
+    WAITING_RESET = "reset"
+    WAITING_STEP = "step"
+    WAITING_CALL = "call"
+
+
+class AsyncPool(Pool, Protocol):
+    """A pool whose steps and calls can be begun, and ended later."""
+
+    errors: list[tuple[int, BaseException]]
+
+    def begin_step(self, actions: Any) -> None:
+        """Begin to step every slot."""
+
+    def end_step(self, timeout: float | None = None) -> Results:
+        """Finish that."""
+
+    def begin_call(self, name: str, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Ticket:
+        """Begin to call every environment."""
+
+    def end_call(self, ticket: Ticket, timeout: float | None = None) -> list[Any]:
+        """Finish that."""
+
+    def forget_call(self, ticket: Ticket) -> None:
+        """Give up a call."""
+
+
+# Gymnasium's class is named once more because there are libraries that look among the direct bases.
+class AsyncVectorEnv(VectorEnv, gymnasium.vector.VectorEnv[Any, Any, Arrays]):
+    """Steps environments in worker processes, with the arguments that Gymnasium's class takes.
+
+    There are as many workers as cores, each with a share of the environments, and none of them runs
+    in the calling process. An environment that only waits, say for a network, does not keep the
+    others of its worker waiting.
+
+    After a timeout the vector waits, before it begins with anything else, for the work that was not
+    done in time, and drops its results. After an error of an environment every call but ``close``
+    raises :class:`shoal.errors.VectorFailedError`.
+
+    Args:
+        env_fns: Functions that make the environments.
+        shared_memory: Observations are always shared; with True, observation spaces of a kind that
+            Gymnasium does not know are refused, as there.
+        copy: Whether ``reset`` and ``step`` return arrays that are the caller's to keep; without,
+            they are views that stay valid until the batch after next.
+        context: How processes are started: None for new interpreters (or forks, where the functions
+            cannot be pickled), or a start method of :mod:`multiprocessing`.
+        daemon: Accepted as it is. Workers never outlive the caller, and may have children.
+        worker: A function to run in the process of each environment instead, with Gymnasium's
+            arguments and messages; there is then a process for each environment.
+        observation_mode: ``"same"``, ``"different"`` for spaces that differ in their bounds, or the
+            pair (batched observation space, single observation space).
+        autoreset_mode: When a slot whose episode has ended is reset.
+        max_concurrency: How many environments may be at work at the same time.
+
+    Example:
+        >>> import gymnasium as gym
+        >>> envs = AsyncVectorEnv([
+        ...     lambda: gym.make("Pendulum-v1", g=9.81),
+        ...     lambda: gym.make("Pendulum-v1", g=1.62),
+        ... ])
+        >>> envs
+        AsyncVectorEnv(num_envs=2)
+        >>> observations, infos = envs.reset(seed=42)
+        >>> envs.step_async(envs.action_space.sample())
+        >>> observations, rewards, terminated, truncated, infos = envs.step_wait(timeout=60)
+        >>> envs.close()
+    """
+
+    _pool: AsyncPool
+
+    def __init__(
+        self,
+        env_fns: Sequence[EnvFactory],
+        shared_memory: bool = True,
+        copy: bool = True,
+        context: str | None = None,
+        daemon: bool = True,
+        worker: Callable[..., None] | None = None,
+        observation_mode: ObservationMode = "same",
+        autoreset_mode: str | AutoresetMode = AutoresetMode.NEXT_STEP,
+        max_concurrency: int | None = None,
+    ) -> None:
+        self.env_fns = list(env_fns)
+        self.shared_memory = shared_memory
+        self.copy = copy
+        self.context = context
+        self.daemon = daemon
+        self.worker = worker
+        self.observation_mode = observation_mode
+        self.max_concurrency = _checked_concurrency(max_concurrency)
+        mode = AutoresetMode(autoreset_mode)
+        self._state = AsyncState.DEFAULT
+        self._failure: BaseException | None = None
+        self._ticket: Ticket | None = None
+        self._reset_slots: npt.NDArray[np.int64] | None = None
+        if worker is not None:
+            pool: AsyncPool = CustomWorkerPool(
+                self.env_fns,
+                worker,
+                shared_memory=shared_memory,
+                copy=copy,
+                context=context,
+                daemon=daemon,
+                observation_mode=observation_mode,
+                autoreset_mode=mode,
+                max_concurrency=self.max_concurrency,
+            )
+        else:
+            pool = self._process_pool(mode)
+        super().__init__(pool)
+        if shared_memory:
+            self._refuse_unknown_spaces()
+
+    def _process_pool(self, mode: AutoresetMode) -> ProcessPool:
+        def made(start: StartMethod) -> ProcessPool:
+            return ProcessPool(
+                self.env_fns,
+                workers=self.max_concurrency,
+                caller_works=False,
+                start=start,
+                observation_mode=self.observation_mode,
+                autoreset_mode=mode,
+                copy=self.copy,
+                stand_ins=self.max_concurrency is None,
+            )
+
+        if self.context is not None:
+            return made(self.context)  # type: ignore[arg-type]  # checked by the pool
+        try:
+            return made("fresh")
+        except FactoryPicklingError:
+            # Gymnasium forks, and its users' functions may rely on that.
+            return made("fork")
+
+    def _refuse_unknown_spaces(self) -> None:
+        unknown = create_shared_memory.dispatch(object)
+        for leaf in Layout.of(self.single_observation_space).objects:
+            if create_shared_memory.dispatch(type(leaf.space)) is unknown:
+                self.close(terminate=True)
+                raise ValueError(
+                    f"shared memory for the observation space {leaf.space} is not known to "
+                    "Gymnasium: use shared_memory=False"
+                )
+
+    # Resets
+
+    def reset(self, *, seed: Seed = None, options: dict[str, Any] | None = None) -> tuple[Any, Any]:
+        """Begin new episodes, in all slots or in those that ``options["reset_mask"]`` selects."""
+        self.reset_async(seed, options)
+        return self.reset_wait()
+
+    def reset_async(self, seed: Seed = None, options: dict[str, Any] | None = None) -> None:
+        """Begin to reset; :meth:`reset_wait` gives the results."""
+        self._check_ready("reset_async")
+        mask, options = split_reset_mask(options, self.num_envs)
+        seeds = slot_seeds(seed, self.num_envs, self._seeding)
+        if mask is not None and not self._begun and not mask.all():
+            raise ResetMaskError(
+                f"slot {np.argmin(mask)} has never been reset: the first reset must include it"
+            )
+        self._reset_slots = None if mask is None else np.flatnonzero(mask)
+        if mask is not None:
+            seeds = [seeds[slot] for slot in np.flatnonzero(mask)]
+        self._drain()
+        self._pool.reset(self._reset_slots, seeds, options)
+        self._state = AsyncState.WAITING_RESET
+
+    def reset_wait(self, timeout: float | None = None) -> tuple[Any, Any]:
+        """Wait for the resets, at most so many seconds, and return observations and infos."""
+        self._check_waiting(AsyncState.WAITING_RESET)
+        batch = self._ended(lambda: self._pool.recv(timeout=timeout), timeout)
+        self._begun = True
+        slots = self._reset_slots
+        if slots is None:
+            return batch.observations, self._formatted(batch)
+        raw = batch.raw_infos
+        if raw is not None:
+            raw = [(int(slots[row]), info) for row, info in raw[0]], None
+        return self._pool.latest(), format_infos(raw, self.num_envs, self._info_format)
+
+    # Steps
+
+    def step(self, actions: Any) -> Step:
+        """Step every slot, and return the results in slot order."""
+        self.step_async(actions)
+        return self.step_wait()
+
+    def step_async(self, actions: Any) -> None:
+        """Begin to step; :meth:`step_wait` gives the results."""
+        self._check_ready("step_async")
+        self._drain()
+        self._pool.begin_step(actions)
+        self._state = AsyncState.WAITING_STEP
+
+    def step_wait(self, timeout: float | None = None) -> Step:
+        """Wait for the steps, at most so many seconds, and return their results."""
+        self._check_waiting(AsyncState.WAITING_STEP)
+        *batch, raw = self._ended(lambda: self._pool.end_step(timeout), timeout)
+        self._begun = True
+        observations, rewards, terminated, truncated = batch
+        infos = format_infos(raw, self.num_envs, self._info_format)
+        return observations, rewards, terminated, truncated, infos
+
+    # Calls
+
+    def call(self, name: str, *args: Any, **kwargs: Any) -> tuple[Any, ...]:
+        """Call a method of each environment, or read an attribute."""
+        self.call_async(name, *args, **kwargs)
+        return self.call_wait()
+
+    def call_async(self, name: str, /, *args: Any, **kwargs: Any) -> None:
+        """Begin to call each environment; :meth:`call_wait` gives the results."""
+        self._check_ready("call_async")
+        if name in ("reset", "step", "close", "_setattr", "_check_spaces"):
+            raise ValueError(
+                f"Trying to call function `{name}` with `call`, use `{name}` directly instead."
+            )
+        self._drain()
+        self._ticket = self._pool.begin_call(name, args, kwargs)
+        self._state = AsyncState.WAITING_CALL
+
+    def call_wait(self, timeout: float | None = None) -> tuple[Any, ...]:
+        """Wait for the calls, at most so many seconds, and return a result for each slot."""
+        self._check_waiting(AsyncState.WAITING_CALL)
+        ticket, self._ticket = self._ticket, None
+        assert ticket is not None
+        try:
+            return tuple(self._ended(lambda: self._pool.end_call(ticket, timeout), timeout))
+        except ReceiveTimeoutError:
+            self._pool.forget_call(ticket)
+            raise
+
+    def set_attr(self, name: str, values: Any) -> None:
+        """Set an attribute of each environment: one value for all, or a list or tuple of values."""
+        self._check_ready("set_attr")
+        super().set_attr(name, values)
+
+    # The state of things
+
+    def _check_ready(self, doing: str) -> None:
+        self._check_running()
+        if self._state is not AsyncState.DEFAULT:
+            raise AlreadyPendingCallError(
+                f"Calling `{doing}` while waiting for a pending call to `{self._state.value}` to "
+                "complete",
+                self._state.value,
+            )
+
+    def _check_waiting(self, state: AsyncState) -> None:
+        self._check_running()
+        if self._state is not state:
+            raise NoAsyncCallError(
+                f"Calling `{state.value}_wait` without any prior call to `{state.value}_async`.",
+                state.value,
+            )
+
+    def _check_running(self) -> None:
+        if self.closed:
+            raise ClosedEnvironmentError(
+                f"Trying to operate on `{type(self).__name__}`, after a call to `close()`."
+            )
+        if self._failure is not None:
+            raise VectorFailedError(
+                f"the vector has failed before ({type(self._failure).__name__}: {self._failure}): "
+                "close it and make a new one"
+            ) from self._failure
+
+    def _ended(self, end: Callable[[], Any], timeout: float | None) -> Any:
+        """What ends a pending call, with Gymnasium's reports where an environment has failed."""
+        state, self._state = self._state, AsyncState.DEFAULT
+        self._pool.errors = []
+        try:
+            return end()
+        except ReceiveTimeoutError as error:
+            raise ReceiveTimeoutError(
+                f"The call to `{state.value}_wait` has timed out after {timeout} second(s)."
+            ) from error
+        except KeyboardInterrupt:
+            self._state = state
+            raise
+        except BaseException as error:
+            self._failure = error
+            for slot, failed in self._pool.errors:
+                logger.error(f"Received the following error from Worker-{slot} - Shutting it down")
+                logger.error(_trace(failed))
+            if self._pool.errors:
+                logger.error("Raising the last exception back to the main process.")
+            raise
+
+    def _drain(self) -> None:
+        """Wait for what was not done in time, and drop it: it answers no question any more."""
+        while self._pool.in_flight:
+            try:
+                self._pool.recv()
+            except Exception as error:
+                self._check_running()
+                _log.warning("a step or reset that had timed out has failed: %r", error)
+
+    def close_extras(self, timeout: float | None = None, terminate: bool = False) -> None:
+        """Close every environment and end the workers; never raises.
+
+        Args:
+            timeout: Seconds until workers that have not ended are ended by force.
+            terminate: End them at once.
+        """
+        if not hasattr(self, "_pool"):
+            return  # the constructor failed, and has cleaned up after itself
+        if self._state is not AsyncState.DEFAULT:
+            logger.warn(
+                f"Calling `close` while waiting for a pending call to `{self._state.value}` to "
+                "complete."
+            )
+        try:
+            self._pool.close(terminate=terminate, timeout=timeout)
+        except Exception as error:
+            _log.warning("an environment has failed to close: %r", error)
+
+
+def _checked_concurrency(limit: Any) -> int | None:
+    if limit is None:
+        return None
+    if not isinstance(limit, int | np.integer):
+        raise ValueError(f"`max_concurrency` must be an integer or None, got {type(limit)}.")
+    if limit < 1:
+        raise ValueError(f"`max_concurrency` must be a positive or None, got {limit}.")
+    return int(limit)
+
+
+def _trace(error: BaseException) -> str:
+    cause = error.__cause__
+    return str(cause.args[0]) if isinstance(cause, RemoteTraceback) else repr(error)

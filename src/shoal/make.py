@@ -8,13 +8,17 @@ from functools import partial
 from typing import Any
 
 import gymnasium
-from gymnasium import Env
 from gymnasium.envs.registration import EnvSpec
 from gymnasium.vector import AutoresetMode
 
+from shoal.errors import FactoryPicklingError
 from shoal.options import Backend, VectorOptions
-from shoal.pools import InlinePool
+from shoal.plan import Plan, choose, measure
+from shoal.pools import InlinePool, Pool, ProcessPool, ThreadPool
 from shoal.pools.environments import EnvFactory, EnvWrapper, wrapped
+from shoal.pools.processes.starting import StartMethod
+from shoal.pools.processes.supervision import OnCrash
+from shoal.pools.shares import share_out
 from shoal.spaces import ObservationMode
 from shoal.vector.env import VectorEnv
 from shoal.vector.infos import InfoFormat
@@ -34,6 +38,14 @@ def make(
     statistics: bool = False,
     info_format: InfoFormat = "dict",
     seeding: Seeding = "adjacent",
+    workers: int | None = None,
+    caller_works: bool | None = None,
+    batch_size: int | None = None,
+    start: StartMethod = "fresh",
+    on_crash: OnCrash = "raise",
+    step_timeout: float | None = None,
+    pin: bool = False,
+    worker_threads: int | None = 1,
     wrappers: Sequence[EnvWrapper] = (),
     **env_kwargs: Any,
 ) -> VectorEnv:
@@ -44,7 +56,10 @@ def make(
             functions, one for each slot, which may differ in their parameters.
         num_envs: How many; 1 by default. For a list it follows from the list.
         backend: What steps the environments. ``"inline"``: the caller, one after the other.
-            ``"auto"``: the fastest there is.
+            ``"process"``: worker processes. ``"thread"``: worker threads, for environments that
+            release the GIL. ``"auto"``: the fastest of inline and processes, which it finds out by
+            timing a few steps of one environment that it makes for that and closes again;
+            ``envs.plan`` tells what it has found and chosen.
         autoreset_mode: When a slot whose episode has ended is reset: in the next step (the
             default), in the same step, or only when the user says so.
         copy: Whether batches are new arrays, or views that stay valid until the batch after next.
@@ -56,6 +71,19 @@ def make(
             ``"pre-1.0"`` with ``final_observation`` and ``final_info``, which implies the
             autoreset mode that was the only one then, SAME_STEP.
         seeding: How one seed becomes one for each slot: ``"adjacent"`` or ``"independent"``.
+        workers: How many workers; by default as many as keep all cores busy.
+        caller_works: Whether the caller drives a share of the slots itself, the last ones. It does
+            by default, unless ``batch_size``, ``step_timeout`` or ``on_crash="restart"`` ask for a
+            caller that is free and safe.
+        batch_size: How many slots ``recv`` returns by default.
+        start: How worker processes are started: as new interpreters (``"fresh"``), or by a method
+            of :mod:`multiprocessing`.
+        on_crash: What the end of a worker process means: an error (``"raise"``), or that another
+            one takes its place and its slots come back reset, truncated and with ``crashed`` in
+            their infos (``"restart"``).
+        step_timeout: Seconds after which an environment that does not answer counts as crashed.
+        pin: Whether each worker process is bound to a core.
+        worker_threads: How many threads BLAS and OpenMP may use in a worker process.
         wrappers: Put around each environment, the first one innermost.
         **env_kwargs: Given to the environment's constructor.
 
@@ -72,25 +100,89 @@ def make(
         >>> envs.close()
     """
     options = VectorOptions(
-        backend, autoreset_mode, copy, observation_mode, statistics, info_format, seeding
+        backend,
+        autoreset_mode,
+        copy,
+        observation_mode,
+        statistics,
+        info_format,
+        seeding,
+        workers,
+        caller_works,
+        batch_size,
+        start,
+        on_crash,
+        step_timeout,
+        pin,
+        worker_threads,
     )
     if isinstance(what, EnvSpec) and "vectorization_mode" in what.kwargs:
         return _made_again(what, num_envs, options, wrappers, env_kwargs)
     factories = _factories(what, num_envs, env_kwargs)
     if wrappers:
         factories = [partial(wrapped, factory, tuple(wrappers)) for factory in factories]
-    pool = InlinePool(
-        factories,
-        observation_mode=observation_mode,
-        autoreset_mode=options.mode,
-        copy=copy,
-        statistics=statistics,
-    )
-    envs = VectorEnv(pool, info_format=info_format, seeding=seeding)
+    pool, plan = _pool(factories, options)
+    envs = VectorEnv(pool, info_format=info_format, seeding=seeding, batch_size=batch_size)
+    envs.plan = plan
     if isinstance(what, str | EnvSpec):
-        spec = what if isinstance(what, EnvSpec) else _registered(pool.envs[0])
+        spec = what if isinstance(what, EnvSpec) else _registered(pool)
         envs.spec = _vector_spec(spec, pool.num_envs, options, wrappers, env_kwargs)
     return envs
+
+
+def _pool(factories: list[EnvFactory], options: VectorOptions) -> tuple[Pool, Plan]:
+    """The pool that the options ask for, or that is the fastest."""
+    count = len(factories)
+    if count == 0:
+        raise ValueError("a vector needs at least one environment, got none")
+    common: dict[str, Any] = {
+        "observation_mode": options.observation_mode,
+        "autoreset_mode": options.mode,
+        "copy": options.copy,
+        "statistics": options.statistics,
+    }
+    plan = _planned(factories, options)
+    caller_works = plan.caller_slots > 0
+    if plan.backend == "thread":
+        pool = ThreadPool(factories, workers=plan.workers, caller_works=caller_works, **common)
+        return pool, plan
+    if plan.backend == "process":
+        try:
+            return ProcessPool(
+                factories,
+                workers=plan.workers,
+                caller_works=caller_works,
+                start=options.start,
+                on_crash=options.on_crash,
+                step_timeout=options.step_timeout,
+                pin=options.pin,
+                worker_threads=options.worker_threads,
+                **common,
+            ), plan
+        except FactoryPicklingError as error:
+            if options.backend == "process" or options.needs_processes:
+                raise
+            plan = Plan("inline", count, 0, count, f"workers cannot be given it: {error}")
+    return InlinePool(factories, **common), plan
+
+
+def _planned(factories: list[EnvFactory], options: VectorOptions) -> Plan:
+    count, backend = len(factories), options.backend
+    if backend == "auto" and options.needs_processes:
+        backend = "process"
+    if backend == "inline":
+        return Plan("inline", count, 0, count, "asked for")
+    if backend != "auto":
+        shares = share_out(count, options.workers, options.is_shared_by_caller)
+        return Plan(backend, count, len(shares.workers), shares.own, "asked for")
+    if count == 1:
+        return Plan("inline", 1, 0, 1, "there is one slot only")
+    try:
+        measured = measure(factories[0], count)
+    except Exception as error:
+        # Whatever is wrong with it shows where the user can see what it is about.
+        return Plan("inline", count, 0, count, f"it could not be timed: {error!r}")
+    return choose(count, measured, caller_works=options.is_shared_by_caller)
 
 
 def _factories(what: Any, num_envs: int | None, env_kwargs: dict[str, Any]) -> list[EnvFactory]:
@@ -120,9 +212,9 @@ def _count(num_envs: int | None) -> int:
     return count.__index__()
 
 
-def _registered(env: Env[Any, Any]) -> EnvSpec:
-    assert env.spec is not None, "gymnasium.make gives every environment a spec"
-    return gymnasium.spec(env.spec.id)
+def _registered(pool: Pool) -> EnvSpec:
+    (spec,) = pool.call("spec", slots=[0])
+    return gymnasium.spec(spec.id)
 
 
 def _vector_spec(

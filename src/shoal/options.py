@@ -7,13 +7,17 @@ from typing import Any, Literal, get_args
 
 from gymnasium.vector import AutoresetMode
 
+from shoal.pools.processes.starting import StartMethod
+from shoal.pools.processes.supervision import OnCrash
 from shoal.spaces import ObservationMode
 from shoal.vector.infos import InfoFormat
 from shoal.vector.seeding import Seeding
 
 __all__ = ["Backend", "VectorOptions"]
 
-Backend = Literal["auto", "inline"]
+Backend = Literal["auto", "inline", "thread", "process"]
+
+_FOR_PROCESSES = ("start", "on_crash", "step_timeout", "pin", "worker_threads")
 
 
 @dataclass
@@ -31,12 +35,22 @@ class VectorOptions:
     statistics: bool = False
     info_format: InfoFormat = "dict"
     seeding: Seeding = "adjacent"
+    workers: int | None = None
+    caller_works: bool | None = None
+    batch_size: int | None = None
+    start: StartMethod = "fresh"
+    on_crash: OnCrash = "raise"
+    step_timeout: float | None = None
+    pin: bool = False
+    worker_threads: int | None = 1
 
     def __post_init__(self) -> None:
         for name, choices in (
             ("backend", Backend),
             ("info_format", InfoFormat),
             ("seeding", Seeding),
+            ("start", StartMethod),
+            ("on_crash", OnCrash),
         ):
             if getattr(self, name) not in get_args(choices):
                 raise ValueError(
@@ -51,6 +65,37 @@ class VectorOptions:
                     "info_format='pre-1.0' goes with autoreset_mode=AutoresetMode.SAME_STEP, "
                     f"got {self.autoreset_mode}"
                 )
+
+        for name in ("workers", "batch_size", "worker_threads"):
+            value = getattr(self, name)
+            if value is not None and not _is_count(value):
+                raise ValueError(f"{name} must be a positive integer or None, got {value!r}")
+        if self.step_timeout is not None and not self.step_timeout > 0:
+            raise ValueError(f"step_timeout must be a positive number, got {self.step_timeout!r}")
+        self._check_workers()
+
+    def _check_workers(self) -> None:
+        """Refuse options for workers that there are not."""
+        processes = [name for name in _FOR_PROCESSES if name in self.changed()]
+        if self.backend in ("inline", "thread") and processes:
+            raise ValueError(
+                f"{', '.join(processes)}: for backend='process', got backend={self.backend!r}"
+            )
+        if self.backend == "inline" and (self.workers is not None or self.caller_works is False):
+            raise ValueError("with backend='inline' there are no workers: the caller does the work")
+
+    @property
+    def needs_processes(self) -> bool:
+        """Whether some option makes sense with worker processes only."""
+        return any(name in self.changed() for name in ("workers", *_FOR_PROCESSES))
+
+    @property
+    def is_shared_by_caller(self) -> bool:
+        """Whether the caller drives a share: yes, unless it is to be kept safe or free."""
+        if self.caller_works is not None:
+            return self.caller_works
+        kept_safe = self.on_crash == "restart" or self.step_timeout is not None
+        return not kept_safe and self.batch_size is None
 
     @property
     def mode(self) -> AutoresetMode:
@@ -68,3 +113,7 @@ class VectorOptions:
             for field in fields(self)
             if getattr(self, field.name) != field.default
         }
+
+
+def _is_count(value: object) -> bool:
+    return hasattr(value, "__index__") and not isinstance(value, bool) and value.__index__() > 0

@@ -26,11 +26,10 @@ class TestAsWritten:
         envs.close()
 
     def test_different_parameters(self):
-        with pytest.warns(UserWarning, match="Pendulum-v0"):
-            env = gym.vector.AsyncVectorEnv([
-                lambda: gym.make("Pendulum-v0", g=9.81),
-                lambda: gym.make("Pendulum-v0", g=1.62)
-            ])  # fmt: skip
+        env = gym.vector.AsyncVectorEnv([
+            lambda: gym.make("Pendulum-v0", g=9.81),
+            lambda: gym.make("Pendulum-v0", g=1.62)
+        ])  # fmt: skip
         assert env.get_attr("g") == (9.81, 1.62)
         assert env.reset().shape == (2, 3)
         env.close()

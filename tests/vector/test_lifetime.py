@@ -194,7 +194,8 @@ def resident_kilobytes():
 @pytest.mark.parametrize("copy", [True, False])
 def test_a_thousand_vectors_leave_nothing(copy):
     def cycle():
-        envs = shoal.make([partial(ProbeEnv, slot) for slot in range(4)], copy=copy)
+        factories = [partial(ProbeEnv, slot) for slot in range(4)]
+        envs = shoal.make(factories, backend="inline", copy=copy)
         envs.reset(seed=1)
         envs.step(envs.action_space.sample())
         envs.close()

@@ -16,7 +16,9 @@ from shoal.legacy.ids import current_id
 from shoal.legacy.ids import make as make_env
 from shoal.pools import Batch, InlinePool, Pool
 from shoal.pools.calls import EnvironmentCalls
-from shoal.pools.environments import wrapped
+from shoal.pools.environments import EnvFactory, wrapped
+from shoal.pools.processes import isolated_pool
+from shoal.pools.processes.starting import StartMethod
 from shoal.types import FINAL_KEYS
 from shoal.vector.seeding import Seed, slot_seeds
 
@@ -83,6 +85,18 @@ class VectorEnv(EnvironmentCalls):
         self.closed = True
         self._pool.close()
 
+    def _check_spaces(self, observation: Space[Any] | None, action: Space[Any] | None) -> None:
+        """Close and raise if the environments' spaces are not what was asked for."""
+        for what, given, found in (
+            ("observation", observation, self.single_observation_space),
+            ("action", action, self.single_action_space),
+        ):
+            if given is not None and given != found:
+                self.close()
+                raise RuntimeError(
+                    f"the environments' {what} space is {found}, but {given} was asked for"
+                )
+
     def __repr__(self) -> str:
         return f"{type(self).__name__}({self.num_envs})"
 
@@ -97,28 +111,25 @@ class SyncVectorEnv(VectorEnv):
         action_space: Space[Any] | None = None,
         copy: bool = True,
     ) -> None:
-        pool = InlinePool(
-            [partial(modern, env_fn) for env_fn in env_fns],
-            autoreset_mode=AutoresetMode.SAME_STEP,
-            copy=copy,
-        )
+        pool = InlinePool(_modern(env_fns), autoreset_mode=AutoresetMode.SAME_STEP, copy=copy)
         super().__init__(pool)
-        for what, given, found in (
-            ("observation", observation_space, self.single_observation_space),
-            ("action", action_space, self.single_action_space),
-        ):
-            if given is not None and given != found:
-                self.close()
-                raise RuntimeError(
-                    f"the environments' {what} space is {found}, but {given} was asked for"
-                )
+        self._check_spaces(observation_space, action_space)
 
 
-class AsyncVectorEnv(SyncVectorEnv):
-    """Takes the arguments of Gym's parallel class; steps inline until Shoal's process pool is in.
+class AsyncVectorEnv(VectorEnv):
+    """Steps environments in worker processes, with the arguments that Gym's class took.
 
-    ``shared_memory``, ``context``, ``daemon`` and ``worker`` say how worker processes are set up,
-    and have nothing to act on as long as there are none.
+    Args:
+        env_fns: Functions that make the environments.
+        observation_space: What the environments' space must be, if given.
+        action_space: The same for actions.
+        shared_memory: Accepted as it is: observations are always shared.
+        copy: Whether batches are new arrays, or views that are valid until the batch after next.
+        context: How processes are started: None for new interpreters (or forks, where the functions
+            cannot be pickled), or a start method of :mod:`multiprocessing`.
+        daemon: Accepted as it is: workers never outlive the caller.
+        worker: Must be None. Gym's worker functions speak of four values for each step, and there
+            is no pool that understands them.
     """
 
     def __init__(
@@ -128,11 +139,24 @@ class AsyncVectorEnv(SyncVectorEnv):
         action_space: Space[Any] | None = None,
         shared_memory: bool = True,  # noqa: ARG002
         copy: bool = True,
-        context: str | None = None,  # noqa: ARG002
+        context: StartMethod | None = None,
         daemon: bool = True,  # noqa: ARG002
-        worker: Callable[..., None] | None = None,  # noqa: ARG002
+        worker: Callable[..., None] | None = None,
     ) -> None:
-        super().__init__(env_fns, observation_space, action_space, copy)
+        if worker is not None:
+            raise NotImplementedError(
+                "worker functions of OpenAI Gym are not supported: shoal.vector.AsyncVectorEnv "
+                "takes those of Gymnasium"
+            )
+        pool = isolated_pool(
+            _modern(env_fns), context, autoreset_mode=AutoresetMode.SAME_STEP, copy=copy
+        )
+        super().__init__(pool)
+        self._check_spaces(observation_space, action_space)
+
+
+def _modern(env_fns: Iterable[Callable[[], Any]]) -> list[EnvFactory]:
+    return [partial(modern, env_fn) for env_fn in env_fns]
 
 
 def make(
@@ -140,7 +164,7 @@ def make(
     num_envs: int = 1,
     asynchronous: bool = True,
     wrappers: Callable[[Any], Any] | Sequence[Callable[[Any], Any]] | None = None,
-    context: str | None = None,
+    context: StartMethod | None = None,
     **kwargs: Any,
 ) -> VectorEnv:
     """Make a vector of copies of a registered environment.

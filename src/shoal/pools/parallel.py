@@ -593,6 +593,12 @@ class ParallelPool:
         self._post(worker, Close())
         self._crew.ring(worker)
 
+    def __getstate__(self) -> dict[str, Any]:
+        raise TypeError(
+            "a vector with workers cannot be copied or pickled: its environments are theirs. Make "
+            "another one, or use backend='inline'"
+        )
+
     def abandon(self) -> None:
         """End the workers of a pool that nobody has closed and nobody can close any more."""
         if not getattr(self, "_closed", True):

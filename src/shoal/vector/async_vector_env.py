@@ -16,14 +16,14 @@ from gymnasium.vector import AutoresetMode
 from gymnasium.vector.utils import create_shared_memory
 
 from shoal.errors import (
-    FactoryPicklingError,
     ReceiveTimeoutError,
     ResetMaskError,
     VectorFailedError,
 )
-from shoal.pools import Pool, ProcessPool
+from shoal.pools import Pool
 from shoal.pools.environments import EnvFactory
 from shoal.pools.parallel import Ticket
+from shoal.pools.processes import isolated_pool
 from shoal.pools.processes.custom import CustomWorkerPool
 from shoal.pools.processes.failures import RemoteTraceback
 from shoal.pools.processes.starting import StartMethod
@@ -120,7 +120,7 @@ class AsyncVectorEnv(VectorEnv, gymnasium.vector.VectorEnv[Any, Any, Arrays]):
         env_fns: Sequence[EnvFactory],
         shared_memory: bool = True,
         copy: bool = True,
-        context: str | None = None,
+        context: StartMethod | None = None,
         daemon: bool = True,
         worker: Callable[..., None] | None = None,
         observation_mode: ObservationMode = "same",
@@ -153,31 +153,18 @@ class AsyncVectorEnv(VectorEnv, gymnasium.vector.VectorEnv[Any, Any, Arrays]):
                 max_concurrency=self.max_concurrency,
             )
         else:
-            pool = self._process_pool(mode)
+            pool = isolated_pool(
+                self.env_fns,
+                context,
+                workers=self.max_concurrency,
+                observation_mode=observation_mode,
+                autoreset_mode=mode,
+                copy=copy,
+                stand_ins=self.max_concurrency is None,
+            )
         super().__init__(pool)
         if shared_memory:
             self._refuse_unknown_spaces()
-
-    def _process_pool(self, mode: AutoresetMode) -> ProcessPool:
-        def made(start: StartMethod) -> ProcessPool:
-            return ProcessPool(
-                self.env_fns,
-                workers=self.max_concurrency,
-                caller_works=False,
-                start=start,
-                observation_mode=self.observation_mode,
-                autoreset_mode=mode,
-                copy=self.copy,
-                stand_ins=self.max_concurrency is None,
-            )
-
-        if self.context is not None:
-            return made(self.context)  # type: ignore[arg-type]  # checked by the pool
-        try:
-            return made("fresh")
-        except FactoryPicklingError:
-            # Gymnasium forks, and its users' functions may rely on that.
-            return made("fork")
 
     def _refuse_unknown_spaces(self) -> None:
         unknown = create_shared_memory.dispatch(object)

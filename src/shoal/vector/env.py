@@ -12,6 +12,7 @@ from gymnasium import Env
 from gymnasium.error import AlreadyPendingCallError
 
 from shoal.errors import ResetMaskError
+from shoal.plan import Plan
 from shoal.pools import Batch, Pool
 from shoal.pools.base import SlotChoice
 from shoal.pools.calls import EnvironmentCalls
@@ -45,6 +46,9 @@ class VectorEnv(EnvironmentCalls, gymnasium.vector.VectorEnv[Any, Any, Arrays]):
         ...     rewards
         array([1., 1., 1.])
     """
+
+    plan: Plan | None = None
+    """Which pool was chosen and why, where :func:`shoal.make` has made the vector."""
 
     def __init__(
         self,

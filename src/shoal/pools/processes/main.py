@@ -17,7 +17,13 @@ from shoal.pools.doorbell import DoorbellPipes
 from shoal.pools.environments import close_environments, open_environments
 from shoal.pools.messages import Message, Outcome, Reply
 from shoal.pools.processes.mail import Mail, dumps, loads
-from shoal.pools.processes.recipe import Introduction, Recipe, register_specs, unpack_recipe
+from shoal.pools.processes.recipe import (
+    Introduction,
+    Recipe,
+    Unpacked,
+    register_specs,
+    unpack_recipe,
+)
 from shoal.pools.worker import Setup, Worker
 
 __all__ = ["Attachment", "main"]
@@ -89,6 +95,11 @@ def _serve(mail: Mail, recipe: Recipe | None) -> None:
         if recipe.core is not None:
             os.sched_setaffinity(0, {recipe.core})
         register_specs(recipe.specs)
+    except BaseException as error:
+        mail.send(dumps(Unpacked(error), by_value=False))
+        return
+    mail.send(dumps(Unpacked(), by_value=False))
+    try:
         envs = open_environments(recipe.factories, recipe.first, recipe.num_envs)
     except BaseException as error:
         mail.send(dumps(Introduction(error=error), by_value=False))

@@ -12,7 +12,12 @@ import numpy as np
 from gymnasium.vector import AutoresetMode
 from gymnasium.vector.utils import batch_space, iterate
 
-from shoal.errors import ResetMaskError, StepTimeoutError, WorkerCrashedError
+from shoal.errors import (
+    FactoryPicklingError,
+    ResetMaskError,
+    StepTimeoutError,
+    WorkerCrashedError,
+)
 from shoal.pools.doorbell import Doorbell, DoorbellPipes
 from shoal.pools.environments import (
     EnvFactory,
@@ -31,7 +36,7 @@ from shoal.pools.shares import available_cores, share_out
 from shoal.pools.worker import INBOX
 from shoal.spaces import ObservationMode, agree
 
-__all__ = ["ProcessPool"]
+__all__ = ["ProcessPool", "isolated_pool"]
 
 _log = logging.getLogger("shoal")
 
@@ -102,7 +107,8 @@ class ProcessPool(ParallelPool):
         self._staff = ProcessStaff(self._recipes(recipes, start, pin, worker_threads), start)
         self._own_envs = []
         try:
-            # While the workers start, and build theirs.
+            self._staff.wait_until_started()
+            # While the workers build theirs.
             self._own_envs = open_environments(
                 recipes[shares.remote :], shares.remote, self.num_envs
             )
@@ -258,3 +264,19 @@ class ProcessPool(ParallelPool):
             self._post(worker, self._revival(lost, INBOX))
             slots = np.setdiff1d(slots, lost)
         super()._send(worker, slots)
+
+
+def isolated_pool(
+    factories: Sequence[EnvFactory], start: StartMethod | None = None, **options: Any
+) -> ProcessPool:
+    """A pool none of whose environments run in the calling process.
+
+    By default workers are new interpreters. Code written for other libraries may rely on workers
+    that are forked, so where the factories cannot be pickled, they are.
+    """
+    if start is not None:
+        return ProcessPool(factories, start=start, caller_works=False, **options)
+    try:
+        return ProcessPool(factories, caller_works=False, **options)
+    except FactoryPicklingError:
+        return ProcessPool(factories, start="fork", caller_works=False, **options)

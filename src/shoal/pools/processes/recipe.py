@@ -19,6 +19,7 @@ from shoal.pools.environments import EnvFactory
 __all__ = [
     "Introduction",
     "Recipe",
+    "Unpacked",
     "pack_recipe",
     "register_specs",
     "registered_specs",
@@ -36,6 +37,13 @@ class Recipe:
     specs: Sequence[EnvSpec | bytes]
     core: int | None
     threads: int | None
+
+
+@dataclass(frozen=True)
+class Unpacked:
+    """A worker's word that it has understood its recipe, or why it has not."""
+
+    error: BaseException | None = None
 
 
 @dataclass(frozen=True)

@@ -11,11 +11,11 @@ from typing import Any
 
 import cloudpickle
 
-from shoal.errors import WorkerCrashedError
+from shoal.errors import FactoryPicklingError, WorkerCrashedError
 from shoal.pools.messages import Closed, Message
 from shoal.pools.processes.mail import Mail, dumps, loads
 from shoal.pools.processes.main import Attachment
-from shoal.pools.processes.recipe import Introduction, Recipe, pack_recipe
+from shoal.pools.processes.recipe import Introduction, Recipe, Unpacked, pack_recipe
 from shoal.pools.processes.starting import Process, StartMethod, kill, start_process
 
 __all__ = ["ProcessStaff"]
@@ -65,6 +65,21 @@ class ProcessStaff:
                 employee.mail.send(letter, lambda: _check_alive(employee, "starting"))
         return employee
 
+    def wait_until_started(self) -> None:
+        """Wait until every worker runs and has understood what it is to build."""
+        for worker in range(len(self._workers)):
+            self._wait_until_started(worker)
+
+    def _wait_until_started(self, worker: int) -> None:
+        unpacked = self._heard(worker)
+        assert isinstance(unpacked, Unpacked)
+        if unpacked.error is not None:
+            raise FactoryPicklingError(
+                "a worker process cannot make sense of the functions that make the environments "
+                f"({unpacked.error!r}). What they use must be importable there, or be defined in "
+                "the main module; or use start='fork' or backend='thread'."
+            ) from unpacked.error
+
     def introductions(self) -> list[Introduction]:
         """Wait for every worker's word that its environments are built; raise if one's are not."""
         return [self._introduction(worker) for worker in range(len(self._workers))]
@@ -103,6 +118,7 @@ class ProcessStaff:
         recipe = self._recipes[worker]
         letter = None if self._start_method == "fork" else pack_recipe(recipe)
         self._workers[worker] = self._hired(recipe, letter)
+        self._wait_until_started(worker)
         return self._introduction(worker)
 
     def post(self, worker: int, message: Message) -> None:

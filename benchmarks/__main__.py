@@ -8,7 +8,8 @@ from argparse import ArgumentParser, ArgumentTypeError, Namespace
 from collections.abc import Callable, Collection
 from pathlib import Path
 
-from benchmarks.contenders import CONTENDERS
+from benchmarks import machine
+from benchmarks.contenders import CONTENDERS, STANDARD
 from benchmarks.runner import Settings
 from benchmarks.workloads import WORKLOADS
 
@@ -36,9 +37,28 @@ def _demo(_: Namespace) -> int:
 
 
 def _figures(arguments: Namespace) -> int:
-    from benchmarks.figures import check
+    from benchmarks.figures import check, matching
 
-    return 0 if check(_settings(arguments)) else 1
+    figures = matching(arguments.only)
+    if not figures:
+        print(f"no figure's description contains {arguments.only!r}", file=sys.stderr)
+        return 2
+    return 0 if check(_settings(arguments), figures) else 1
+
+
+def _cells(arguments: Namespace) -> int:
+    from benchmarks.cells import measure_cells
+
+    settings = _settings(arguments)
+    measure_cells(arguments.workloads, arguments.num_envs, settings, arguments.output)
+    return 0
+
+
+def _scale(arguments: Namespace) -> int:
+    from benchmarks.scale import measure_scale
+
+    machine.use_cores(arguments.cores)
+    return 0 if measure_scale(_settings(arguments), arguments.output) else 1
 
 
 def _overhead(_: Namespace) -> int:
@@ -82,28 +102,55 @@ def _counts(text: str) -> list[int]:
     return [_count(part) for part in text.split(",")]
 
 
-def _parser() -> ArgumentParser:
-    parser = ArgumentParser("benchmarks", description="How fast Shoal steps environments.")
-    commands = parser.add_subparsers(required=True, metavar="COMMAND")
+def _cores(text: str) -> int:
+    cores, available = _count(text), machine.core_count()
+    if cores > available:
+        raise ArgumentTypeError(f"there are {available} cores")
+    return cores
 
-    measured = ArgumentParser(add_help=False)
-    defaults = Settings()
-    measured.add_argument(
+
+def _measured(defaults: Settings) -> ArgumentParser:
+    """Make the options of how to measure."""
+    options = ArgumentParser(add_help=False)
+    options.add_argument(
         "--rounds", type=_count, default=defaults.rounds, help="how many (%(default)s)"
     )
-    measured.add_argument(
+    options.add_argument(
         "--seconds",
         type=_seconds,
         default=defaults.seconds,
         help="how long each contender is measured in a round (%(default)s)",
     )
+    return options
 
-    run = commands.add_parser("run", parents=[measured], help="measure all, with tables and plots")
+
+def _written() -> ArgumentParser:
+    """Make the option of where to write."""
+    options = ArgumentParser(add_help=False)
+    options.add_argument("--output", type=Path, default=Path(__file__).with_name("results"))
+    return options
+
+
+def _chosen(num_envs: list[int]) -> ArgumentParser:
+    """Make the options of which cells to measure."""
+    options = ArgumentParser(add_help=False)
+    options.add_argument("--workloads", type=_names(WORKLOADS), default=list(WORKLOADS))
+    options.add_argument("--num-envs", type=_counts, default=num_envs)
+    return options
+
+
+def _parser() -> ArgumentParser:
+    parser = ArgumentParser("benchmarks", description="How fast Shoal steps environments.")
+    commands = parser.add_subparsers(required=True, metavar="COMMAND")
+    measured, written = _measured(Settings()), _written()
+
+    run = commands.add_parser(
+        "run",
+        parents=[measured, _chosen([8, 32, 128]), written],
+        help="measure all, with tables and plots",
+    )
     run.set_defaults(command=_run)
-    run.add_argument("--workloads", type=_names(WORKLOADS), default=list(WORKLOADS))
-    run.add_argument("--contenders", type=_names(CONTENDERS), default=list(CONTENDERS))
-    run.add_argument("--num-envs", type=_counts, default=[8, 32, 128])
-    run.add_argument("--output", type=Path, default=Path(__file__).with_name("results"))
+    run.add_argument("--contenders", type=_names(CONTENDERS), default=STANDARD)
 
     demo = commands.add_parser("demo", help="Shoal next to Gymnasium, in less than a minute")
     demo.set_defaults(command=_demo)
@@ -112,6 +159,27 @@ def _parser() -> ArgumentParser:
         "figures", parents=[measured], help="check the figures that Shoal must reach"
     )
     figures.set_defaults(command=_figures)
+    figures.add_argument(
+        "--only", metavar="TEXT", default="", help="those whose description contains this text"
+    )
+
+    cells = commands.add_parser(
+        "cells",
+        parents=[measured, _chosen([1, 2, 4, 8, 16, 32, 64, 128]), written],
+        help="Shoal against the best peer in every cell",
+    )
+    cells.set_defaults(command=_cells)
+
+    # A call that steps 512 environments, each for 100 us, in one process takes 50 ms.
+    scale = commands.add_parser(
+        "scale",
+        parents=[_measured(Settings(seconds=0.5)), written],
+        help="what many cores are worth",
+    )
+    scale.set_defaults(command=_scale)
+    scale.add_argument(
+        "--cores", type=_cores, default=machine.core_count(), help="how many to use (%(default)s)"
+    )
 
     overhead = commands.add_parser("overhead", help="Shoal's own cost for each slot")
     overhead.set_defaults(command=_overhead)

@@ -8,7 +8,7 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
-__all__ = ["describe"]
+__all__ = ["core_count", "describe", "use_cores"]
 
 
 def describe() -> dict[str, Any]:
@@ -16,10 +16,20 @@ def describe() -> dict[str, Any]:
     return {
         "date": datetime.now(UTC).isoformat(timespec="seconds"),
         "cpu": _cpu_model(),
-        "cores": len(os.sched_getaffinity(0)),
+        "cores": core_count(),
         "system": f"{platform.system()} {platform.release()} {platform.machine()}",
         "python": platform.python_version(),
     }
+
+
+def core_count() -> int:
+    """Count the cores that this process may use."""
+    return len(os.sched_getaffinity(0))
+
+
+def use_cores(count: int) -> None:
+    """Keep this process, and those that it will start, to so many of the cores that it may use."""
+    os.sched_setaffinity(0, sorted(os.sched_getaffinity(0))[:count])
 
 
 def _cpu_model() -> str:

@@ -7,7 +7,7 @@ from functools import partial
 from typing import Any
 
 import shoal
-from benchmarks.contenders.base import Vector, action_batches, started
+from benchmarks.contenders.base import Lockstep, Vector, action_batches, started
 from benchmarks.results import Summary, summarize
 from benchmarks.workloads import WORKLOADS, Environment
 
@@ -23,9 +23,10 @@ def measure_overhead(num_envs: int, rounds: int = 25, seconds: float = 0.05) -> 
     in each round; the differences within the rounds are summed up.
     """
     envs = [_WORKLOAD.make() for _ in range(num_envs)]
-    vector = started(shoal.make([partial(_given, env) for env in envs]), _WORKLOAD)
+    given = shoal.make([partial(_given, env) for env in envs], backend="inline")
+    vector = started(given, _WORKLOAD)
     actions = action_batches(_WORKLOAD, num_envs)
-    bare = Vector(partial(_step_each, envs), actions, close=lambda: None)
+    bare = Lockstep(partial(_step_each, envs), actions, close=lambda: None)
     differences = []
     try:
         for turn in range(rounds):

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import pickle
 import select
 import signal
 import subprocess
@@ -28,9 +29,10 @@ class ContenderError(Exception):
 class ContenderProcess:
     """Runs one contender in an interpreter of its own.
 
-    It runs during ``request`` only: outside, all its processes are stopped, because workers that
+    It runs during ``request`` only: outside, its process group is stopped, because workers that
     wait for work by spinning would slow down whoever is measured next. After any exception from
-    ``request`` the process is gone, with everything that it started.
+    ``request`` the process is gone, with everything that it started. (Shoal's workers lead groups
+    of their own: they sleep while there is no work, and end with the process that they work for.)
 
     Args:
         contender: What to run.
@@ -39,8 +41,6 @@ class ContenderProcess:
     """
 
     def __init__(self, contender: Contender, python: Path, timeout: float) -> None:
-        kind = type(contender)
-        reference = f"{kind.__module__}:{kind.__qualname__}"
         self._timeout = timeout
         # A process group of its own, in this session: Ctrl-C reaches the runner alone, which cleans
         # up, and should the runner be killed itself, the kernel hangs up on stopped groups.
@@ -48,7 +48,7 @@ class ContenderProcess:
             self._stderr = resources.enter_context(tempfile.TemporaryFile())
             self._process = resources.enter_context(
                 subprocess.Popen(
-                    [python, "-m", "benchmarks.server", reference],
+                    [python, "-m", "benchmarks.server", pickle.dumps(contender).hex()],
                     bufsize=0,
                     cwd=_ROOT,
                     env={**os.environ, BURN_RATE_VARIABLE: repr(burn_rate())},

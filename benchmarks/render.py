@@ -8,12 +8,25 @@ from textwrap import fill
 from benchmarks.results import SUBJECT, Cell, Report, by_workload, contenders_of, summarize
 from benchmarks.tables import Table, markdown, plain, short_number
 
-__all__ = ["as_markdown", "as_text", "failure_notes", "rate_text", "ratio_text", "workload_table"]
+__all__ = [
+    "RATE_LEGEND",
+    "as_markdown",
+    "as_text",
+    "bullets",
+    "failure_notes",
+    "markdown_document",
+    "rate_text",
+    "ratio_text",
+    "workload_table",
+]
 
-_LEGEND = (
+RATE_LEGEND = (
     "Environment steps per second: the median over all rounds, plus or minus half the distance "
-    "between the quartiles. x: how many times faster Shoal is, the median over rounds of the ratio "
-    "within a round."
+    "between the quartiles."
+)
+_LEGEND = (
+    f"{RATE_LEGEND} x: how many times faster Shoal is, the median over rounds of the ratio within "
+    "a round."
 )
 
 
@@ -24,20 +37,24 @@ def as_text(report: Report) -> str:
 
 def as_markdown(report: Report) -> str:
     """Write a report as a Markdown document."""
+    return markdown_document("Benchmarks", report, _LEGEND, _document(report.cells, markdown))
+
+
+def markdown_document(title: str, report: Report, *parts: str) -> str:
+    """Put a document's parts between what every one begins and ends with: machine and versions."""
     machine, settings = report.machine, report.settings
     versions = [
-        f"- {name}: " + ", ".join(f"{package} {version}" for package, version in packages.items())
+        f"{name}: " + ", ".join(f"{package} {version}" for package, version in packages.items())
         for name, packages in report.versions.items()
     ]
     return "\n\n".join(
         [
-            "# Benchmarks",
+            f"# {title}",
             f"{machine['date']}, {machine['cpu']}, {machine['cores']} cores, {machine['system']}; "
             f"{settings['rounds']} interleaved rounds of {settings['seconds']:g} s.",
-            _LEGEND,
-            _document(report.cells, markdown),
+            *parts,
             "## Versions",
-            "\n".join(versions) + "\n",
+            bullets(versions) + "\n",
         ]
     )
 
@@ -79,9 +96,14 @@ def failure_notes(cells: Sequence[Cell]) -> list[str]:
     return [f"{name} failed ({', '.join(where)}): {why}" for (name, why), where in places.items()]
 
 
+def bullets(lines: Sequence[str]) -> str:
+    """Write lines as a list."""
+    return "\n".join(f"- {line}" for line in lines)
+
+
 def _document(cells: Sequence[Cell], draw: Callable[[Table], str]) -> str:
     parts = [draw(workload_table(group)) for group in by_workload(cells).values()]
     notes = failure_notes(cells)
     if notes:
-        parts.append("\n".join(f"- {note}" for note in notes))
+        parts.append(bullets(notes))
     return "\n\n".join(parts)

@@ -58,7 +58,8 @@ class Cell:
     """One workload at one number of environments.
 
     Each of ``contenders``, those that support the workload, is either in ``rates``, with its
-    environment steps per second in every round, or in ``failures``, with the reason.
+    environment steps per second in every round, or in ``failures``, with the reason. ``notes``
+    tell how some of them stepped the environments.
     """
 
     workload: str
@@ -66,12 +67,13 @@ class Cell:
     contenders: list[str]
     rates: dict[str, list[float]] = field(default_factory=dict)
     failures: dict[str, str] = field(default_factory=dict)
+    notes: dict[str, str] = field(default_factory=dict)
 
-    def ratio(self, other: str) -> float | None:
-        """Shoal's rate over another contender's, where both were measured."""
-        if SUBJECT not in self.rates or other not in self.rates:
+    def ratio(self, other: str, subject: str = SUBJECT) -> float | None:
+        """One contender's rate over another's, where both were measured."""
+        if subject not in self.rates or other not in self.rates:
             return None
-        return paired_ratio(self.rates[SUBJECT], self.rates[other])
+        return paired_ratio(self.rates[subject], self.rates[other])
 
     def as_json(self) -> dict[str, Any]:
         """Give every round's value and their summary, as plain data."""
@@ -80,6 +82,7 @@ class Cell:
                 "rates": rates,
                 **summarize(rates)._asdict(),
                 f"{SUBJECT}_ratio": self.ratio(name),
+                **({"note": self.notes[name]} if name in self.notes else {}),
             }
             for name, rates in self.rates.items()
         }

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Sequence
 from dataclasses import asdict
 from itertools import product
@@ -10,6 +9,7 @@ from pathlib import Path
 
 from benchmarks import machine, plot
 from benchmarks.contenders import CONTENDERS
+from benchmarks.files import write_results
 from benchmarks.render import as_markdown, as_text
 from benchmarks.results import Report
 from benchmarks.runner import Runner, Settings
@@ -30,7 +30,5 @@ def run(
         cells = runner.measure_all(list(product(workloads, num_envs)))
     report = Report(here, asdict(settings), runner.versions, cells)
     print(as_text(report))
-    output.mkdir(parents=True, exist_ok=True)
-    (output / "latest.json").write_text(json.dumps(report.as_json(), indent=2) + "\n")
-    (output / "latest.md").write_text(as_markdown(report))
+    write_results(output, "latest", report.as_json(), as_markdown(report))
     plot.save(report, output / "latest.png")

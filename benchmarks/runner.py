@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Collection, Iterable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from random import Random
@@ -65,9 +65,16 @@ class Runner:
             cells.append(self.measure(workload, num_envs))
         return cells
 
-    def measure(self, workload: str, num_envs: int) -> Cell:
-        """Measure every contender that supports this workload, round by round."""
-        running = [each for each in self._contenders if each.supports(workload)]
+    def measure(self, workload: str, num_envs: int, names: Collection[str] | None = None) -> Cell:
+        """Measure every contender that supports this workload, round by round.
+
+        With ``names``, only those contenders.
+        """
+        running = [
+            each
+            for each in self._contenders
+            if each.supports(workload) and (names is None or each.name in names)
+        ]
         cell = Cell(workload, num_envs, [each.name for each in running])
         running = self._one_by_one(running, self._open, cell)
         for _ in range(self.settings.rounds):
@@ -97,9 +104,11 @@ class Runner:
     def _open(self, contender: Contender, cell: Cell) -> None:
         if contender.name not in self._processes:
             self._processes[contender.name] = self._started(contender)
-        self._processes[contender.name].request(
+        note = self._processes[contender.name].request(
             "open", workload=cell.workload, num_envs=cell.num_envs
         )
+        if note:
+            cell.notes[contender.name] = note
         cell.rates[contender.name] = []
 
     def _take_round(self, contender: Contender, cell: Cell) -> None:

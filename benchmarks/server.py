@@ -1,20 +1,21 @@
 """The process of one contender: steps environments on request.
 
-Started by ``benchmarks.process`` as ``python -m benchmarks.server module:Class``, in the
-contender's environment. Requests and replies are lines of JSON, one reply to each request:
-``{"do": "step", "seconds": 0.25}`` gets ``{"result": ...}`` or ``{"error": "one line"}``.
+Started by ``benchmarks.process`` as ``python -m benchmarks.server PICKLE``, in the contender's
+environment, with the contender's pickle in hexadecimal digits. Requests and replies are lines of
+JSON, one reply to each request: ``{"do": "step", "seconds": 0.25}`` gets ``{"result": ...}`` or
+``{"error": "one line"}``.
 """
 
 from __future__ import annotations
 
 import json
 import os
+import pickle
 import platform
 import sys
 from collections.abc import Callable
-from importlib import import_module
 from importlib.metadata import version
-from typing import Any, TextIO, cast
+from typing import Any, TextIO
 
 from benchmarks.contenders.base import Contender, Vector
 from benchmarks.workloads import WORKLOADS
@@ -41,10 +42,11 @@ class Session:
         packages = {package: version(package) for package in self._contender.packages}
         return {"python": platform.python_version(), **packages}
 
-    def open(self, workload: str, num_envs: int) -> None:
-        """Make environments and step them for a moment."""
+    def open(self, workload: str, num_envs: int) -> str:
+        """Make environments and step them for a moment; returns the vector's note."""
         self._vector = self._contender.open(WORKLOADS[workload], num_envs)
         self._vector.step_many(_WARM_UP_SECONDS)
+        return self._vector.note
 
     def step(self, seconds: float) -> tuple[int, float]:
         """Step the open vector; returns environment steps and the seconds that they took.
@@ -91,11 +93,6 @@ def _claim_standard_streams() -> tuple[TextIO, TextIO]:
     return requests, replies
 
 
-def _load(reference: str) -> Contender:
-    module, name = reference.split(":")
-    return cast(Contender, getattr(import_module(module), name)())
-
-
 if __name__ == "__main__":
     streams = _claim_standard_streams()
-    serve(Session(_load(sys.argv[1])), *streams)
+    serve(Session(pickle.loads(bytes.fromhex(sys.argv[1]))), *streams)

@@ -106,8 +106,10 @@ NB_MODULE(_native, module) {
       .def("current", &shoal::Board::current, "worker"_a);
 
   nb::class_<shoal::Hand>(module, "Hand", nb::type_slots(hand_slots))
-      .def(nb::init<nb::handle, nb::handle, nb::handle, nb::list, int, Py_ssize_t, Py_ssize_t>(),
-           "board"_a, "stepper"_a, "actions"_a, "banks"_a, "worker"_a, "first"_a, "last"_a)
+      .def(nb::init<nb::handle, nb::handle, nb::handle, nb::list, nb::handle, int, Py_ssize_t,
+                    Py_ssize_t>(),
+           "board"_a, "stepper"_a, "actions"_a, "banks"_a, "begun"_a.none(), "worker"_a, "first"_a,
+           "last"_a)
       .def("serve", &shoal::Hand::serve, "duty"_a)
       .def("add", &shoal::Hand::add, "slots"_a.none(), "bank"_a, "seeds"_a.none(),
            "options"_a.none(), "extras"_a)

@@ -8,15 +8,18 @@ from benchmarks.contenders.gymnasium_vectors import GymnasiumAsync, GymnasiumSyn
 from benchmarks.contenders.loop import Loop
 from benchmarks.contenders.pufferlib_vectors import PufferlibMultiprocessing, PufferlibSerial
 from benchmarks.contenders.sb3_vectors import Sb3Dummy, Sb3Subproc
-from benchmarks.contenders.shoal_vectors import Shoal, ShoalView
+from benchmarks.contenders.shoal_vectors import Shoal, ShoalFirstCome
 
-__all__ = ["CONTENDERS", "Contender", "Vector"]
+__all__ = ["CONTENDERS", "STANDARD", "Contender", "Vector"]
 
 CONTENDERS: dict[str, Contender] = {
     contender.name: contender
     for contender in (
-        Shoal(),
-        ShoalView(),
+        Shoal("shoal"),
+        Shoal("shoal-view", copy=False),
+        Shoal("shoal-inline", backend="inline"),
+        Shoal("shoal-process", backend="process"),
+        ShoalFirstCome(),
         Loop(),
         GymnasiumSync(),
         GymnasiumAsync(),
@@ -27,3 +30,8 @@ CONTENDERS: dict[str, Contender] = {
         EnvPool(),
     )
 }
+
+_FOR_ONE_QUESTION = ("shoal-view", "shoal-inline", "shoal-first-come")
+
+STANDARD = [name for name in CONTENDERS if name not in _FOR_ONE_QUESTION]
+"""Those that a run measures unless it is told otherwise."""

@@ -13,7 +13,7 @@ import numpy.typing as npt
 
 from benchmarks.workloads import Workload
 
-__all__ = ["SEED", "Contender", "Vector", "action_batches", "started"]
+__all__ = ["SEED", "Contender", "Lockstep", "Vector", "action_batches", "started"]
 
 SEED = 0
 
@@ -21,8 +21,26 @@ SEED = 0
 _SECONDS_BETWEEN_CLOCK_READINGS = 0.001
 
 
-class Vector:
+class Vector(ABC):
     """What a contender has opened for one cell: environments that are reset and can be stepped.
+
+    Outside of ``step_many`` none of them is at work: another contender is being measured.
+    """
+
+    note: str = ""
+    """How the contender steps these environments, where it had to choose."""
+
+    @abstractmethod
+    def step_many(self, seconds: float) -> tuple[int, float]:
+        """Step for about so long; returns environment steps and the seconds that they took."""
+
+    @abstractmethod
+    def close(self) -> None:
+        """Let go of the environments, and of every process that steps them."""
+
+
+class Lockstep(Vector):
+    """Environments that are stepped all at once.
 
     Args:
         step: Steps every environment once, with one of the batches.
@@ -42,7 +60,7 @@ class Vector:
         self._close = close
 
     def step_many(self, seconds: float) -> tuple[int, float]:
-        """Step for about so long; returns environment steps and the seconds that they took."""
+        """Step as often as fits into the time, at least once."""
         step, batches = self._step, self._batches
         calls, burst, elapsed = 0, 1, 0.0
         start = time.perf_counter()
@@ -55,7 +73,7 @@ class Vector:
         return calls * self._num_envs, elapsed
 
     def close(self) -> None:
-        """Let go of the environments, and of every process that steps them."""
+        """Close what the contender said."""
         self._close()
 
 
@@ -64,10 +82,10 @@ class Contender(ABC):
 
     The runner reads the attributes, in the main environment; ``open`` is called in a process of
     its own, in the contender's environment, and alone may import the contender's packages.
-    Classes are instantiated without arguments.
+    Contenders travel there by pickle.
     """
 
-    name: ClassVar[str]
+    name: str
     peer: ClassVar[str | None] = None
     """The peer environment that it needs, or none for the main one; see ``benchmarks.peers``."""
     packages: ClassVar[tuple[str, ...]] = ("gymnasium", "numpy")
@@ -82,10 +100,10 @@ class Contender(ABC):
         """Make so many environments of this kind and reset them."""
 
 
-def started(envs: Any, workload: Workload) -> Vector:
+def started(envs: Any, workload: Workload) -> Lockstep:
     """Reset ``envs``, which has Gymnasium's vector interface, and make it ready to be stepped."""
     envs.reset(seed=SEED)
-    return Vector(envs.step, action_batches(workload, envs.num_envs), envs.close)
+    return Lockstep(envs.step, action_batches(workload, envs.num_envs), envs.close)
 
 
 def action_batches(workload: Workload, num_envs: int, count: int = 64) -> list[npt.NDArray[Any]]:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from benchmarks.contenders.base import SEED, Contender, Vector, action_batches
+from benchmarks.contenders.base import SEED, Contender, Lockstep, Vector, action_batches
 from benchmarks.workloads import Workload
 
 __all__ = ["EnvPool"]
@@ -28,4 +28,4 @@ class EnvPool(Contender):
         envs = envpool.make_gymnasium("CartPole-v1", num_envs=num_envs, seed=SEED)
         envs.reset()
         actions = [batch.astype(np.int32) for batch in action_batches(workload, num_envs)]
-        return Vector(envs.step, actions, envs.close)
+        return Lockstep(envs.step, actions, envs.close)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-from benchmarks.contenders.base import SEED, Contender, Vector, action_batches
+from benchmarks.contenders.base import SEED, Contender, Lockstep, Vector, action_batches
 from benchmarks.workloads import Environment, Workload
 
 __all__ = ["Loop"]
@@ -21,7 +21,7 @@ class Loop(Contender):
         env = workload.make()
         env.reset(seed=SEED)
         turns = [list(batch) for batch in action_batches(workload, num_envs)]
-        return Vector(_Turns(env).take, turns, env.close)
+        return Lockstep(_Turns(env).take, turns, env.close)
 
 
 class _Turns:

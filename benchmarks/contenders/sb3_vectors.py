@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from benchmarks.contenders.base import SEED, Contender, Vector, action_batches
+from benchmarks.contenders.base import SEED, Contender, Lockstep, Vector, action_batches
 from benchmarks.workloads import Workload
 
 __all__ = ["Sb3Dummy", "Sb3Subproc"]
@@ -48,4 +48,4 @@ class Sb3Subproc(_Sb3):
 def _reset(envs: Any, workload: Workload) -> Vector:
     envs.seed(SEED)
     envs.reset()
-    return Vector(envs.step, action_batches(workload, envs.num_envs), envs.close)
+    return Lockstep(envs.step, action_batches(workload, envs.num_envs), envs.close)

@@ -2,31 +2,81 @@
 
 from __future__ import annotations
 
-from typing import ClassVar
+import time
+from itertools import cycle
+from typing import Any
 
-from benchmarks.contenders.base import Contender, Vector, started
+from benchmarks.contenders.base import SEED, Contender, Vector, action_batches, started
 from benchmarks.workloads import Workload
 
-__all__ = ["Shoal", "ShoalView"]
+__all__ = ["FirstCome", "Shoal", "ShoalFirstCome"]
+
+_PACKAGES = ("shoal", "gymnasium", "numpy")
 
 
 class Shoal(Contender):
-    """``shoal.make`` with its defaults: batches are new arrays."""
+    """``shoal.make`` with its defaults, but for these options of it."""
 
-    name = "shoal"
-    packages = ("shoal", "gymnasium", "numpy")
-    copy: ClassVar[bool] = True
+    packages = _PACKAGES
+
+    def __init__(self, name: str, **options: Any) -> None:
+        self.name = name
+        self._options = options
 
     def open(self, workload: Workload, num_envs: int) -> Vector:
-        """Make the vector."""
+        """Make the vector, and note the plan by which it is stepped."""
         import shoal
 
-        envs = shoal.make(workload.make, num_envs=num_envs, copy=self.copy)
-        return started(envs, workload)
+        envs = shoal.make(workload.make, num_envs=num_envs, **self._options)
+        vector = started(envs, workload)
+        vector.note = str(envs.plan)
+        return vector
 
 
-class ShoalView(Shoal):
-    """``shoal.make(copy=False)``: batches are views of buffers that rotate."""
+class ShoalFirstCome(Contender):
+    """Worker processes whose slots get new actions as soon as a quarter of them has come back."""
 
-    name = "shoal-view"
-    copy = False
+    name = "shoal-first-come"
+    packages = _PACKAGES
+
+    def open(self, workload: Workload, num_envs: int) -> Vector:
+        """Make the vector and its processes."""
+        import shoal
+
+        envs = shoal.make(workload.make, num_envs=num_envs, backend="process", caller_works=False)
+        envs.reset(seed=SEED)
+        vector = FirstCome(envs, workload, min_slots=max(1, num_envs // 4))
+        vector.note = str(envs.plan)
+        return vector
+
+
+class FirstCome(Vector):
+    """Slots that are sent and received in whatever order they are done.
+
+    Args:
+        envs: A vector of Shoal's, which was reset.
+        workload: What its environments are.
+        min_slots: How many slots to wait for before they are sent again.
+    """
+
+    def __init__(self, envs: Any, workload: Workload, min_slots: int) -> None:
+        self._envs = envs
+        self._min_slots = min_slots
+        self._actions = cycle(action_batches(workload, envs.num_envs))
+
+    def step_many(self, seconds: float) -> tuple[int, float]:
+        """Keep all slots in flight, then wait for the last of them; counts slots received."""
+        envs, received, elapsed = self._envs, 0, 0.0
+        start = time.perf_counter()
+        envs.send(next(self._actions))
+        while elapsed < seconds:
+            slots = envs.recv(self._min_slots).slots
+            envs.send(next(self._actions)[slots], slots)
+            received += len(slots)
+            elapsed = time.perf_counter() - start
+        received += len(envs.recv().slots)
+        return received, time.perf_counter() - start
+
+    def close(self) -> None:
+        """Close the environments and end their processes."""
+        self._envs.close()

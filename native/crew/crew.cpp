@@ -40,7 +40,7 @@ bool Crew::start_round(nb::handle actions, Py_ssize_t number) {
 
 void Crew::prepare_round(Py_ssize_t number) {
   round_bank_ = number;
-  round_target_ = copy_ ? &user_banks_.renewed(tree_, slots_) : &bank(number);
+  round_target_ = copy_ ? &round_banks_.renewed(tree_, slots_) : &bank(number);
 }
 
 nb::object Crew::drive_own() {
@@ -167,7 +167,8 @@ int Crew::traverse(visitproc visit, void* arg) const {
   Py_VISIT(actions_owner_.get());
   Py_VISIT(own_owner_.get());
   Py_VISIT(banks_.get());
-  return user_banks_.traverse(visit, arg);
+  if (const int stop = batch_banks_.traverse(visit, arg)) return stop;
+  return round_banks_.traverse(visit, arg);
 }
 
 }  // namespace shoal

@@ -54,7 +54,7 @@ class Crew {
  private:
   Bank& bank(Py_ssize_t number) const;
   Bank& target(Bank* bank, Py_ssize_t rows) {
-    return bank != nullptr ? *bank : user_banks_.renewed(tree_, rows);
+    return bank != nullptr ? *bank : batch_banks_.renewed(tree_, rows);
   }
   void copy_rows(const Bank& from, Py_ssize_t row, Bank& to, Py_ssize_t to_row, Py_ssize_t count,
                  bool results) const;
@@ -67,7 +67,9 @@ class Crew {
   Stepper* own_;
   Py_ssize_t slots_, remote_;
   bool copy_;
-  UserBanks user_banks_;
+  UserBanks batch_banks_;
+  // On their own, since other batches may be asked for in the middle of a round.
+  UserBanks round_banks_;
   Bank* round_target_ = nullptr;
   Py_ssize_t round_bank_ = 0;
   std::vector<uint8_t> newest_;  // by slot: the bank that holds its newest row

@@ -37,8 +37,8 @@ struct Hand::Job {
   Stepper::Told told;
 };
 
-Hand::Hand(nb::handle board, nb::handle stepper, nb::handle actions, nb::list banks, int worker,
-           Py_ssize_t first, Py_ssize_t last)
+Hand::Hand(nb::handle board, nb::handle stepper, nb::handle actions, nb::list banks,
+           nb::handle begun, int worker, Py_ssize_t first, Py_ssize_t last)
     : board_owner_(Ref::borrow(board.ptr())),
       stepper_owner_(Ref::borrow(stepper.ptr())),
       actions_owner_(Ref::borrow(actions.ptr())),
@@ -50,6 +50,7 @@ Hand::Hand(nb::handle board, nb::handle stepper, nb::handle actions, nb::list ba
       share_{nullptr, last - first, first},
       active_(static_cast<size_t>(last - first)) {
   for (nb::handle bank : banks) banks_.push_back(&nb::cast<Bank&>(bank));
+  if (!begun.is_none()) begun_ = Column<double>(begun, NPY_FLOAT64, banks_.at(0)->rows);
   has_objects_ = !banks_.at(0)->observations.objects.empty();
 }
 
@@ -65,6 +66,17 @@ void Hand::add(nb::handle slots, Py_ssize_t bank, nb::handle seeds, nb::handle o
   job->has_extras = extras;
   job->unfinished = job->slots.size();
   jobs_.push_back(std::move(job));
+}
+
+void Hand::begin(Py_ssize_t slot) {
+  active_[static_cast<size_t>(slot - share_.first)] = 1;
+  if (begun_.data != nullptr) begun_[slot] = static_cast<double>(monotonic_ns()) * 1e-9;
+  board_.begin(worker_, static_cast<uint32_t>(slot));
+}
+
+void Hand::end(Py_ssize_t slot) {
+  if (begun_.data != nullptr) begun_[slot] = 0.0;
+  active_[static_cast<size_t>(slot - share_.first)] = 0;
 }
 
 /// Makes sure that the first job has a slot that nobody has begun with; false if that takes Python.
@@ -110,16 +122,14 @@ nb::object Hand::work_on(std::shared_ptr<Job> job, uint64_t duty) {
   if (job->next == job->slots.size()) jobs_.pop_front();
   more_.store(!jobs_.empty(), std::memory_order_relaxed);
 
-  uint8_t& active = active_[static_cast<size_t>(slot - share_.first)];
   Stepper::Told alone;
   Stepper::Told& told = job->whole ? job->told : alone;
   Ref seed;
   if (job->seeds) {
     seed = Ref::checked(PySequence_GetItem(job->seeds.get(), static_cast<Py_ssize_t>(turn)));
   }
-  active = 1;
+  begin(slot);
   in_environment_.store(true);
-  board_.begin(worker_, static_cast<uint32_t>(slot));
   try {
     stepper_.fill(*banks_[static_cast<size_t>(job->bank)], slot, seed.get(), job->options.get(),
                   told);
@@ -128,7 +138,7 @@ nb::object Hand::work_on(std::shared_ptr<Job> job, uint64_t duty) {
     if (!told.errors) told.errors = Ref::checked(PyList_New(0));
     check(PyList_Append(told.errors.get(), pair.get()));
   }
-  active = 0;
+  end(slot);
   if (duty == duty_.load()) in_environment_.store(false);
   if (job->has_extras) actions_.drop_extras_of(slot);
   if (--job->unfinished > 0 && job->whole) return nb::none();
@@ -147,8 +157,9 @@ nb::object Hand::drive(Py_ssize_t slot, Py_ssize_t bank, nb::handle seeds) {
   Stepper::Told told;
   Ref seed;
   if (!seeds.is_none()) seed = Ref::checked(PySequence_GetItem(seeds.ptr(), 0));
-  board_.begin(worker_, static_cast<uint32_t>(slot));
+  begin(slot);
   stepper_.fill(*banks_.at(static_cast<size_t>(bank)), slot, seed.get(), Py_None, told);
+  end(slot);
   actions_.drop_extras_of(slot);
   return nb::steal(told.as_tuple().release());
 }

@@ -17,9 +17,11 @@ namespace shoal {
 
 class Hand {
  public:
-  /// The worker with this number drives the slots [first, last).
-  Hand(nb::handle board, nb::handle stepper, nb::handle actions, nb::list banks, int worker,
-       Py_ssize_t first, Py_ssize_t last);
+  /// The worker with this number drives the slots [first, last). `begun` is None, or a column in
+  /// which it notes since when each slot is being worked on (seconds of the monotonic clock; 0:
+  /// not).
+  Hand(nb::handle board, nb::handle stepper, nb::handle actions, nb::list banks, nb::handle begun,
+       int worker, Py_ssize_t first, Py_ssize_t last);
 
   /// Works until there is something for Python to do, and returns that: None for a message to read,
   /// False if `duty` is over because a stand-in has taken it, or (slot or None for the share,
@@ -50,6 +52,8 @@ class Hand {
  private:
   struct Job;
 
+  void begin(Py_ssize_t slot);
+  void end(Py_ssize_t slot);
   bool find_work();
   nb::object work_on(std::shared_ptr<Job> job, uint64_t duty);
   Slots chosen(nb::handle slots) const {
@@ -61,6 +65,7 @@ class Hand {
   Stepper& stepper_;
   ActionIntake& actions_;
   std::vector<Bank*> banks_;
+  Column<double> begun_;  // without data where nobody wants to know
   int worker_;
   Slots share_;
   bool has_objects_;

@@ -87,6 +87,7 @@ class Hand:
         stepper: Stepper,
         actions: ActionIntake,
         banks: list[Bank],
+        begun: npt.NDArray[np.float64] | None,
         worker: int,
         first: int,
         last: int,

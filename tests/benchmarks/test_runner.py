@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from benchmarks.contenders import CONTENDERS, Contender, Vector
-from benchmarks.contenders.base import action_batches
+from benchmarks.contenders.base import Lockstep, action_batches
 from benchmarks.render import as_markdown, as_text
 from benchmarks.results import Cell, Report, paired_ratio, summarize
 from benchmarks.runner import Runner, Settings
@@ -31,7 +31,7 @@ class RaisingInStep(Contender):
     name = "raising-in-step"
 
     def open(self, workload: Workload, num_envs: int) -> Vector:
-        return Vector(self._step, action_batches(workload, num_envs), lambda: None)
+        return Lockstep(self._step, action_batches(workload, num_envs), lambda: None)
 
     def _step(self, actions: object) -> None:
         raise RuntimeError("lost my way")
@@ -62,7 +62,7 @@ class Chatty(Contender):
     name = "chatty"
 
     def open(self, workload: Workload, num_envs: int) -> Vector:
-        return Vector(self._step, action_batches(workload, num_envs), lambda: None)
+        return Lockstep(self._step, action_batches(workload, num_envs), lambda: None)
 
     def _step(self, actions: object) -> None:
         os.write(1, b"{}\n")

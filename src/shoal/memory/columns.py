@@ -19,6 +19,7 @@ _STATE = {
     "episode_length": Field(np.dtype(np.int64)),
     "episode_start": Field(np.dtype(np.float64)),
 }
+_BEGUN = "begun"
 _RESULT = {
     "rewards": Field(np.dtype(np.float64)),
     "terminated": Field(np.dtype(np.bool_)),
@@ -48,7 +49,7 @@ class VectorColumns:
         shared: bool = False,
         descriptor: int | None = None,
     ) -> None:
-        fields = dict(_STATE)
+        fields = {**_STATE, _BEGUN: Field(np.dtype(np.float64))}
         fields |= {f"action{leaf.path}": Field(leaf.dtype, leaf.shape) for leaf in actions.leaves}
         for bank in range(banks):
             fields |= {f"{bank}/{name}": field for name, field in _RESULT.items()}
@@ -73,6 +74,10 @@ class VectorColumns:
         """What each slot carries over to its next step."""
         columns = {name: self._arena[name] for name in _STATE}
         return _native.SlotState(slots=self._arena.rows, **columns)
+
+    def begun(self) -> npt.NDArray[np.float64]:
+        """Since when each slot is being worked on, for those who want to know; 0 for not at all."""
+        return self._arena[_BEGUN]
 
     def saved(self) -> dict[str, npt.NDArray[Any]]:
         """A copy of what each slot carries over."""

@@ -121,7 +121,9 @@ class ParallelPool:
     _copy: bool
     _statistics: bool
 
-    def _prepare(self, *, shared: bool, may_spin: bool, stand_ins: bool) -> list[Setup]:
+    def _prepare(
+        self, *, shared: bool, may_spin: bool, stand_ins: bool, timed: bool = False
+    ) -> list[Setup]:
         """Lay out the memory and build the caller's side; what each worker must know of it."""
         observations = Layout.of(self.spaces.single_observation)
         # Gymnasium gives an environment its Dict action in the order of the batched space.
@@ -174,6 +176,7 @@ class ParallelPool:
         self._failure: BaseException | None = None
         self._closed = False
         self._lock = Lock()
+        self._next_look = 0.0
         _open_pools.add(self)
         return [
             Setup(
@@ -188,6 +191,7 @@ class ParallelPool:
                 self._copy,
                 1 + views,
                 stand_ins,
+                timed,
             )
             for worker, (first, last) in enumerate(shares.workers)
         ]
@@ -370,6 +374,9 @@ class ParallelPool:
 
     def _collect(self, wanted: int, deadline: float | None, asked: int) -> None:
         """Wait until so many slots are ready."""
+        # Also where there never is a wait: one worker may be lost while others keep us busy.
+        if time.monotonic() > self._next_look:
+            self._look()
         while True:
             for worker, slot, has_mail in self._crew.take():
                 outcome = self._letter(worker, slot) if has_mail else None
@@ -391,7 +398,7 @@ class ParallelPool:
                     "can still be received"
                 )
             if not self._crew.wait(missing, left):
-                self._tick()
+                self._look()
 
     def _drive_next(self) -> None:
         slot, seeds, options = self._own_queue.popleft()
@@ -512,6 +519,11 @@ class ParallelPool:
             if self._crew.wait(slots, left):
                 return
             self._tick()
+
+    def _look(self) -> None:
+        """Look whether the workers are well."""
+        self._next_look = time.monotonic() + TICK
+        self._tick()
 
     def _tick(self) -> None:
         """Look after the workers; called whenever a wait has lasted a while."""

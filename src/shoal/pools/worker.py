@@ -52,6 +52,7 @@ class Setup:
     deep: bool
     banks: int
     stand_ins: bool
+    timed: bool
 
 
 class Worker:
@@ -94,7 +95,14 @@ class Worker:
         self._columns = columns
         self._banks = [columns.bank(number) for number in range(setup.banks)]
         self._hand = _native.Hand(
-            board, stepper, self._intake, self._banks, setup.worker, setup.first, setup.last
+            board,
+            stepper,
+            self._intake,
+            self._banks,
+            columns.begun() if setup.timed else None,
+            setup.worker,
+            setup.first,
+            setup.last,
         )
         self._share = np.arange(setup.first, setup.last)
         self._over = Event()

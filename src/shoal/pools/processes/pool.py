@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import logging
 import os
+import time
 from collections.abc import Iterable, Sequence
 from dataclasses import replace
 from typing import Any, get_args
@@ -114,7 +115,12 @@ class ProcessPool(ParallelPool):
             )
             self._meet(self._staff.introductions(), observation_mode)
             self._pipes = DoorbellPipes(doorbell, len(shares.workers))
-            self._setups = self._prepare(shared=True, may_spin=self._may_spin, stand_ins=stand_ins)
+            self._setups = self._prepare(
+                shared=True,
+                may_spin=self._may_spin,
+                stand_ins=stand_ins,
+                timed=self._watch is not None,
+            )
             for worker in range(len(shares.workers)):
                 self._attach(worker)
         except BaseException:
@@ -163,21 +169,28 @@ class ProcessPool(ParallelPool):
     def _tick(self) -> None:
         for worker in self._staff.lost():
             self._lose(worker, WorkerCrashedError(self._loss(worker)))
-        if self._watch is None:
-            return
+        if self._watch is not None:
+            self._look_for_hangs(self._watch)
+
+    def _look_for_hangs(self, watch: HangWatch) -> None:
+        begun = self._columns.begun()
+        late = time.monotonic() - watch.seconds
+        for slot in np.flatnonzero((begun > 0) & (begun < late)).tolist():
+            self._give_up(self._owners[slot], f"slot {slot}", watch)
         for worker in range(len(self._shares.workers)):
             progress = self._handouts, self._board.begun(worker), self._board.finished(worker)
-            if self._is_busy(worker) and self._watch.hangs(worker, progress):
-                self._watch.forget(worker)
-                slot = self._board.current(worker)
-                self._staff.kill(worker)
-                self._lose(
-                    worker,
-                    StepTimeoutError(
-                        f"slot {slot} has taken longer than step_timeout={self._watch.seconds} s; "
-                        f"its worker {worker} was ended"
-                    ),
-                )
+            if self._is_busy(worker) and watch.hangs(worker, progress):
+                self._give_up(worker, f"worker {worker}", watch)
+
+    def _give_up(self, worker: int, who: str, watch: HangWatch) -> None:
+        watch.forget(worker)
+        self._staff.kill(worker)
+        first, last = self._shares.workers[worker]
+        loss = StepTimeoutError(
+            f"{who} has taken longer than step_timeout={watch.seconds} s; worker {worker}, with "
+            f"the slots {first} to {last - 1}, was ended"
+        )
+        self._lose(worker, loss)
 
     def _is_busy(self, worker: int) -> bool:
         first, last = self._shares.workers[worker]
@@ -211,6 +224,7 @@ class ProcessPool(ParallelPool):
             raise
         self._lives[worker] += 1
         self._crew.clear(worker)
+        self._columns.begun()[slice(*self._shares.workers[worker])] = 0.0
         for key in [key for key in self._letters if key[0] == worker]:
             del self._letters[key]
         self._attach(worker)

@@ -51,7 +51,7 @@ def measure_scale(settings: Settings, output: Path) -> bool:
     """
     here = machine.describe()
     stairs = [
-        Shoal(f"{count} worker{'s' if count > 1 else ''}", backend="process", workers=count)
+        Shoal(f"shoal, {count} worker{'s' if count > 1 else ''}", backend="process", workers=count)
         for count in worker_counts(here["cores"])
     ]
     contests = [Contest(*place, _CONTENDERS) for place in _PLACES]

@@ -1,0 +1,120 @@
+"""The contenders: what Shoal's own count, and how their options reach their processes."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from types import SimpleNamespace
+from typing import Any
+
+import gymnasium
+import numpy as np
+import pytest
+from gymnasium.spaces import Discrete
+
+import shoal
+from benchmarks.contenders import CONTENDERS, STANDARD
+from benchmarks.contenders.shoal_vectors import FirstCome, Shoal
+from benchmarks.runner import Runner, Settings
+from benchmarks.workloads import WORKLOADS, Workload
+
+QUICK = Settings(rounds=2, seconds=0.02)
+
+
+class Counting(gymnasium.Env[Any, Any]):
+    """Counts its steps."""
+
+    observation_space = Discrete(2)
+    action_space = Discrete(2)
+    steps = 0
+
+    def reset(self, *, seed: int | None = None, options: Any = None) -> tuple[Any, Any]:
+        return 0, {}
+
+    def step(self, action: Any) -> tuple[Any, float, bool, bool, Any]:
+        self.steps += 1
+        return 0, 0.0, False, False, {}
+
+
+class Scripted:
+    """A vector of eight slots that come back in batches of two, three and four."""
+
+    num_envs = 8
+
+    def __init__(self) -> None:
+        self.flying: list[int] = []
+        self.sizes: Iterator[int] = iter([2, 3, 4] * 1_000_000)
+        self.waited_for: set[int | None] = set()
+        self.received = 0
+
+    def send(self, actions: Any, slots: Any = None) -> None:
+        chosen = list(range(8)) if slots is None else list(slots)
+        assert len(actions) == len(chosen)
+        assert not set(chosen) & set(self.flying)
+        self.flying += chosen
+
+    def recv(self, min_slots: int | None = None) -> Any:
+        self.waited_for.add(min_slots)
+        size = len(self.flying) if min_slots is None else next(self.sizes)
+        batch, self.flying = self.flying[:size], self.flying[size:]
+        self.received += len(batch)
+        return SimpleNamespace(slots=np.array(batch))
+
+
+def test_first_come_counts_the_slots_that_it_receives() -> None:
+    envs = Scripted()
+    steps, seconds = FirstCome(envs, WORKLOADS["noop"], min_slots=2).step_many(0.01)
+    assert steps == envs.received > 8
+    assert seconds >= 0.01
+    assert envs.waited_for == {2, None}
+    assert envs.flying == []
+
+
+def test_first_come_counts_every_step_of_the_environments_and_leaves_none_under_way() -> None:
+    with shoal.make(Counting, num_envs=8, workers=2, caller_works=False) as envs:
+        envs.reset(seed=0)
+        steps, _ = FirstCome(envs, Workload("counting", Counting), min_slots=2).step_many(0.02)
+        assert sum(envs.get_attr("steps")) == steps
+
+
+@pytest.mark.parametrize(("num_envs", "min_slots"), [(1, 1), (3, 1), (8, 2)])
+def test_first_come_waits_for_a_quarter_of_the_slots(
+    monkeypatch: pytest.MonkeyPatch, num_envs: int, min_slots: int
+) -> None:
+    waited_for = []
+
+    class Noted(FirstCome):
+        def __init__(self, envs: Any, workload: Workload, min_slots: int) -> None:
+            waited_for.append(min_slots)
+            super().__init__(envs, workload, min_slots)
+
+    monkeypatch.setattr("benchmarks.contenders.shoal_vectors.FirstCome", Noted)
+    CONTENDERS["shoal-first-come"].open(WORKLOADS["noop"], num_envs).close()
+    assert waited_for == [min_slots]
+
+
+def test_options_reach_the_process_and_the_plan_comes_back() -> None:
+    contenders = [
+        Shoal("two", backend="process", workers=2),
+        CONTENDERS["shoal-inline"],
+        CONTENDERS["shoal-process"],
+        CONTENDERS["shoal-first-come"],
+    ]
+    with Runner(contenders, QUICK) as runner:
+        cell = runner.measure("noop", 6)
+    assert cell.failures == {}
+    assert cell.notes["two"] == "6 slots, 2 worker processes and the caller with 2 slots: asked for"
+    assert "inline" in cell.notes["shoal-inline"]
+    assert "and the caller" in cell.notes["shoal-process"]
+    assert "and the caller" not in cell.notes["shoal-first-come"]
+    assert cell.as_json()["contenders"]["two"]["note"] == cell.notes["two"]
+
+
+def test_only_the_named_contenders_are_measured() -> None:
+    with Runner([CONTENDERS["loop"], CONTENDERS["gymnasium-sync"]], QUICK) as runner:
+        assert list(runner.measure("noop", 2, ["loop"]).rates) == ["loop"]
+
+
+def test_a_run_measures_shoal_its_processes_and_all_others() -> None:
+    ours = [name for name in STANDARD if name.startswith("shoal")]
+    assert ours == ["shoal", "shoal-process"]
+    assert set(CONTENDERS) - set(STANDARD) == {"shoal-view", "shoal-inline", "shoal-first-come"}

@@ -1,0 +1,165 @@
+"""Every interleaving of the doorbell's protocol, tried out: none of them loses a wake-up.
+
+The programs below are those of native/doorbell/bell.h and board.cpp, one atomic operation a step. A
+state from which nobody can go on, and in which somebody still sleeps, is a lost wake-up. Programs
+with two operations exchanged show that the search would find one.
+"""
+
+from dataclasses import dataclass, replace
+
+import pytest
+
+
+@dataclass(frozen=True)
+class State:
+    """What all parties share, and where each of them stands."""
+
+    generation: int = 0
+    sleepers: int = 0
+    target: int = 0
+    completed: int = 0
+    finished: int = 0  # slots that the caller can see
+    places: tuple = ()  # of each party: the number of its next operation
+    notes: tuple = ()  # of each party: what it has read and remembers
+    asleep: frozenset = frozenset()
+
+    def at(self, party, place, note=None, **changes):
+        places, notes = list(self.places), list(self.notes)
+        places[party] = place
+        if note is not None:
+            notes[party] = note
+        return replace(self, places=tuple(places), notes=tuple(notes), **changes)
+
+
+DONE = 99
+
+
+def ring(state, party, place, after):
+    """Bell::ring, in three operations from `place` on."""
+    match state.places[party] - place:
+        case 0:
+            return state.at(party, place + 1, generation=state.generation + 1)
+        case 1:
+            return state.at(party, place + 2 if state.sleepers > 0 else after)
+        case 2:
+            woken = dict.fromkeys(state.asleep, 50)
+            places = tuple(woken.get(k, spot) for k, spot in enumerate(state.places))
+            return replace(state, places=places, asleep=frozenset()).at(party, after)
+
+
+class Worker:
+    """Board::finish: publish a slot, add to the count, and ring if that reaches the target."""
+
+    def __init__(self, publishes_first=True):
+        self._publishes_first = publishes_first
+
+    def step(self, state, party):
+        place = state.places[party]
+        if place in (0, 1):
+            if (place == 0) == self._publishes_first:
+                return state.at(party, place + 1, finished=state.finished + 1)
+            before = state.completed
+            return state.at(party, place + 1, note=before, completed=before + 1)
+        if place == 2:
+            reaches = state.target == state.notes[party] + 1
+            return state.at(party, 10 if reaches else DONE)
+        return ring(state, party, 10, DONE)
+
+
+class Caller:
+    """Board::wait, again and again until enough slots are finished."""
+
+    def __init__(self, wanted, order=("target", "seen", "look")):
+        self._wanted = wanted
+        self._order = order
+
+    def step(self, state, party):
+        place = state.places[party]
+        if place < len(self._order):
+            return getattr(self, f"_{self._order[place]}")(state, party, place + 1)
+        if place == len(self._order):
+            return state.at(party, place + 1, sleepers=state.sleepers + 1)
+        if place == len(self._order) + 1:  # the kernel compares and puts to sleep at once
+            if state.generation != state.notes[party]:
+                return state.at(party, 50)
+            return replace(state.at(party, 40), asleep=state.asleep | {party})
+        if place == 50:
+            return state.at(party, 0, sleepers=state.sleepers - 1)
+        return None  # asleep
+
+    def _target(self, state, party, after):
+        return state.at(party, after, target=self._wanted)
+
+    def _seen(self, state, party, after):
+        return state.at(party, after, note=state.generation)
+
+    def _look(self, state, party, after):
+        return state.at(party, DONE if state.finished >= self._wanted else after)
+
+
+class Poster:
+    """Board::post and ring: leave a task, then ring."""
+
+    def __init__(self, rings_first=False):
+        self._rings_first = rings_first
+
+    def step(self, state, party):
+        place = state.places[party]
+        if self._rings_first:
+            if place < 3:
+                return ring(state, party, 0, 3)
+            return state.at(party, DONE, finished=state.finished + 1)
+        if place == 0:
+            return state.at(party, 1, finished=state.finished + 1)
+        return ring(state, party, 1, DONE)
+
+
+def stuck_states(parties):
+    """All reachable states in which nobody can go on though somebody is not done."""
+    start = State(places=(0,) * len(parties), notes=(0,) * len(parties))
+    known, waiting, stuck = {start}, [start], []
+    while waiting:
+        state = waiting.pop()
+        following = [
+            after
+            for party, program in enumerate(parties)
+            if state.places[party] != DONE and (after := program.step(state, party)) is not None
+        ]
+        if not following and any(place != DONE for place in state.places):
+            stuck.append(state)
+        for after in following:
+            if after not in known:
+                known.add(after)
+                waiting.append(after)
+    return stuck, len(known)
+
+
+@pytest.mark.parametrize("workers", [1, 2, 3])
+def test_a_caller_hears_of_its_workers(workers):
+    for wanted in range(1, workers + 1):
+        stuck, searched = stuck_states([Caller(wanted), *[Worker() for _ in range(workers)]])
+        assert searched > 20
+        assert stuck == []
+
+
+@pytest.mark.parametrize("posters", [1, 2])
+def test_workers_hear_of_their_tasks(posters):
+    waiters = [Caller(posters, order=("seen", "look")) for _ in range(2)]
+    stuck, searched = stuck_states([*waiters, *[Poster() for _ in range(posters)]])
+    assert searched > 50
+    assert stuck == []
+
+
+@pytest.mark.parametrize(
+    ("parties", "mistake"),
+    [
+        ([Caller(1, order=("target", "look", "seen")), Worker()], "looks before it reads the bell"),
+        ([Caller(1, order=("seen", "look", "target")), Worker()], "says what it wants too late"),
+        ([Caller(2), Worker(False), Worker(False)], "counts a slot before it can be seen"),
+        ([Caller(1, order=("seen", "look")), Poster(rings_first=True)], "rings before it posts"),
+    ],
+    ids=lambda value: value if isinstance(value, str) else "",
+)
+def test_the_search_would_find_a_mistake(parties, mistake):
+    stuck, _ = stuck_states(parties)
+    assert stuck != [], f"nothing is lost though somebody {mistake}"

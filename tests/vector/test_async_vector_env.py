@@ -1,0 +1,261 @@
+"""The drop-in for Gymnasium's AsyncVectorEnv: its state machine, and what it does better."""
+
+import multiprocessing
+import re
+import time
+from functools import partial
+
+import gymnasium
+import numpy as np
+import pytest
+from gymnasium import spaces
+from gymnasium.error import AlreadyPendingCallError, ClosedEnvironmentError, NoAsyncCallError
+from gymnasium.vector.async_vector_env import _async_worker
+
+from shoal.errors import RemoteError, VectorFailedError
+from shoal.testing import ProbeEnv, assert_identical
+from shoal.vector import AsyncVectorEnv, AutoresetMode
+from tests.faulty import FaultyEnv, fault
+from tests.strategies import RandomEnv, WordSpace
+
+NOTHING = fault("nothing")
+
+
+def custom_worker(*arguments):
+    """Gymnasium's own worker, as a user's."""
+    _async_worker(*arguments)
+
+
+VARIANTS = [
+    {},
+    {"shared_memory": False},
+    {"copy": False},
+    {"context": "fork"},
+    {"context": "spawn"},
+    {"context": "forkserver"},
+    {"max_concurrency": 2},
+    {"worker": custom_worker},
+    {"worker": custom_worker, "shared_memory": False},
+    {"worker": custom_worker, "copy": False},
+]
+
+
+@pytest.mark.parametrize("options", VARIANTS, ids=str)
+@pytest.mark.parametrize("mode", [AutoresetMode.NEXT_STEP, AutoresetMode.SAME_STEP])
+def test_equals_gymnasium(options, mode):
+    factories = [partial(gymnasium.make, "CartPole-v1")] * 3
+    envs = AsyncVectorEnv(factories, autoreset_mode=mode, **options)
+    reference = gymnasium.vector.SyncVectorEnv(factories, autoreset_mode=mode)
+    assert envs.observation_space == reference.observation_space
+    assert envs.metadata == reference.metadata
+    assert_identical(envs.reset(seed=5), reference.reset(seed=5))
+    reference.action_space.seed(3)
+    for _ in range(60):
+        actions = reference.action_space.sample()
+        assert_identical(envs.step(actions), reference.step(actions))
+    assert envs.get_attr("gravity") == (9.8, 9.8, 9.8)
+    envs.set_attr("gravity", [1.0, 2.0, 3.0])
+    assert envs.call("gravity") == (1.0, 2.0, 3.0)
+    assert envs.np_random_seed == (5, 6, 7)
+    envs.close()
+    reference.close()
+
+
+def sleepers(count=2, **options):
+    envs = AsyncVectorEnv([partial(FaultyEnv, label) for label in range(count)], **options)
+    envs.reset(seed=1)
+    return envs
+
+
+class TestStateMachine:
+    @pytest.mark.parametrize("what", ["reset", "step", "call"])
+    def test_waiting_for_nothing(self, what):
+        envs = sleepers()
+        message = f"Calling `{what}_wait` without any prior call to `{what}_async`."
+        with pytest.raises(NoAsyncCallError, match=re.escape(message)) as info:
+            getattr(envs, f"{what}_wait")()
+        assert info.value.name == what
+        envs.close()
+
+    def test_one_thing_at_a_time(self):
+        envs = sleepers()
+        begin = {
+            "reset": envs.reset_async,
+            "step": partial(envs.step_async, [NOTHING] * 2),
+            "call": partial(envs.call_async, "label"),
+        }
+        for pending, start in begin.items():
+            start()
+            for other in begin.values():
+                with pytest.raises(AlreadyPendingCallError, match=f"`{pending}`"):
+                    other()
+            with pytest.raises(AlreadyPendingCallError):
+                envs.set_attr("label", 3)
+            getattr(envs, f"{pending}_wait")()
+        envs.close()
+
+    def test_closing_in_the_middle_warns(self):
+        envs = sleepers()
+        envs.step_async([NOTHING] * 2)
+        with pytest.warns(UserWarning, match="pending call to `step` to complete"):
+            envs.close()
+        with pytest.raises(ClosedEnvironmentError):
+            envs.reset()
+
+    def test_names_that_are_not_for_call(self):
+        envs = sleepers()
+        with pytest.raises(ValueError, match="use `step` directly"):
+            envs.call("step", 1)
+        envs.close()
+
+
+class TestTimeouts:
+    def test_a_late_answer_is_never_the_next_one(self):
+        envs = sleepers()
+        envs.step_async([fault("wait"), NOTHING])
+        with pytest.raises(multiprocessing.TimeoutError, match="`step_wait` has timed out"):
+            envs.step_wait(timeout=0.02)
+        with pytest.raises(NoAsyncCallError):
+            envs.step_wait()
+        envs.step_async([NOTHING, NOTHING])
+        assert envs.step_wait()[0][:, 1].tolist() == [2, 2]
+        envs.close()
+
+    def test_of_a_reset(self):
+        envs = sleepers()
+        envs.step_async([fault("wait"), NOTHING])
+        with pytest.raises(TimeoutError):
+            envs.step_wait(timeout=0.0)
+        observations, _ = envs.reset(seed=1)
+        assert observations[:, 1].tolist() == [0, 0]
+        envs.close()
+
+    def test_of_a_call(self):
+        envs = sleepers()
+        envs.call_async("step_slowly")
+        with pytest.raises(AttributeError):
+            envs.call_wait()
+        envs.close()
+        envs = AsyncVectorEnv([SlowToCall] * 2)
+        envs.call_async("slow")
+        with pytest.raises(multiprocessing.TimeoutError, match="`call_wait` has timed out"):
+            envs.call_wait(timeout=0.02)
+        assert envs.call("fast") == ("fast", "fast")
+        envs.close()
+
+    def test_close_with_a_timeout(self):
+        envs = sleepers()
+        envs.step_async([fault("sleep"), NOTHING])
+        begun = time.monotonic()
+        with pytest.warns(UserWarning, match="pending call"):
+            envs.close(timeout=0.2)
+        assert time.monotonic() - begun < 2.0
+
+
+class SlowToCall(ProbeEnv):
+    def slow(self):
+        time.sleep(0.2)
+        return "slow"
+
+    def fast(self):
+        return "fast"
+
+
+class TestErrors:
+    @pytest.mark.parametrize(
+        ("name", "kind", "message"),
+        [
+            ("raise", ArithmeticError, "1 fails as asked"),
+            ("odd error", ValueError, "code 3"),
+            ("unpicklable error", RemoteError, "holds a lock"),
+        ],
+    )
+    def test_are_told_then_and_ever_after(self, name, kind, message):
+        envs = sleepers()
+        with (
+            pytest.warns(UserWarning, match="from Worker-1 - Shutting it down"),
+            pytest.raises(kind, match=message),
+        ):
+            envs.step([NOTHING, fault(name)])
+        for use in (envs.reset, partial(envs.step, [NOTHING] * 2), partial(envs.call, "label")):
+            with pytest.raises(VectorFailedError, match=message):
+                use()
+        envs.close()
+
+    def test_of_a_constructor(self):
+        with pytest.raises(ArithmeticError, match="1 fails in init") as info:
+            AsyncVectorEnv([FaultyEnv, partial(FaultyEnv, 1, "init")])
+        assert any("slot 1 of 2" in note for note in info.value.__notes__)
+
+    def test_close_never_raises(self, caplog):
+        envs = AsyncVectorEnv([partial(FaultyEnv, 0, "close"), FaultyEnv])
+        envs.close()
+        assert "0 fails in close" in caplog.text
+
+    def test_of_custom_workers(self):
+        envs = AsyncVectorEnv([FaultyEnv] * 2, worker=custom_worker)
+        envs.reset()
+        with pytest.warns(UserWarning, match="Worker-0"), pytest.raises(ArithmeticError):
+            envs.step([fault("raise"), NOTHING])
+        envs.close()
+
+    def test_custom_workers_take_what_gymnasiums_take(self):
+        with pytest.raises(ValueError, match="must accept . arguments"):
+            AsyncVectorEnv([FaultyEnv], worker=lambda index, env_fn: None)
+
+    @pytest.mark.parametrize("limit", [0, -3, 2.0, "2"])
+    def test_of_wrong_limits(self, limit):
+        with pytest.raises(ValueError, match="`max_concurrency` must be"):
+            AsyncVectorEnv([FaultyEnv], max_concurrency=limit)
+
+
+@pytest.mark.parametrize(
+    "space",
+    [
+        spaces.Text(20),
+        spaces.OneOf((spaces.Discrete(3), spaces.Box(-1, 1, (2,)))),
+        spaces.Dict(word=spaces.Text(5), image=spaces.Box(0, 255, (4, 4), np.uint8)),
+        spaces.Sequence(spaces.Discrete(4)),
+        spaces.Box(-1, 1, (3,), np.float16),
+    ],
+    ids=str,
+)
+def test_observations_that_gymnasium_shares_badly_or_not_at_all(space):
+    factories = [partial(RandomEnv, space, spaces.Discrete(2))] * 3
+    envs = AsyncVectorEnv(factories)
+    reference = gymnasium.vector.SyncVectorEnv(factories)
+    assert_identical(envs.reset(seed=2), reference.reset(seed=2))
+    for _ in range(15):
+        assert_identical(envs.step([0, 1, 0]), reference.step([0, 1, 0]))
+    envs.close()
+    reference.close()
+
+
+def test_spaces_unknown_to_gymnasium_are_not_shared():
+    factories = [partial(RandomEnv, WordSpace(), spaces.Discrete(2))] * 2
+    with pytest.raises(ValueError, match="shared_memory=False"):
+        AsyncVectorEnv(factories)
+    envs = AsyncVectorEnv(factories, shared_memory=False)
+    assert all(word.startswith("word-") for word in envs.reset(seed=1)[0])
+    envs.close()
+
+
+def test_a_concurrency_of_one_is_one_after_the_other():
+    envs = AsyncVectorEnv([FaultyEnv] * 3, max_concurrency=1)
+    envs.reset()
+    begun = time.monotonic()
+    envs.step([fault("wait")] * 3)
+    assert time.monotonic() - begun > 0.59
+    envs.close()
+
+
+def test_a_masked_reset():
+    envs = AsyncVectorEnv([partial(FaultyEnv, label) for label in range(3)])
+    envs.reset(seed=1)
+    envs.step([NOTHING] * 3)
+    options = {"reset_mask": np.array([True, False, True])}
+    observations, infos = envs.reset(seed=7, options=options)
+    assert observations[:, 1].tolist() == [0, 1, 0]
+    assert infos == {}
+    assert "reset_mask" in options
+    envs.close()

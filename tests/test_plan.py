@@ -33,7 +33,8 @@ class Counted(gymnasium.Env):
         end = time.perf_counter() + self._busy
         while time.perf_counter() < end:
             pass
-        time.sleep(self._waits)
+        if self._waits:
+            time.sleep(self._waits)
         return self.np_random.random(2).astype(np.float32), 1.0, False, False, {}
 
 

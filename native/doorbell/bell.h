@@ -31,17 +31,20 @@ class Bell {
     if (words_.sleepers.load() > 0) sleep_->wake(words_.generation, who);
   }
 
-  /// Waits for a ring after generation `seen`, at most so long. Returns early, and without one, if
-  /// a signal comes. `who` tells apart those who wait at the same bell.
-  void wait(uint32_t seen, int who, int64_t nanoseconds) {
+  /// Waits for a ring after generation `seen`, at most so long; may also return without one.
+  /// Returns false if a signal has interrupted it. `who` tells apart those who wait at the same
+  /// bell.
+  bool wait(uint32_t seen, int who, int64_t nanoseconds) {
     const int64_t begun = monotonic_ns();
     const int64_t spin = std::min(policy_.begin(), nanoseconds);
+    bool undisturbed = true;
     if (spin == 0 || !spun(seen, begun + spin)) {
       words_.sleepers.fetch_add(1);
-      sleep_->sleep(words_.generation, seen, who, nanoseconds - spin);
+      undisturbed = sleep_->sleep(words_.generation, seen, who, nanoseconds - spin);
       words_.sleepers.fetch_sub(1);
     }
     policy_.end(monotonic_ns() - begun);
+    return undisturbed;
   }
 
  private:

@@ -55,9 +55,14 @@ bool Board::wait(int64_t slots, int64_t nanoseconds) {
   // `completed` may be behind for a worker that was killed in the middle of `finish`; then the bell
   // stays silent, and the time's end finds the slots. The lanes are what counts.
   header_.target.store(slots_taken() + static_cast<uint32_t>(slots));
-  const uint32_t seen = done_.generation();
-  if (finished() >= slots) return true;
-  done_.wait(seen, 0, nanoseconds);
+  const int64_t until = monotonic_ns() + nanoseconds;
+  int64_t left = nanoseconds;
+  do {
+    const uint32_t seen = done_.generation();
+    if (finished() >= slots) return true;
+    if (!done_.wait(seen, 0, left)) break;
+    left = until - monotonic_ns();
+  } while (left > 0);
   return finished() >= slots;
 }
 

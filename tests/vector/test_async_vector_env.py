@@ -52,7 +52,11 @@ def test_equals_gymnasium(options, mode):
     reference.action_space.seed(3)
     for _ in range(60):
         actions = reference.action_space.sample()
-        assert_identical(envs.step(actions), reference.step(actions))
+        *batch, infos = envs.step(actions)
+        *expected, expected_infos = reference.step(actions)
+        assert_identical(batch, expected)
+        # Gymnasium's own two vectors differ in the order of the keys.
+        assert_identical(dict(sorted(infos.items())), dict(sorted(expected_infos.items())))
     assert envs.get_attr("gravity") == (9.8, 9.8, 9.8)
     envs.set_attr("gravity", [1.0, 2.0, 3.0])
     assert envs.call("gravity") == (1.0, 2.0, 3.0)
@@ -200,7 +204,7 @@ class TestErrors:
         envs.close()
 
     def test_custom_workers_take_what_gymnasiums_take(self):
-        with pytest.raises(ValueError, match="must accept . arguments"):
+        with pytest.raises(ValueError, match=r"must accept \d arguments"):
             AsyncVectorEnv([FaultyEnv], worker=lambda index, env_fn: None)
 
     @pytest.mark.parametrize("limit", [0, -3, 2.0, "2"])

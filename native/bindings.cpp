@@ -136,6 +136,7 @@ NB_MODULE(_native, module) {
       .def("drive", &shoal::Crew::drive, "slot"_a, "seeds"_a.none(), "options"_a.none())
       .def("gather", &shoal::Crew::gather, "slots"_a.none(), "bank"_a.none())
       .def("latest", &shoal::Crew::latest, "slots"_a.none(), "bank"_a.none())
+      .def("settle", &shoal::Crew::settle)
       .def("clear", &shoal::Crew::clear, "worker"_a);
 
   module.def("has_futex", &shoal::has_futex);

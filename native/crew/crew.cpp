@@ -29,7 +29,6 @@ bool Crew::start_round(nb::handle actions, Py_ssize_t number) {
   actions_.accept(actions, nb::none());
   prepare_round(number);
   if (has_extras(actions_.columns(), {nullptr, remote_, 0})) return false;
-  board_.settle();
   const Entry task = entry_of(Kind::kShare, static_cast<Entry>(number));
   for (int worker = 0; worker < board_.workers(); ++worker) {
     if (!board_.post(worker, task)) raise(PyExc_RuntimeError, "worker %d takes no tasks", worker);

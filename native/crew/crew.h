@@ -46,6 +46,8 @@ class Crew {
   /// The newest observations of these slots, as a batch: into `bank`, or the user's to keep.
   nb::object latest(nb::handle slots, Bank* bank);
 
+  /// Makes up for a worker that was lost while it told of its work; only while nobody is at work.
+  void settle() { board_.settle(); }
   /// Forgets what a worker that is no more has left on the board.
   void clear(int worker) { board_.clear(worker); }
 

@@ -81,11 +81,19 @@ void Board::clear(int worker) {
   empty.next.store(empty.posted.load());
   taken.outcomes = empty.told.load();
   taken.slots = empty.finished.load();
+  empty.counted.store(taken.slots);
+  unsettled_ = true;
 }
 
 void Board::settle() {
-  const uint32_t taken = slots_taken();
-  if (header_.completed.load(std::memory_order_relaxed) != taken) header_.completed.store(taken);
+  if (!unsettled_) return;
+  // A worker that has told of its slots may not yet have counted them; then another time will do.
+  for (int worker = 0; worker < workers_; ++worker) {
+    const Lane& each = lane(worker);
+    if (each.counted.load() != each.finished.load()) return;
+  }
+  header_.completed.store(slots_taken());
+  unsettled_ = false;
 }
 
 uint32_t Board::slots_taken() const {
@@ -114,8 +122,10 @@ void Board::finish(int worker, Entry outcome, uint32_t slots) {
   const uint32_t told = own.told.load(std::memory_order_relaxed);
   outcomes(own)[told % capacity_] = outcome;
   own.told.store(told + 1, std::memory_order_release);
-  own.finished.store(own.finished.load(std::memory_order_relaxed) + slots);
+  const uint32_t finished = own.finished.load(std::memory_order_relaxed) + slots;
+  own.finished.store(finished);
   const uint32_t before = header_.completed.fetch_add(slots);
+  own.counted.store(finished);
   const uint32_t missing = header_.target.load() - before;
   // Whoever takes the count over the target rings, and nobody else does.
   if (missing != 0 && missing <= slots) done_.ring(kEveryone);

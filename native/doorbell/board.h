@@ -48,7 +48,8 @@ class Board {
   }
   /// Empties the lane of a worker that is no more.
   void clear(int worker);
-  /// Makes the count of the workers agree with what was taken. Only while nothing is under way.
+  /// Makes the workers' count agree with what was taken, if a worker was lost in the middle of
+  /// counting. Only while nothing is under way.
   void settle();
   /// How many slots a worker has begun with, and the latest of them.
   uint32_t begun(int worker) const { return lane(worker).begun.load(std::memory_order_acquire); }
@@ -82,6 +83,7 @@ class Board {
     Word begun{0}, current{0};
     Word told{0};      // outcomes in all
     Word finished{0};  // slots that they stand for
+    Word counted{0};   // of these, those that are in `completed`
     // Followed by the two rings.
   };
   struct Header {
@@ -107,6 +109,7 @@ class Board {
   Header& header_;
   Bell work_, done_;
   std::vector<Taken> taken_;
+  bool unsettled_ = false;  // whether `completed` may be wrong
 };
 
 }  // namespace shoal

@@ -19,6 +19,9 @@ class State:
     target: int = 0
     completed: int = 0
     finished: int = 0  # slots that the caller can see
+    posted: int = 0
+    taken: int = 0
+    rounds: tuple = ()  # of each party: how many it has finished
     places: tuple = ()  # of each party: the number of its next operation
     notes: tuple = ()  # of each party: what it has read and remembers
     asleep: frozenset = frozenset()
@@ -97,6 +100,58 @@ class Caller:
         return state.at(party, DONE if state.finished >= self._wanted else after)
 
 
+class RoundCaller(Caller):
+    """Rounds of one slot for each worker: post, wait, take, and again.
+
+    With ``settles`` it sets the workers' count right before every round, which is what the board
+    once did: a worker may still be counting what it has told of.
+    """
+
+    def __init__(self, workers, rounds, settles):
+        super().__init__(workers)
+        self._workers = workers
+        self._rounds = rounds
+        self._settles = settles
+
+    def step(self, state, party):
+        if state.places[party] != 0 or state.posted > state.taken:
+            after = super().step(state, party)
+            if after is not None and after.places[party] == DONE:
+                place = DONE if state.posted == self._rounds * self._workers else 0
+                return after.at(party, place, taken=state.posted)
+            return after
+        changes = {"completed": state.taken} if self._settles else {}
+        return state.at(party, 0, posted=state.posted + self._workers, **changes)
+
+    def _target(self, state, party, after):
+        return state.at(party, after, target=state.taken + self._workers)
+
+    def _look(self, state, party, after):
+        enough = state.finished >= state.taken + self._workers
+        return state.at(party, DONE if enough else after)
+
+
+class RoundWorker(Worker):
+    """Finishes a slot in every round, as soon as it is posted."""
+
+    def __init__(self, workers, rounds):
+        super().__init__()
+        self._workers = workers
+        self._rounds = rounds
+
+    def step(self, state, party):
+        done = state.rounds[party]
+        if state.places[party] == 0 and state.posted <= done * self._workers:
+            return None  # the bell for tasks has a test of its own
+        after = super().step(state, party)
+        if after.places[party] != DONE:
+            return after
+        rounds = list(after.rounds)
+        rounds[party] = done + 1
+        place = DONE if done + 1 == self._rounds else 0
+        return after.at(party, place, rounds=tuple(rounds))
+
+
 class Poster:
     """Board::post and ring: leave a task, then ring."""
 
@@ -116,7 +171,8 @@ class Poster:
 
 def stuck_states(parties):
     """All reachable states in which nobody can go on though somebody is not done."""
-    start = State(places=(0,) * len(parties), notes=(0,) * len(parties))
+    nothing = (0,) * len(parties)
+    start = State(places=nothing, notes=nothing, rounds=nothing)
     known, waiting, stuck = {start}, [start], []
     while waiting:
         state = waiting.pop()
@@ -142,6 +198,20 @@ def test_a_caller_hears_of_its_workers(workers):
         assert stuck == []
 
 
+def rounds_of(workers, rounds, settles):
+    return [
+        RoundCaller(workers, rounds, settles),
+        *[RoundWorker(workers, rounds) for _ in range(workers)],
+    ]
+
+
+@pytest.mark.parametrize(("workers", "rounds"), [(1, 4), (2, 3)])
+def test_round_after_round(workers, rounds):
+    stuck, searched = stuck_states(rounds_of(workers, rounds, settles=False))
+    assert searched > 100
+    assert stuck == []
+
+
 @pytest.mark.parametrize("posters", [1, 2])
 def test_workers_hear_of_their_tasks(posters):
     waiters = [Caller(posters, order=("seen", "look")) for _ in range(2)]
@@ -157,6 +227,7 @@ def test_workers_hear_of_their_tasks(posters):
         ([Caller(1, order=("seen", "look", "target")), Worker()], "says what it wants too late"),
         ([Caller(2), Worker(False), Worker(False)], "counts a slot before it can be seen"),
         ([Caller(1, order=("seen", "look")), Poster(rings_first=True)], "rings before it posts"),
+        (rounds_of(1, 3, settles=True), "corrects a count that is still being made"),
     ],
     ids=lambda value: value if isinstance(value, str) else "",
 )

@@ -538,6 +538,8 @@ class ParallelPool:
 
     def _work_begins(self) -> None:
         """Take note that tasks are about to be handed out."""
+        if not self._pending:
+            self._crew.settle()
 
     def _must_mail_rounds(self) -> bool:
         """Whether workers need messages for a round even if all actions lie in the arena."""

@@ -159,6 +159,7 @@ class ProcessPool(ParallelPool):
     # Watching over the workers
 
     def _work_begins(self) -> None:
+        super()._work_begins()
         self._handouts += 1
 
     def _note_seeds(self, slots: Slots, seeds: Sequence[int | None]) -> None:

@@ -126,6 +126,7 @@ NB_MODULE(_native, module) {
            "copy"_a, nb::keep_alive<1, 3>())
       .def("start_round", &shoal::Crew::start_round, "actions"_a.none(), "bank"_a)
       .def("prepare_round", &shoal::Crew::prepare_round, "bank"_a)
+      .def_prop_ro("round_started", &shoal::Crew::round_started)
       .def("drive_own", &shoal::Crew::drive_own)
       .def("take_round", &shoal::Crew::take_round)
       .def("round_batch", &shoal::Crew::round_batch)
@@ -140,6 +141,6 @@ NB_MODULE(_native, module) {
       .def("clear", &shoal::Crew::clear, "worker"_a);
 
   module.def("has_futex", &shoal::has_futex);
-  module.def("start_lifeline", &shoal::start_lifeline, "parent"_a);
+  module.def("start_lifeline", &shoal::start_lifeline, "parent"_a, "dies_with_thread"_a);
   module.def("batch_infos", &shoal::batch_infos, "events"_a, "num_rows"_a, "merge"_a);
 }

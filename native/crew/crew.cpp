@@ -26,6 +26,7 @@ Bank& Crew::bank(Py_ssize_t number) const {
 }
 
 bool Crew::start_round(nb::handle actions, Py_ssize_t number) {
+  round_started_ = false;
   actions_.accept(actions, nb::none());
   prepare_round(number);
   if (has_extras(actions_.columns(), {nullptr, remote_, 0})) return false;
@@ -33,6 +34,7 @@ bool Crew::start_round(nb::handle actions, Py_ssize_t number) {
   for (int worker = 0; worker < board_.workers(); ++worker) {
     if (!board_.post(worker, task)) raise(PyExc_RuntimeError, "worker %d takes no tasks", worker);
   }
+  round_started_ = true;
   board_.ring(kEveryone);
   return true;
 }

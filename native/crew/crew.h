@@ -22,6 +22,8 @@ class Crew {
   bool start_round(nb::handle actions, Py_ssize_t bank);
   /// Chooses where a round's results go, for a round whose tasks travel as messages.
   void prepare_round(Py_ssize_t bank);
+  /// Whether workers have been set to work on the latest round.
+  bool round_started() const { return round_started_; }
   /// Steps the caller's share of the round; returns what it has to tell (Stepper::Told).
   nb::object drive_own();
   /// Takes the outcomes of a round that is done; returns the workers whose mail tells more.
@@ -74,6 +76,7 @@ class Crew {
   UserBanks round_banks_;
   Bank* round_target_ = nullptr;
   Py_ssize_t round_bank_ = 0;
+  bool round_started_ = false;
   std::vector<uint8_t> newest_;  // by slot: the bank that holds its newest row
   std::vector<uint8_t> seen_;    // by slot: whether there is such a row
 };

@@ -129,7 +129,7 @@ nb::object Hand::work_on(std::shared_ptr<Job> job, uint64_t duty) {
     seed = Ref::checked(PySequence_GetItem(job->seeds.get(), static_cast<Py_ssize_t>(turn)));
   }
   begin(slot);
-  in_environment_.store(true);
+  if (!job->whole && !job->seeds) in_environment_.store(true);
   try {
     stepper_.fill(*banks_[static_cast<size_t>(job->bank)], slot, seed.get(), job->options.get(),
                   told);

@@ -1,8 +1,10 @@
 // A worker's side of a crew: does what stands on the board, with a stepper.
 //
-// One thread of the worker is on duty: it takes tasks and works on one slot after the other. If an
-// environment keeps it waiting while other slots could go on, a stand-in takes over the duty; the
-// thread that was kept waiting finishes its slot, finds itself relieved, and leaves. All of this
+// One thread of the worker is on duty: it takes tasks and works on one slot after the other. If the
+// environment of a slot that was sent by itself keeps it waiting while other slots could go on, a
+// stand-in takes over the duty; the thread that was kept waiting finishes its slot, finds itself
+// relieved, and leaves. (Rounds and resets are never left: everybody waits for the last of them
+// anyway, and some environments are particular about the thread they are called from.) All of this
 // happens with the GIL held, except for the waiting itself.
 #pragma once
 

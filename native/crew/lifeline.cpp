@@ -8,6 +8,7 @@
 #include <thread>
 
 #ifdef __linux__
+#include <sys/prctl.h>
 #include <sys/syscall.h>
 #endif
 
@@ -38,7 +39,12 @@ bool outlive(int parent) {
 
 }  // namespace
 
-void start_lifeline(int parent) {
+void start_lifeline(int parent, bool dies_with_thread) {
+#ifdef __linux__
+  if (dies_with_thread) prctl(PR_SET_PDEATHSIG, SIGKILL);
+#else
+  (void)dies_with_thread;
+#endif
   std::thread([parent] {
     if (!outlive(parent)) {
       while (kill(parent, 0) == 0 || errno == EPERM) usleep(200'000);

@@ -58,7 +58,7 @@ class SpinPolicy {
 
  private:
   enum { kSpin, kSleep };
-  static constexpr int64_t kLongest = 100'000;
+  static constexpr int64_t kLongest = 300'000;
   static constexpr int64_t kLimit = 1'000'000;
   static constexpr int kOften = 16, kRarest = 1024;
 

@@ -30,7 +30,7 @@ __all__ = [
 ]
 
 
-class InvalidActionError(gymnasium.error.InvalidAction, ValueError):
+class InvalidActionError(gymnasium.error.InvalidAction, ValueError, TypeError):
     """Actions of the wrong number, shape or range. No environment was stepped."""
 
 

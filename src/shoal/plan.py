@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import pickle
+import resource
 import time
 from collections.abc import Callable
 from copy import deepcopy
@@ -107,28 +108,44 @@ def measure(
         observation, info = env.reset(seed=0)
         nbytes = len(pickle.dumps(observation, pickle.HIGHEST_PROTOCOL))
         steps: list[float] = []
-        busy: list[float] = []
         infos: list[float] = []
-        begun = clock()
+        begun, usage_before = clock(), _Usage.now()
         while len(steps) < _LEAST_STEPS or (
             clock() - begun < _SECONDS and len(steps) < _MOST_STEPS
         ):
             action = actions.sample()
-            before, busy_before = clock(), time.thread_time()
+            before = clock()
             _, _, terminated, truncated, info = env.step(action)
             steps.append(clock() - before)
-            busy.append(time.thread_time() - busy_before)
             infos.append(_sending(info, clock))
             if terminated or truncated:
                 env.reset()
             too_short = len(steps) == _FEW_STEPS and num_envs * median(steps) < _SAVED
             if too_short or clock() - begun > 50 * _SECONDS:
                 break
+        usage, elapsed = _Usage.now(), clock() - begun
     finally:
         env.close()
     # The first step of an environment is often not like the others.
     rest = slice(1 if len(steps) > 1 else 0, None)
-    return Measured(median(steps[rest]), median(busy[rest]), median(infos[rest]), nbytes)
+    step = median(steps[rest])
+    # Being pushed off the core by others is no waiting: that is done of one's own accord.
+    waited = usage.waits - usage_before.waits >= len(steps) / 2
+    share = min(1.0, (usage.seconds - usage_before.seconds) / elapsed) if waited else 1.0
+    return Measured(step, step * share, median(infos[rest]), nbytes)
+
+
+@dataclass(frozen=True)
+class _Usage:
+    """How long this thread has kept the processor busy, and how often it has waited."""
+
+    seconds: float
+    waits: int
+
+    @classmethod
+    def now(cls) -> _Usage:
+        usage = resource.getrusage(getattr(resource, "RUSAGE_THREAD", resource.RUSAGE_SELF))
+        return cls(usage.ru_utime + usage.ru_stime, usage.ru_nvcsw)
 
 
 def _sending(info: Any, clock: Callable[[], float]) -> float:

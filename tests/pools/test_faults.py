@@ -6,6 +6,7 @@ import threading
 import time
 from functools import partial
 
+import gymnasium
 import numpy as np
 import pytest
 from gymnasium.error import ClosedEnvironmentError
@@ -300,12 +301,22 @@ class TestExceptions:
         assert "holds a lock" in str(info.value.__cause__)
         pool.close()
 
-    def test_system_exit_is_the_callers_too(self):
+    def test_an_environments_wish_to_exit_is_not_the_callers(self):
         pool = started()
-        with pytest.raises(SystemExit) as info:
+        with pytest.raises(RemoteError) as info:
             pool.step(actions(1, "system exit"))
-        assert info.value.code == 5
+        assert type(info.value).__name__ == "SystemExit"
+        assert not isinstance(info.value, SystemExit)
         pool.close()
+
+    @pytest.mark.parametrize(
+        "what", [5, "text", type("Spaceless", (gymnasium.Env,), {})], ids=["int", "text", "bare"]
+    )
+    def test_what_is_no_environment(self, what):
+        factory = what if isinstance(what, type) else lambda: what
+        with pytest.raises(AttributeError, match="observation_space") as info:
+            ProcessPool([factory] * 2, workers=1, caller_works=False)
+        assert any("slot 0 of 2" in note for note in info.value.__notes__)
 
     def test_an_info_that_cannot_be_pickled(self):
         pool = started()

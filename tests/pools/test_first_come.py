@@ -1,5 +1,6 @@
 """First come, first served: nobody waits for a slot that nobody asked for."""
 
+import threading
 import time
 from functools import partial
 
@@ -20,11 +21,7 @@ class Sleeper(gymnasium.Env):
     observation_space = spaces.Box(0, 1e9, (1,), np.float64)
     action_space = spaces.Discrete(2000)
 
-    def __init__(self, slow_reset=0.0):
-        self._slow_reset = slow_reset
-
     def reset(self, *, seed=None, options=None):
-        time.sleep(self._slow_reset)
         self.steps = 0
         return np.zeros(1), {}
 
@@ -66,12 +63,39 @@ def test_a_slow_slot_delays_only_itself(pool):
 
 
 def test_waiting_environments_wait_together():
-    pool = ProcessPool([partial(Sleeper, 0.3)] * 8, workers=2, caller_works=False)
-    begun = time.monotonic()
+    pool = ProcessPool([Sleeper] * 8, workers=2, caller_works=False)
     pool.reset()
     pool.recv()
-    pool.step([300] * 8)
-    assert time.monotonic() - begun < 1.5  # one after the other it would be 2.4
+    begun = time.monotonic()
+    pool.send([300] * 8)
+    pool.recv()
+    assert time.monotonic() - begun < 0.9  # one after the other it would be 1.2
+    pool.close()
+
+
+class Particular(Sleeper):
+    """Wants to be called from the thread that has built it."""
+
+    def __init__(self):
+        self._thread = threading.get_ident()
+
+    def step(self, action):
+        assert threading.get_ident() == self._thread
+        return super().step(action)
+
+
+def test_rounds_never_leave_the_thread_that_has_built_the_environments():
+    pool = ProcessPool([Particular] * 4, workers=1, caller_works=False)
+    pool.reset()
+    pool.recv()
+    for _ in range(5):
+        pool.step([15] * 4)
+    pool.close()
+    pool = ProcessPool([Particular] * 4, workers=1, caller_works=False, stand_ins=False)
+    pool.reset()
+    pool.recv()
+    pool.send([15] * 4)
+    pool.recv()
     pool.close()
 
 
@@ -80,7 +104,8 @@ def test_one_at_a_time_without_stand_ins():
     pool.reset()
     pool.recv()
     begun = time.monotonic()
-    pool.step([100] * 3)
+    pool.send([100] * 3)
+    pool.recv()
     assert time.monotonic() - begun >= 0.3
     pool.close()
 

@@ -287,6 +287,32 @@ def test_pinned_workers_have_a_core_each():
     pool.close()
 
 
+def test_a_fork_of_the_caller_ends_nobody():
+    script = Script(
+        """
+        envs = shoal.make("CartPole-v1", num_envs=2, backend="process", start="fork")
+        envs.reset(seed=1)
+        if (child := os.fork()) == 0:
+            del envs
+            sys.exit()
+        os.waitpid(child, 0)
+        print(envs.step([0, 1])[1].tolist())
+        envs.close()
+        """
+    )
+    assert script.finish() == (0, "[1.0, 1.0]\n", "")
+
+
+def test_a_stopped_worker_does_not_outlive_its_caller():
+    script = Script(BUSY.format(work="time.sleep(60)"))
+    pids = set(map(int, script.line().split()))
+    for pid in pids:
+        os.kill(pid, signal.SIGSTOP)
+    script.signal(signal.SIGKILL)
+    wait_until(lambda: not any(map(is_running, pids)), seconds=1.0)
+    script.finish()
+
+
 def test_vectors_made_in_a_thread_outlive_it():
     made = []
     thread = threading.Thread(

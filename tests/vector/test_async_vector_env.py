@@ -2,6 +2,7 @@
 
 import multiprocessing
 import re
+import signal
 import time
 from functools import partial
 
@@ -14,7 +15,7 @@ from gymnasium.vector.async_vector_env import _async_worker
 
 from shoal.errors import RemoteError, VectorFailedError
 from shoal.testing import ProbeEnv, assert_identical
-from shoal.vector import AsyncVectorEnv, AutoresetMode
+from shoal.vector import AsyncState, AsyncVectorEnv, AutoresetMode
 from tests.faulty import FaultyEnv, fault
 from tests.strategies import RandomEnv, WordSpace
 
@@ -165,7 +166,85 @@ class SlowToCall(ProbeEnv):
         return "fast"
 
 
+class Slow(SlowToCall):
+    def reset(self, *, seed=None, options=None):
+        time.sleep(0.2)
+        return super().reset(seed=seed, options=options)
+
+    def step(self, action):
+        time.sleep(0.2)
+        return super().step(action)
+
+
+class TestInterrupts:
+    @pytest.mark.parametrize("options", [{}, {"worker": custom_worker}], ids=["own", "custom"])
+    @pytest.mark.parametrize("what", ["step", "reset", "call"])
+    def test_what_was_begun_can_be_waited_for_again(self, what, options):
+        envs = AsyncVectorEnv([Slow] * 2, **options)
+        envs.reset(seed=1)
+        begin = {
+            "step": partial(envs.step_async, envs.action_space.sample()),
+            "reset": envs.reset_async,
+            "call": partial(envs.call_async, "slow"),
+        }[what]
+        for _ in range(3):
+            begin()
+            signal.setitimer(signal.ITIMER_REAL, 0.05)
+            with pytest.raises(KeyboardInterrupt):
+                getattr(envs, f"{what}_wait")()
+            result = getattr(envs, f"{what}_wait")()
+            assert len(result) in (2, 5)
+            if what == "reset":
+                assert len(result[1]["label"]) == 2
+        envs.close()
+
+    def test_at_any_moment(self):
+        envs = AsyncVectorEnv([partial(FaultyEnv, label) for label in range(4)])
+        envs.reset(seed=1)
+        interrupted = 0
+        for delay in range(60):
+            try:
+                try:
+                    signal.setitimer(signal.ITIMER_REAL, 1e-5 * (delay + 1))
+                    envs.step([NOTHING] * 4)
+                finally:
+                    signal.setitimer(signal.ITIMER_REAL, 0)
+            except KeyboardInterrupt:
+                interrupted += 1
+            if envs._state is AsyncState.WAITING_STEP:
+                assert len(set(envs.step_wait()[0][:, 1])) == 1
+        assert interrupted > 0
+        assert len(set(envs.step([NOTHING] * 4)[0][:, 1])) == 1
+        envs.close()
+
+    @pytest.fixture(autouse=True)
+    def alarms_interrupt(self):
+        def interrupt(*_):
+            raise KeyboardInterrupt
+
+        before = signal.signal(signal.SIGALRM, interrupt)
+        yield
+        signal.signal(signal.SIGALRM, before)
+
+
 class TestErrors:
+    def test_with_percent_signs(self):
+        envs = AsyncVectorEnv([partial(FaultyEnv, "100%d")] * 2)
+        envs.reset()
+        with pytest.warns(UserWarning, match="100%d"), pytest.raises(ArithmeticError):
+            envs.step([fault("raise"), NOTHING])
+        envs.close()
+
+    def test_of_what_was_not_done_in_time_are_told_all_the_same(self):
+        envs = sleepers()
+        envs.call("set_wrapper_attr", "fails_in", "reset")
+        envs.reset_async()
+        with pytest.raises(TimeoutError):
+            envs.reset_wait(timeout=0)
+        with pytest.raises(VectorFailedError, match="fails in reset"):
+            envs.step([NOTHING] * 2)
+        envs.close()
+
     @pytest.mark.parametrize(
         ("name", "kind", "message"),
         [
@@ -202,6 +281,19 @@ class TestErrors:
         with pytest.warns(UserWarning, match="Worker-0"), pytest.raises(ArithmeticError):
             envs.step([fault("raise"), NOTHING])
         envs.close()
+
+    def test_custom_workers_have_their_spaces_checked(self):
+        with pytest.raises(RuntimeError, match="observation spaces"):
+            AsyncVectorEnv([FaultyEnv, SlowToCall], worker=custom_worker)
+
+    def test_custom_workers_are_closed_although_much_is_unread(self):
+        space = spaces.Box(0, 255, (512, 512, 3), np.uint8)
+        factories = [partial(RandomEnv, space, spaces.Discrete(2))] * 2
+        envs = AsyncVectorEnv(factories, worker=custom_worker, shared_memory=False)
+        envs.reset()
+        envs.step_async([0, 1])
+        with pytest.warns(UserWarning, match="pending call"):
+            envs.close()
 
     def test_custom_workers_take_what_gymnasiums_take(self):
         with pytest.raises(ValueError, match=r"must accept \d arguments"):

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import atexit
+import os
 import time
 import warnings
 from collections import deque
@@ -19,7 +20,7 @@ from gymnasium.error import AlreadyPendingCallError, ClosedEnvironmentError, NoA
 from gymnasium.vector import AutoresetMode
 
 from shoal import _native
-from shoal.errors import ReceiveTimeoutError, WorkerCrashedError
+from shoal.errors import ReceiveTimeoutError, VectorFailedError, WorkerCrashedError
 from shoal.memory import BoardMemory, VectorColumns
 from shoal.pools.base import Batch, SlotChoice, checked_seeds, slot_numbers
 from shoal.pools.doorbell import DoorbellPipes
@@ -176,6 +177,7 @@ class ParallelPool:
         self._failure: BaseException | None = None
         self._closed = False
         self._lock = Lock()
+        self._process = os.getpid()
         self._next_look = 0.0
         _open_pools.add(self)
         return [
@@ -210,13 +212,18 @@ class ParallelPool:
                 self._check_idle(self._all_slots)
             bank = self._round_banks[0]
             self._work_begins()
-            if self._must_mail_rounds():
-                self._intake.accept(actions, None)
-                self._crew.prepare_round(bank)
-                self._mail_round(bank)
-            elif not self._crew.start_round(actions, bank):
-                self._mail_round(bank)
+            # Before anything is begun: an interrupt must not make us forget it.
             self._round = True
+            try:
+                if self._must_mail_rounds():
+                    self._intake.accept(actions, None)
+                    self._crew.prepare_round(bank)
+                    self._mail_round(bank)
+                elif not self._crew.start_round(actions, bank):
+                    self._mail_round(bank)
+            except BaseException:
+                self._round = self._crew.round_started
+                raise
 
     def end_step(self, timeout: float | None = None) -> Results:
         """Finish the step of every slot; after a timeout it can be asked for again."""
@@ -254,8 +261,17 @@ class ParallelPool:
 
     def _mail_round(self, bank: int) -> None:
         """Send the tasks of a round, and the actions that are not in the arena, as messages."""
-        for worker in range(len(self._shares.workers)):
-            self._post(worker, self._round_message(worker, bank))
+        messages = [
+            self._round_message(worker, bank) for worker in range(len(self._shares.workers))
+        ]
+        try:
+            for worker, message in enumerate(messages):
+                self._post(worker, message)
+        except BaseException as error:
+            self._failure = VectorFailedError(
+                f"a step was interrupted while it was handed out ({error!r}): close the vector"
+            )
+            raise
         self._crew.ring(-1)
 
     def _round_message(self, worker: int, bank: int) -> Message:
@@ -276,6 +292,7 @@ class ParallelPool:
             given = checked_seeds(seeds, len(chosen))
             self._check_idle(chosen)
             self._work_begins()
+            self._pending.update(dict.fromkeys(chosen.tolist()))
             self._note_seeds(chosen, given)
             for worker, places in self._by_worker(chosen).items():
                 part, its_seeds = chosen[places], [given[place] for place in places]
@@ -284,7 +301,6 @@ class ParallelPool:
                 else:
                     own = zip(part.tolist(), its_seeds, strict=True)
                     self._own_queue.extend((slot, [seed], options) for slot, seed in own)
-            self._pending.update(dict.fromkeys(chosen.tolist()))
             self._crew.ring(-1)
 
     def send(self, actions: Any, slots: SlotChoice = None) -> None:
@@ -294,13 +310,13 @@ class ParallelPool:
             self._check_idle(chosen)
             self._intake.accept(actions, chosen)
             self._work_begins()
+            self._pending.update(dict.fromkeys(chosen.tolist()))
             for worker, places in self._by_worker(chosen).items():
                 part = chosen[places]
                 if worker < len(self._shares.workers):
                     self._send(worker, part)
                 else:
                     self._own_queue.extend((slot, None, None) for slot in part.tolist())
-            self._pending.update(dict.fromkeys(chosen.tolist()))
             self._crew.ring(-1)
 
     def _send(self, worker: int, slots: Slots) -> None:
@@ -404,6 +420,11 @@ class ParallelPool:
         slot, seeds, options = self._own_queue.popleft()
         outcome = Outcome.of(slot, self._crew.drive(slot, seeds, options))
         self._ready[slot] = None if outcome.is_empty else outcome
+
+    def drop(self) -> None:
+        """Wait for all that is in flight, and forget it."""
+        while self.in_flight:
+            self.recv()
 
     @property
     def in_flight(self) -> int:
@@ -587,6 +608,8 @@ class ParallelPool:
         if self._closed:
             return
         self._closed = True
+        if os.getpid() != self._process:
+            return  # a fork of the process that the workers belong to
         failures: list[BaseException | None] = []
         try:
             close_environments(self._own_envs, self._shares.remote, self.num_envs)
@@ -615,7 +638,7 @@ class ParallelPool:
 
     def abandon(self) -> None:
         """End the workers of a pool that nobody has closed and nobody can close any more."""
-        if not getattr(self, "_closed", True):
+        if not getattr(self, "_closed", True) and os.getpid() == self._process:
             warnings.warn(
                 f"a vector of {self.num_envs} environments was not closed",
                 ResourceWarning,

@@ -67,6 +67,9 @@ class AsyncPool(Pool, Protocol):
     def end_call(self, ticket: Ticket, timeout: float | None = None) -> list[Any]:
         """Finish that."""
 
+    def drop(self) -> None:
+        """Wait for all that is in flight, and forget it."""
+
     def forget_call(self, ticket: Ticket) -> None:
         """Give up a call."""
 
@@ -75,9 +78,8 @@ class AsyncPool(Pool, Protocol):
 class AsyncVectorEnv(VectorEnv, gymnasium.vector.VectorEnv[Any, Any, Arrays]):
     """Steps environments in worker processes, with the arguments that Gymnasium's class takes.
 
-    There are as many workers as cores, each with a share of the environments, and none of them runs
-    in the calling process. An environment that only waits, say for a network, does not keep the
-    others of its worker waiting.
+    Up to eight environments have a process each; more of them share as many processes as there are
+    cores, or eight. None runs in the calling process.
 
     After a timeout the vector waits, before it begins with anything else, for the work that was not
     done in time, and drops its results. After an error of an environment every call but ``close``
@@ -160,7 +162,6 @@ class AsyncVectorEnv(VectorEnv, gymnasium.vector.VectorEnv[Any, Any, Arrays]):
                 observation_mode=observation_mode,
                 autoreset_mode=mode,
                 copy=copy,
-                stand_ins=self.max_concurrency is None,
             )
         super().__init__(pool)
         if shared_memory:
@@ -256,8 +257,8 @@ class AsyncVectorEnv(VectorEnv, gymnasium.vector.VectorEnv[Any, Any, Arrays]):
     def call_wait(self, timeout: float | None = None) -> tuple[Any, ...]:
         """Wait for the calls, at most so many seconds, and return a result for each slot."""
         self._check_waiting(AsyncState.WAITING_CALL)
-        ticket, self._ticket = self._ticket, None
-        assert ticket is not None
+        ticket = self._ticket
+        assert ticket is not None, "there is one while the state says so"
         try:
             return tuple(self._ended(lambda: self._pool.end_call(ticket, timeout), timeout))
         except ReceiveTimeoutError:
@@ -316,19 +317,18 @@ class AsyncVectorEnv(VectorEnv, gymnasium.vector.VectorEnv[Any, Any, Arrays]):
             self._failure = error
             for slot, failed in self._pool.errors:
                 logger.error(f"Received the following error from Worker-{slot} - Shutting it down")
-                logger.error(_trace(failed))
+                logger.error("%s", _trace(failed))
             if self._pool.errors:
                 logger.error("Raising the last exception back to the main process.")
             raise
 
     def _drain(self) -> None:
         """Wait for what was not done in time, and drop it: it answers no question any more."""
-        while self._pool.in_flight:
-            try:
-                self._pool.recv()
-            except Exception as error:
-                self._check_running()
-                _log.warning("a step or reset that had timed out has failed: %r", error)
+        try:
+            self._pool.drop()
+        except Exception as error:
+            self._failure = error
+            self._check_running()
 
     def close_extras(self, timeout: float | None = None, terminate: bool = False) -> None:
         """Close every environment and end the workers; never raises.
@@ -347,7 +347,8 @@ class AsyncVectorEnv(VectorEnv, gymnasium.vector.VectorEnv[Any, Any, Arrays]):
         try:
             self._pool.close(terminate=terminate, timeout=timeout)
         except Exception as error:
-            _log.warning("an environment has failed to close: %r", error)
+            notes = "; ".join(getattr(error, "__notes__", ()))
+            _log.warning("an environment has failed to close: %r (%s)", error, notes)
 
 
 def _checked_concurrency(limit: Any) -> int | None:

@@ -29,9 +29,14 @@ def split_reset_mask(
             f"`options['{_KEY}']` must be a numpy array, got {type(mask).__name__}"
         )
     if mask.shape != (num_envs,):
-        raise ResetMaskError(f"`options['{_KEY}']` must have shape ({num_envs},), got {mask.shape}")
+        raise ResetMaskError(
+            f"`options['{_KEY}']` must have shape `({num_envs},)`, got {mask.shape}"
+        )
     if mask.dtype != np.bool_:
-        raise ResetMaskError(f"`options['{_KEY}']` must have dtype bool, got {mask.dtype}")
+        raise ResetMaskError(f"`options['{_KEY}']` must have `dtype=np.bool_`, got {mask.dtype}")
     if not mask.any():
-        raise ResetMaskError(f"`options['{_KEY}']` must select at least one slot, got {mask}")
+        raise ResetMaskError(
+            f"`options['{_KEY}']` must contain a boolean array with at least one True value, "
+            f"got reset_mask={mask}"
+        )
     return mask, {key: value for key, value in options.items() if key != _KEY}

@@ -10,6 +10,8 @@ from __future__ import annotations
 
 import inspect
 import multiprocessing
+import os
+import signal
 import time
 from collections.abc import Callable, Sequence
 from copy import deepcopy
@@ -31,7 +33,13 @@ from gymnasium.vector.utils import (
     read_from_shared_memory,
 )
 
-from shoal.errors import ReceiveTimeoutError, WorkerCrashedError
+from shoal import _native
+from shoal.errors import (
+    ReceiveTimeoutError,
+    RemoteError,
+    SpaceMismatchError,
+    WorkerCrashedError,
+)
 from shoal.pools.base import Batch, SlotChoice, checked_seeds, slot_numbers
 from shoal.pools.environments import EnvFactory, checked_factories
 from shoal.pools.parallel import Ticket
@@ -88,7 +96,9 @@ class CustomWorkerPool:
         self.errors: list[tuple[int, BaseException]] = []
         self._copy = copy
         self._closed = False
-        self._pending: list[int] = []  # slots whose answer is awaited
+        self._process = os.getpid()
+        self._asked: list[int] = []  # slots that the latest request went to
+        self._pending: list[int] = []  # those of them whose answer is awaited
         self._doing = ""
         self._answers: dict[int, Any] = {}
         self._look_at(factories, observation_mode)
@@ -115,15 +125,20 @@ class CustomWorkerPool:
                 here, there = methods.Pipe()
                 given = (index, CloudpickleWrapper(factory), there, here, buffer, self._failures)
                 process = methods.Process(
-                    target=worker,
+                    target=_run_worker,
                     name=f"shoal-custom-worker-{index}",
-                    args=(*given, autoreset_mode, permits)[:taken],
+                    args=(os.getpid(), worker, *(*given, autoreset_mode, permits)[:taken]),
                     daemon=daemon,
                 )
                 process.start()
                 there.close()
                 self._pipes.append(here)
                 self._processes.append(process)
+        try:
+            self._check_spaces(observation_mode)
+        except BaseException:
+            self.close(terminate=True)
+            raise
 
     def _look_at(self, factories: list[EnvFactory], mode: ObservationMode) -> None:
         """Learn the spaces from one environment, or from each where they may differ."""
@@ -135,6 +150,19 @@ class CustomWorkerPool:
         for env in seen:
             env.close()
         self.spaces = agree([pair[0] for pair in spaces], [pair[1] for pair in spaces], mode)
+
+    def _check_spaces(self, mode: ObservationMode) -> None:
+        """Have each worker compare its environment's spaces with the first one's."""
+        single = self.spaces.single_observation, self.spaces.single_action
+        request = ("_check_spaces", (mode, *single))
+        self._ask("check", dict.fromkeys(range(self.num_envs), request))
+        for slot, (same_observations, same_actions) in sorted(self._answered(None).items()):
+            for what, same in (("observation", same_observations), ("action", same_actions)):
+                if not same:
+                    raise SpaceMismatchError(
+                        f"the sub-environments {what} spaces are not equivalent: that of slot "
+                        f"{slot} differs from {single[what == 'action']}"
+                    )
 
     def reset(
         self,
@@ -185,7 +213,7 @@ class CustomWorkerPool:
         everyone = np.arange(self.num_envs)
         if self._doing == "step":
             return Batch(everyone, *self.end_step(timeout))
-        asked = list(self._pending) or sorted(self._answers)
+        asked = self._asked
         answers = self._answered(timeout)
         observations = self._joined({slot: answers[slot][0] for slot in asked})
         nothing = np.zeros(len(asked))
@@ -233,7 +261,12 @@ class CustomWorkerPool:
         return [answers[slot] for slot in ticket.slots.tolist()]
 
     def forget_call(self, ticket: Ticket) -> None:
-        """Give up a call; its answers are waited for, and dropped, before the next request."""
+        """Give up a call; its answers are dropped like everything that is in flight."""
+
+    def drop(self) -> None:
+        """Wait for all that is in flight, and forget it."""
+        if self.in_flight:
+            self._answered(None)
 
     def call(self, name: str, *args: Any, slots: SlotChoice = None, **kwargs: Any) -> list[Any]:
         """Call a method of each environment, or read an attribute."""
@@ -242,13 +275,12 @@ class CustomWorkerPool:
     def _ask(self, doing: str, requests: dict[int, tuple[str, Any]]) -> None:
         if self._closed:
             raise ClosedEnvironmentError(f"{doing}: the vector environment is closed")
-        if self._doing == "call" and self._pending:
-            self._answered(None)  # of a call that was given up
         if self._pending or self._answers:
             raise AlreadyPendingCallError(f"{doing}: a {self._doing} is in flight", self._doing)
         self._doing = doing
+        self._asked = list(requests)
+        self._pending = list(requests)
         for slot, request in requests.items():
-            self._pending.append(slot)
             try:
                 self._pipes[slot].send(request)
             except (BrokenPipeError, ConnectionResetError):
@@ -282,8 +314,11 @@ class CustomWorkerPool:
         return answers
 
     def _failure(self) -> tuple[int, BaseException]:
-        slot, kind, value, trace = self._failures.get(timeout=10)
-        error = value if isinstance(value, BaseException) else kind(value)
+        try:
+            slot, kind, value, trace = self._failures.get(timeout=5)
+            error = value if isinstance(value, BaseException) else kind(value)
+        except Exception as lost:  # what the user's worker has put there cannot be brought over
+            return -1, RemoteError(f"an environment has failed, and its error is lost: {lost!r}")
         error.__cause__ = RemoteTraceback(trace)
         return slot, error
 
@@ -292,25 +327,42 @@ class CustomWorkerPool:
         if self._closed:
             return
         self._closed = True
+        if os.getpid() != self._process:
+            return  # a fork of the process that the workers belong to
         deadline = None if timeout is None else time.monotonic() + timeout
         for pipe in () if terminate else self._pipes:
             try:
                 pipe.send(("close", None))
             except (BrokenPipeError, ConnectionResetError):
                 continue  # it has ended before
+        while not terminate and any(process.is_alive() for process in self._processes):
+            terminate = deadline is not None and time.monotonic() > deadline
+            for pipe in wait_for(self._pipes, _TICK):
+                self._read_on(pipe)
         for process in self._processes:
-            left = None if deadline is None else max(0.0, deadline - time.monotonic())
-            process.join(0.0 if terminate else left)
-            if process.is_alive():
-                process.kill()
-                process.join()
+            process.kill()
+            process.join()
         for pipe in self._pipes:
             pipe.close()
         self._failures.close()
 
+    def _read_on(self, pipe: Any) -> None:
+        """Let a worker that is ending get rid of what it has to say."""
+        try:
+            pipe.recv_bytes()
+        except (EOFError, OSError):
+            time.sleep(_TICK)
+
     def abandon(self) -> None:
         """End the processes of a pool that nobody has closed."""
         self.close(terminate=True)
+
+
+def _run_worker(parent: int, worker: Callable[..., None], *arguments: Any) -> None:
+    """Run a user's worker in a process that ends with its parent, and leaves Ctrl-C to it."""
+    signal.signal(signal.SIGINT, signal.SIG_IGN)
+    _native.start_lifeline(parent, dies_with_thread=False)
+    worker(*arguments)
 
 
 def _raw_infos(infos: list[dict[str, Any]]) -> RawInfos | None:

@@ -2,7 +2,8 @@
 
 An exception is sent as it is where it survives pickling. One whose constructor does not take its
 ``args`` is rebuilt without calling it. One that cannot be pickled at all is replaced by a class of
-the same name that is derived from the same built-in exception.
+the same name that is derived from the same built-in exception, and so is one that is no error at
+all, such as SystemExit: a worker's wish to end is no reason for its caller to end.
 """
 
 from __future__ import annotations
@@ -44,7 +45,8 @@ def pack_error(error: BaseException) -> PackedError:
     kind = type(error)
     builtin = next(base for base in kind.__mro__ if base.__module__ == builtins.__name__)
     return PackedError(
-        pickled=_pickled(error),
+        # What is no error but a wish to stop concerns the worker, and must not stop the caller.
+        pickled=_pickled(error) if isinstance(error, Exception) else None,
         name=kind.__qualname__,
         message=_text(error),
         builtin=builtin.__name__,
@@ -68,11 +70,24 @@ def unpack_error(packed: PackedError) -> BaseException:
         except Exception as failure:
             packed.notes.append(f"shoal: here it could not be unpickled: {failure!r}")
     if error is None:
-        builtin = getattr(builtins, packed.builtin)
-        bases = (RemoteError,) if builtin in RemoteError.__mro__ else (RemoteError, builtin)
-        error = type(packed.name, bases, {"__module__": "shoal.errors"})(packed.message)
+        error = _substitute(packed)
     error.__notes__ = packed.notes
     error.__cause__ = RemoteTraceback(packed.traceback)
+    return error
+
+
+def _substitute(packed: PackedError) -> BaseException:
+    """An exception of the same name, derived from the same built-in one where that is possible."""
+    builtin = getattr(builtins, packed.builtin)
+    bases: tuple[type[BaseException], ...] = (RemoteError,)
+    if issubclass(builtin, Exception) and builtin not in RemoteError.__mro__:
+        bases = (RemoteError, builtin)
+    named = {"__module__": "shoal.errors"}
+    error: BaseException
+    try:
+        error = type(packed.name, bases, named)(packed.message)
+    except TypeError:  # some built-in exceptions want more than a message
+        error = type(packed.name, (RemoteError,), named)(packed.message)
     return error
 
 

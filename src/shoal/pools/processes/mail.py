@@ -25,10 +25,14 @@ _CHUNK = 1 << 16
 
 
 class Mail:
-    """One end of the way between a pool and a worker."""
+    """One end of the way between a pool and a worker.
 
-    def __init__(self, end: socket.socket) -> None:
+    ``reads_while_sending`` is for the end that must not wait for a reader while it is to be one.
+    """
+
+    def __init__(self, end: socket.socket, *, reads_while_sending: bool) -> None:
         self._socket = end
+        self._events = select.POLLOUT | (select.POLLIN if reads_while_sending else 0)
         self._incoming = bytearray()
         self._letters: deque[bytes] = deque()
 
@@ -37,13 +41,13 @@ class Mail:
         return self._socket.fileno()
 
     def send(self, letter: bytes, while_waiting: Callable[[], None] | None = None) -> None:
-        """Send a message, reading what comes in until there is room for it.
+        """Send a message.
 
         ``while_waiting`` is called now and then as long as there is none.
         """
         data = memoryview(_LENGTH.pack(len(letter)) + letter)
         waiting = select.poll()
-        waiting.register(self._socket, select.POLLIN | select.POLLOUT)
+        waiting.register(self._socket, self._events)
         while data:
             events = waiting.poll(10)
             if not events and while_waiting is not None:

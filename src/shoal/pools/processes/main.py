@@ -14,7 +14,7 @@ from gymnasium import Env
 from shoal import _native
 from shoal.memory import BoardMemory, VectorColumns
 from shoal.pools.doorbell import DoorbellPipes
-from shoal.pools.environments import close_environments, open_environments
+from shoal.pools.environments import close_environments, naming_slot, open_environments
 from shoal.pools.messages import Message, Outcome, Reply
 from shoal.pools.processes.mail import Mail, dumps, loads
 from shoal.pools.processes.recipe import (
@@ -69,21 +69,28 @@ class _WorkerMail:
         self._mail.send(packed)
 
 
-def main(descriptor: int, parent: int, recipe: Recipe | None = None) -> None:
+def main(
+    descriptor: int, parent: int, dies_with_thread: bool, recipe: Recipe | None = None
+) -> None:
     """Build environments as the recipe says, then work until told to close.
 
     Args:
         descriptor: Of the socket that leads to the pool.
         parent: The process that this one must not outlive.
+        dies_with_thread: Whether the thread that has started this process lives as long as its
+            process does, so that its end is another sign.
         recipe: What to build; None if it comes by mail.
     """
     signal.signal(signal.SIGINT, signal.SIG_IGN)  # Ctrl-C is the caller's to deal with
-    _native.start_lifeline(parent)
-    mail = Mail(socket.socket(fileno=descriptor))
+    _native.start_lifeline(parent, dies_with_thread)
+    # Only the thread on duty reads: the others must not while they send.
+    mail = Mail(socket.socket(fileno=descriptor), reads_while_sending=False)
     try:
         _serve(mail, recipe)
     except (EOFError, BrokenPipeError, ConnectionResetError):
         sys.exit(1)  # the pool is gone, and nobody is left to be told
+    finally:
+        mail.close()
 
 
 def _serve(mail: Mail, recipe: Recipe | None) -> None:
@@ -105,7 +112,13 @@ def _serve(mail: Mail, recipe: Recipe | None) -> None:
         mail.send(dumps(Introduction(error=error), by_value=False))
         return
     try:
-        mail.send(dumps(_introduction(envs), by_value=False))
+        introduction = _introduction(envs, recipe)
+    except BaseException as error:
+        close_environments(envs, reporting=False)
+        mail.send(dumps(Introduction(error=error), by_value=False))
+        return
+    try:
+        mail.send(dumps(introduction, by_value=False))
         descriptors = mail.receive_descriptors(_MOST_DESCRIPTORS)
         letter = mail.receive()
         assert letter is not None, "there is no limit to the time"
@@ -115,12 +128,13 @@ def _serve(mail: Mail, recipe: Recipe | None) -> None:
         raise
 
 
-def _introduction(envs: list[Env[Any, Any]]) -> Introduction:
+def _introduction(envs: list[Env[Any, Any]], recipe: Recipe) -> Introduction:
     # Equal spaces become one object, which is pickled once.
     known: list[tuple[Any, Any]] = []
     spaces = []
-    for env in envs:
-        pair = env.observation_space, env.action_space
+    for slot, env in enumerate(envs, recipe.first):
+        with naming_slot(slot, recipe.num_envs, "asking for its spaces"):
+            pair = env.observation_space, env.action_space
         same = next((other for other in known if other == pair), None)
         if same is None:
             known.append(pair)

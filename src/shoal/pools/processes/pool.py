@@ -41,6 +41,9 @@ __all__ = ["ProcessPool", "isolated_pool"]
 
 _log = logging.getLogger("shoal")
 
+_WORKERS_FOR_FEW = 8
+"""Up to so many environments have a worker each, where that is what their code expects."""
+
 
 class ProcessPool(ParallelPool):
     """Steps Python environments in worker processes, and perhaps some in the calling one.
@@ -284,14 +287,18 @@ class ProcessPool(ParallelPool):
 def isolated_pool(
     factories: Sequence[EnvFactory], start: StartMethod | None = None, **options: Any
 ) -> ProcessPool:
-    """A pool none of whose environments run in the calling process.
+    """A pool for code that was written for a process for each environment.
 
-    By default workers are new interpreters. Code written for other libraries may rely on workers
-    that are forked, so where the factories cannot be pickled, they are.
+    No environment runs in the calling process, and a few have a worker each, so that those that
+    wait do so together. By default workers are new interpreters; such code may rely on workers that
+    are forked, so where the factories cannot be pickled, they are.
     """
+    options.setdefault("caller_works", False)
+    if options.get("workers") is None:
+        options["workers"] = max(available_cores(), _WORKERS_FOR_FEW)
     if start is not None:
-        return ProcessPool(factories, start=start, caller_works=False, **options)
+        return ProcessPool(factories, start=start, **options)
     try:
-        return ProcessPool(factories, caller_works=False, **options)
+        return ProcessPool(factories, **options)
     except FactoryPicklingError:
-        return ProcessPool(factories, start="fork", caller_works=False, **options)
+        return ProcessPool(factories, start="fork", **options)

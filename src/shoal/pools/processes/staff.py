@@ -98,8 +98,9 @@ class ProcessStaff:
                 letter = employee.mail.receive(_TICK)
             except _GONE:
                 employee.process.wait(_GRACE)
-                _check_alive(employee, "building its environments")
-                raise
+                raise WorkerCrashedError(
+                    f"worker {worker} {_fate(employee.process)} while building its environments"
+                ) from None
             if letter is not None:
                 return loads(letter)
 

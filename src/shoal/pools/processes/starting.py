@@ -2,8 +2,10 @@
 
 ``"fresh"`` starts a new interpreter, which imports Shoal and nothing of the user's until a factory
 asks for it: the main module is never run again, so a script needs no guard around its main part,
-and a notebook, an interactive session and a script on standard input work alike. ``"fork"``,
-``"forkserver"`` and ``"spawn"`` are those of :mod:`multiprocessing`.
+and a notebook, an interactive session and a script on standard input work alike. What the caller's
+process has changed since it was started (a module's variables, NumPy's global random state, filters
+of warnings) is not known there. ``"fork"``, ``"forkserver"`` and ``"spawn"`` are those of
+:mod:`multiprocessing`.
 """
 
 from __future__ import annotations
@@ -14,6 +16,7 @@ import signal
 import socket
 import subprocess
 import sys
+import threading
 from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import Any, Literal, Protocol
@@ -38,8 +41,9 @@ _THREAD_LIMITS = (
 _BOOTSTRAP = """\
 import sys
 sys.path[:] = {path!r}
+sys.argv[:] = {arguments!r}
 from shoal.pools.processes.main import main
-main({descriptor}, {parent})
+main({descriptor}, {parent}, {dies_with_thread})
 """
 
 
@@ -77,7 +81,7 @@ def start_process(
         raise
     finally:
         there.close()
-    return process, Mail(here)
+    return process, Mail(here, reads_while_sending=True)
 
 
 def kill(process: Process) -> None:
@@ -97,7 +101,13 @@ class _Interpreter:
     """A new interpreter, that runs the worker's main function and nothing else."""
 
     def __init__(self, end: socket.socket) -> None:
-        code = _BOOTSTRAP.format(path=sys.path, descriptor=end.fileno(), parent=os.getpid())
+        code = _BOOTSTRAP.format(
+            path=sys.path,
+            arguments=sys.argv,
+            descriptor=end.fileno(),
+            parent=os.getpid(),
+            dies_with_thread=_is_main_thread(),
+        )
         flags = subprocess._args_from_interpreter_flags()  # type: ignore[attr-defined]
         self._popen = subprocess.Popen(
             [sys.executable, *flags, "-c", code],
@@ -124,7 +134,11 @@ class _MultiprocessingChild:
     def __init__(self, method: StartMethod, end: socket.socket, recipe: Any) -> None:
         context = multiprocessing.get_context(method)
         self._child = context.Process(  # type: ignore[attr-defined]
-            target=_run_child, args=(end, os.getpid(), recipe), name="shoal-worker", daemon=True
+            target=_run_child,
+            # A fork server is not the process whose end counts.
+            args=(end, os.getpid(), method != "forkserver" and _is_main_thread(), recipe),
+            name="shoal-worker",
+            daemon=True,
         )
         self._child.start()
         self.pid = self._child.pid
@@ -138,11 +152,15 @@ class _MultiprocessingChild:
         return self._child.exitcode is not None
 
 
-def _run_child(end: socket.socket, parent: int, recipe: Any) -> None:
+def _run_child(end: socket.socket, parent: int, dies_with_thread: bool, recipe: Any) -> None:
     from shoal.pools.processes.main import main
 
     os.setsid()
-    main(end.detach(), parent, recipe)
+    main(end.detach(), parent, dies_with_thread, recipe)
+
+
+def _is_main_thread() -> bool:
+    return threading.current_thread() is threading.main_thread()
 
 
 @contextmanager

@@ -61,8 +61,11 @@ def _close_all() -> None:
 class Staff(Protocol):
     """The workers of a pool, as the pool deals with them."""
 
-    def post(self, worker: int, message: Message) -> None:
-        """Send a message; the worker looks for it when the board says so."""
+    def pack(self, message: Message) -> Any:
+        """Make a message ready to send."""
+
+    def send(self, worker: int, packed: Any) -> None:
+        """Send what was packed to a worker, which the board has told of it."""
 
     def receive(self, worker: int, seconds: float) -> Message | None:
         """The next message of a worker, or None if none comes within the time."""
@@ -272,7 +275,6 @@ class ParallelPool:
                 f"a step was interrupted while it was handed out ({error!r}): close the vector"
             )
             raise
-        self._crew.ring(-1)
 
     def _round_message(self, worker: int, bank: int) -> Message:
         share = np.arange(*self._shares.workers[worker])
@@ -301,7 +303,6 @@ class ParallelPool:
                 else:
                     own = zip(part.tolist(), its_seeds, strict=True)
                     self._own_queue.extend((slot, [seed], options) for slot, seed in own)
-            self._crew.ring(-1)
 
     def send(self, actions: Any, slots: SlotChoice = None) -> None:
         """Check actions, one for each of these slots, and begin to step them."""
@@ -458,7 +459,6 @@ class ParallelPool:
                 if worker < len(self._shares.workers):
                     ticket.workers[worker] = chosen[places]
                     self._post(worker, Call(ticket.number, chosen[places], name, args, kwargs))
-                    self._crew.ring(worker)
                 else:
                     own = chosen[places]
             if own is not None:
@@ -498,8 +498,17 @@ class ParallelPool:
     # Mail
 
     def _post(self, worker: int, message: Message) -> None:
-        self._staff.post(worker, message)
+        packed = self._staff.pack(message)
+        # First the word on the board: a message may be too large to be sent without a reader.
         self._crew.post(worker, -1)
+        self._crew.ring(worker)
+        try:
+            self._staff.send(worker, packed)
+        except BaseException as error:
+            self._failure = VectorFailedError(
+                f"a message to worker {worker} was cut off ({error!r}): close the vector"
+            )
+            raise
 
     def _letter(self, worker: int, slot: int | None) -> Outcome | None:
         """What a worker has announced to say of a slot, or of its share; None if it is lost."""
@@ -628,7 +637,6 @@ class ParallelPool:
 
     def _say_goodbye(self, worker: int) -> None:
         self._post(worker, Close())
-        self._crew.ring(worker)
 
     def __getstate__(self) -> dict[str, Any]:
         raise TypeError(

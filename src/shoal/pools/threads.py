@@ -66,8 +66,11 @@ class _ThreadStaff:
         self._threads.append(thread)
         thread.start()
 
-    def post(self, worker: int, message: Message) -> None:
-        self._mail[worker].to_worker.put(message)
+    def pack(self, message: Message) -> Message:
+        return message
+
+    def send(self, worker: int, packed: Message) -> None:
+        self._mail[worker].to_worker.put(packed)
 
     def receive(self, worker: int, seconds: float) -> Message | None:
         try:

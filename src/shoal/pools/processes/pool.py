@@ -246,7 +246,6 @@ class ProcessPool(ParallelPool):
             self._to_report.update(slot for slot in share if slot not in at_work)
             if at_work:
                 self._post(worker, self._revival(at_work, INBOX))
-        self._crew.ring(worker)
 
     def _revival(self, slots: list[int], bank: int, in_round: bool = False) -> Revive:
         self._to_report.difference_update(slots)

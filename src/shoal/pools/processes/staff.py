@@ -122,12 +122,15 @@ class ProcessStaff:
         self._wait_until_started(worker)
         return self._introduction(worker)
 
-    def post(self, worker: int, message: Message) -> None:
+    def pack(self, message: Message) -> bytes:
+        """Make a message ready to send."""
+        return dumps(message, by_value=True)
+
+    def send(self, worker: int, packed: bytes) -> None:
         """Send a message, which need not arrive if the worker is lost: that shows elsewhere."""
         employee = self._workers[worker]
         try:
-            letter = dumps(message, by_value=True)
-            employee.mail.send(letter, lambda: _check_alive(employee, "at work"))
+            employee.mail.send(packed, lambda: _check_alive(employee, "at work"))
         except (*_GONE, WorkerCrashedError):
             employee.process.wait(_GRACE)
 

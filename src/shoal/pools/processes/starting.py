@@ -4,8 +4,8 @@
 asks for it: the main module is never run again, so a script needs no guard around its main part,
 and a notebook, an interactive session and a script on standard input work alike. What the caller's
 process has changed since it was started (a module's variables, NumPy's global random state, filters
-of warnings) is not known there. ``"fork"``, ``"forkserver"`` and ``"spawn"`` are those of
-:mod:`multiprocessing`.
+of warnings) is not known there. ``"fork"`` copies this process; ``"forkserver"`` and ``"spawn"``
+are those of :mod:`multiprocessing`.
 """
 
 from __future__ import annotations
@@ -17,6 +17,8 @@ import socket
 import subprocess
 import sys
 import threading
+import time
+import traceback
 from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import Any, Literal, Protocol
@@ -74,8 +76,10 @@ def start_process(
         with _limited_threads(threads):
             if method == "fresh":
                 process: Process = _Interpreter(there)
+            elif method == "fork":
+                process = _Fork(there, recipe)
             else:
-                process = _MultiprocessingChild(method, there, recipe)
+                process = _MultiprocessingChild(method, there)
     except BaseException:
         here.close()
         raise
@@ -128,15 +132,57 @@ class _Interpreter:
         return True
 
 
+class _Fork:
+    """A copy of this process, that runs the worker's main function and nothing else.
+
+    Not by :mod:`multiprocessing`: that would end it together with any other fork of this process.
+    """
+
+    def __init__(self, end: socket.socket, recipe: Any) -> None:
+        self._code: int | None = None
+        parent, dies_with_thread = os.getpid(), _is_main_thread()
+        sys.stdout.flush()
+        sys.stderr.flush()
+        self.pid = os.fork()
+        if self.pid == 0:
+            code = 1
+            try:
+                _run_child(end, parent, dies_with_thread, recipe)
+                code = 0
+            except SystemExit:
+                pass
+            except BaseException:
+                traceback.print_exc()
+            finally:
+                sys.stdout.flush()
+                sys.stderr.flush()
+                os._exit(code)
+
+    def exit_code(self) -> int | None:
+        if self._code is None:
+            pid, status = os.waitpid(self.pid, os.WNOHANG)
+            if pid:
+                self._code = os.waitstatus_to_exitcode(status)
+        return self._code
+
+    def wait(self, timeout: float | None) -> bool:
+        deadline = None if timeout is None else time.monotonic() + timeout
+        while self.exit_code() is None:
+            if deadline is not None and time.monotonic() > deadline:
+                return False
+            time.sleep(0.001)
+        return True
+
+
 class _MultiprocessingChild:
     """A process started by :mod:`multiprocessing`."""
 
-    def __init__(self, method: StartMethod, end: socket.socket, recipe: Any) -> None:
+    def __init__(self, method: StartMethod, end: socket.socket) -> None:
         context = multiprocessing.get_context(method)
         self._child = context.Process(  # type: ignore[attr-defined]
             target=_run_child,
             # A fork server is not the process whose end counts.
-            args=(end, os.getpid(), method != "forkserver" and _is_main_thread(), recipe),
+            args=(end, os.getpid(), method != "forkserver" and _is_main_thread(), None),
             name="shoal-worker",
             daemon=True,
         )

@@ -121,15 +121,19 @@ NB_MODULE(_native, module) {
 
   nb::class_<shoal::Crew>(module, "Crew", nb::type_slots(crew_slots))
       .def(nb::init<nb::handle, const shoal::Tree&, nb::handle, nb::handle, nb::list, Py_ssize_t,
-                    Py_ssize_t, bool>(),
-           "board"_a, "tree"_a, "actions"_a, "own"_a.none(), "banks"_a, "slots"_a, "remote"_a,
+                    std::vector<Py_ssize_t>, bool>(),
+           "board"_a, "tree"_a, "actions"_a, "own"_a.none(), "banks"_a, "slots"_a, "shares"_a,
            "copy"_a, nb::keep_alive<1, 3>())
       .def("start_round", &shoal::Crew::start_round, "actions"_a.none(), "bank"_a)
-      .def("prepare_round", &shoal::Crew::prepare_round, "bank"_a)
-      .def_prop_ro("round_started", &shoal::Crew::round_started)
+      .def("open_round", &shoal::Crew::open_round, "bank"_a)
+      .def_prop_ro("round_is_open", &shoal::Crew::round_is_open)
       .def("drive_own", &shoal::Crew::drive_own)
+      .def_prop_ro("round_missing", &shoal::Crew::round_missing)
+      .def("round_awaits", &shoal::Crew::round_awaits, "worker"_a)
       .def("take_round", &shoal::Crew::take_round)
-      .def("round_batch", &shoal::Crew::round_batch)
+      .def_prop_ro("round_mail", &shoal::Crew::round_mail)
+      .def("redo", &shoal::Crew::redo, "worker"_a)
+      .def("close_round", &shoal::Crew::close_round)
       .def("post", &shoal::Crew::post, "worker"_a, "slot"_a)
       .def("ring", &shoal::Crew::ring, "worker"_a)
       .def("wait", &shoal::Crew::wait, "slots"_a, "seconds"_a)

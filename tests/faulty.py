@@ -71,6 +71,7 @@ class FaultyEnv(gymnasium.Env):
 
     def _fail(self, where):
         if self.fails_in == where:
+            time.sleep(0.05)
             raise ArithmeticError(f"{self.label} fails in {where}")
 
     def reset(self, *, seed=None, options=None):

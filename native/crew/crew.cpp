@@ -1,11 +1,12 @@
 #include "crew.h"
 
 #include <cstring>
+#include <numeric>
 
 namespace shoal {
 
 Crew::Crew(nb::handle board, const Tree& tree, nb::handle actions, nb::handle own, nb::list banks,
-           Py_ssize_t slots, Py_ssize_t remote, bool copy)
+           Py_ssize_t slots, std::vector<Py_ssize_t> shares, bool copy)
     : board_owner_(Ref::borrow(board.ptr())),
       actions_owner_(Ref::borrow(actions.ptr())),
       own_owner_(Ref::borrow(own.ptr())),
@@ -14,8 +15,9 @@ Crew::Crew(nb::handle board, const Tree& tree, nb::handle actions, nb::handle ow
       tree_(tree),
       actions_(nb::cast<ActionIntake&>(actions)),
       own_(own.is_none() ? nullptr : &nb::cast<Stepper&>(own)),
+      shares_(std::move(shares)),
       slots_(slots),
-      remote_(remote),
+      remote_(std::accumulate(shares_.begin(), shares_.end(), Py_ssize_t{0})),
       copy_(copy),
       newest_(static_cast<size_t>(slots)),
       seen_(static_cast<size_t>(slots)) {}
@@ -26,22 +28,26 @@ Bank& Crew::bank(Py_ssize_t number) const {
 }
 
 bool Crew::start_round(nb::handle actions, Py_ssize_t number) {
-  round_started_ = false;
   actions_.accept(actions, nb::none());
-  prepare_round(number);
   if (has_extras(actions_.columns(), {nullptr, remote_, 0})) return false;
+  prepare_round(number);
   const Entry task = entry_of(Kind::kShare, static_cast<Entry>(number));
   for (int worker = 0; worker < board_.workers(); ++worker) {
     if (!board_.post(worker, task)) raise(PyExc_RuntimeError, "worker %d takes no tasks", worker);
   }
-  round_started_ = true;
   board_.ring(kEveryone);
   return true;
 }
 
+void Crew::open_round(Py_ssize_t number) { prepare_round(number); }
+
 void Crew::prepare_round(Py_ssize_t number) {
   round_bank_ = number;
   round_target_ = copy_ ? &round_banks_.renewed(tree_, slots_) : &bank(number);
+  round_missing_ = remote_;
+  round_taken_.assign(shares_.size(), 0);
+  round_mail_.assign(shares_.size(), 0);
+  round_open_ = true;
 }
 
 nb::object Crew::drive_own() {
@@ -52,24 +58,37 @@ nb::object Crew::drive_own() {
   return nb::steal(told.as_tuple().release());
 }
 
-nb::list Crew::take_round() {
-  nb::list with_mail;
+void Crew::take_round() {
   for (int worker = 0; worker < board_.workers(); ++worker) {
     Entry outcome;
-    while (board_.take(worker, outcome)) {
-      if (outcome & kHasMail) with_mail.append(worker);
-    }
-    board_.took_all(worker);
+    if (!board_.take(worker, outcome)) continue;
+    const auto index = static_cast<size_t>(worker);
+    board_.took(worker, static_cast<uint32_t>(shares_[index]));
+    round_missing_ -= shares_[index];
+    round_taken_[index] = 1;
+    round_mail_[index] = (outcome & kHasMail) != 0;
   }
-  for (Py_ssize_t slot = 0; slot < remote_; ++slot) {
-    newest_[static_cast<size_t>(slot)] = static_cast<uint8_t>(round_bank_);
-    seen_[static_cast<size_t>(slot)] = 1;
-  }
-  return with_mail;
 }
 
-nb::object Crew::round_batch() {
+nb::list Crew::round_mail() const {
+  nb::list workers;
+  for (size_t worker = 0; worker < round_mail_.size(); ++worker) {
+    if (round_mail_[worker]) workers.append(worker);
+  }
+  return workers;
+}
+
+void Crew::redo(int worker) {
+  const auto index = static_cast<size_t>(worker);
+  round_taken_[index] = round_mail_[index] = 0;
+  round_missing_ += shares_[index];
+}
+
+nb::object Crew::close_round() {
   if (copy_) copy_rows(bank(round_bank_), 0, *round_target_, 0, remote_, true);
+  std::fill_n(newest_.begin(), remote_, static_cast<uint8_t>(round_bank_));
+  std::fill_n(seen_.begin(), remote_, uint8_t{1});
+  round_open_ = false;
   return batch_of(*round_target_, slots_);
 }
 

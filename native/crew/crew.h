@@ -14,22 +14,32 @@ class Crew {
  public:
   /// `own` steps the caller's slots; None if there are none. With `copy`, batches are the user's to
   /// keep; else a round's batch is the bank itself.
+  /// `shares` are the sizes of the workers' shares.
   Crew(nb::handle board, const Tree& tree, nb::handle actions, nb::handle own, nb::list banks,
-       Py_ssize_t slots, Py_ssize_t remote, bool copy);
+       Py_ssize_t slots, std::vector<Py_ssize_t> shares, bool copy);
+
+  // A round. Where it stands is kept here, and every call either does its part of it or does not:
+  // an interrupt may come between any two of them.
 
   /// Checks actions for every slot and sets the workers to work. Returns false, with the actions
   /// accepted and nobody at work, if some of them must travel as messages.
   bool start_round(nb::handle actions, Py_ssize_t bank);
-  /// Chooses where a round's results go, for a round whose tasks travel as messages.
-  void prepare_round(Py_ssize_t bank);
-  /// Whether workers have been set to work on the latest round.
-  bool round_started() const { return round_started_; }
+  /// The same without the actions, for a round whose tasks travel as messages.
+  void open_round(Py_ssize_t bank);
+  bool round_is_open() const { return round_open_; }
   /// Steps the caller's share of the round; returns what it has to tell (Stepper::Told).
   nb::object drive_own();
-  /// Takes the outcomes of a round that is done; returns the workers whose mail tells more.
-  nb::list take_round();
-  /// The round's observations, rewards, terminated and truncated.
-  nb::object round_batch();
+  /// How many slots of the workers are still to be taken.
+  Py_ssize_t round_missing() const { return round_missing_; }
+  bool round_awaits(int worker) const { return !round_taken_[static_cast<size_t>(worker)]; }
+  /// Takes the outcomes that are there.
+  void take_round();
+  /// The workers whose outcome was taken and whose mail tells more.
+  nb::list round_mail() const;
+  /// A worker's mail was lost: its share is being done again.
+  void redo(int worker);
+  /// Closes the round; returns its observations, rewards, terminated and truncated.
+  nb::object close_round();
 
   /// Leaves word that a slot is to be stepped, or (slot < 0) that there is mail.
   void post(int worker, Py_ssize_t slot);
@@ -60,6 +70,7 @@ class Crew {
   Bank& target(Bank* bank, Py_ssize_t rows) {
     return bank != nullptr ? *bank : batch_banks_.renewed(tree_, rows);
   }
+  void prepare_round(Py_ssize_t bank);
   void copy_rows(const Bank& from, Py_ssize_t row, Bank& to, Py_ssize_t to_row, Py_ssize_t count,
                  bool results) const;
   nb::object batch_of(Bank& filled, Py_ssize_t rows) const;
@@ -69,6 +80,7 @@ class Crew {
   const Tree& tree_;
   ActionIntake& actions_;
   Stepper* own_;
+  std::vector<Py_ssize_t> shares_;
   Py_ssize_t slots_, remote_;
   bool copy_;
   UserBanks batch_banks_;
@@ -76,9 +88,11 @@ class Crew {
   UserBanks round_banks_;
   Bank* round_target_ = nullptr;
   Py_ssize_t round_bank_ = 0;
-  bool round_started_ = false;
-  std::vector<uint8_t> newest_;  // by slot: the bank that holds its newest row
-  std::vector<uint8_t> seen_;    // by slot: whether there is such a row
+  bool round_open_ = false;
+  Py_ssize_t round_missing_ = 0;
+  std::vector<uint8_t> round_taken_, round_mail_;  // by worker
+  std::vector<uint8_t> newest_;                    // by slot: the bank that holds its newest row
+  std::vector<uint8_t> seen_;                      // by slot: whether there is such a row
 };
 
 }  // namespace shoal

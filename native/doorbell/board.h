@@ -42,10 +42,6 @@ class Board {
   /// Takes an outcome; false if there is none. How many slots it stands for, the caller knows.
   bool take(int worker, Entry& outcome);
   void took(int worker, uint32_t slots) { taken_[static_cast<size_t>(worker)].slots += slots; }
-  /// Counts every slot of a worker that has nothing under way as taken.
-  void took_all(int worker) {
-    taken_[static_cast<size_t>(worker)].slots = lane(worker).finished.load();
-  }
   /// Empties the lane of a worker that is no more.
   void clear(int worker);
   /// Makes the workers' count agree with what was taken, if a worker was lost in the middle of

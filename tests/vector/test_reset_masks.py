@@ -20,10 +20,10 @@ def envs():
     ("mask", "said"),
     [
         ([True, False, True], "numpy array, got list"),
-        (np.array([True]), r"shape \(3,\), got \(1,\)"),
-        (np.array([[True, True, True]]), r"shape \(3,\)"),
-        (np.array([1, 1, 0]), "dtype bool"),
-        (np.array([False, False, False]), "at least one slot"),
+        (np.array([True]), r"shape `\(3,\)`, got \(1,\)"),
+        (np.array([[True, True, True]]), r"shape `\(3,\)`"),
+        (np.array([1, 1, 0]), "dtype=np.bool_"),
+        (np.array([False, False, False]), "at least one True value"),
     ],
 )
 def test_wrong_masks(envs, mask, said):

@@ -45,6 +45,9 @@ __all__ = ["ParallelPool", "Staff", "Ticket"]
 # Those that are open when the interpreter ends; the workers must not be left to find out.
 _open_pools: WeakSet[ParallelPool] = WeakSet()
 
+_CALLER = -1
+"""Stands for the caller where workers have their numbers."""
+
 TICK = 0.01
 """Seconds after which a wait looks up, to see whether the workers are well."""
 
@@ -154,7 +157,7 @@ class ParallelPool:
             own,
             self._banks,
             slots=count,
-            remote=shares.remote,
+            shares=[last - first for first, last in shares.workers],
             copy=self._copy,
         )
         # The numbers of the banks that rounds fill in rotation, and private ones for other batches.
@@ -170,9 +173,8 @@ class ParallelPool:
         self._pending: dict[int, None] = {}  # slots in flight one by one, in the order of sending
         self._ready: dict[int, Outcome | None] = {}  # those of them that are done, as they came
         self._own_queue: deque[tuple[int, Any, Any]] = deque()  # the caller's: slot, seeds, options
-        self._round = False  # whether a step of every slot is in flight
-        self._round_outcomes: dict[int, Outcome] = {}  # of the round, by worker
-        self._letters: dict[tuple[int, int | None], Outcome] = {}
+        self._round_letters: dict[int, Outcome] = {}  # of the round, by worker
+        self._letters: dict[tuple[int, int], Outcome] = {}  # of single slots
         self._lives = [0] * len(shares.workers)  # how often each worker has been replaced
         self._tickets = 0
         self._replies: dict[tuple[int, int], Reply] = {}
@@ -211,62 +213,58 @@ class ParallelPool:
     def begin_step(self, actions: Any) -> None:
         """Check actions for every slot and begin to step them; the caller's follow at the end."""
         with self._alone("step"):
-            if self._pending or self._round:
+            crew = self._crew
+            if self._pending or crew.round_is_open:
                 self._check_idle(self._all_slots)
-            bank = self._round_banks[0]
             self._work_begins()
-            # Before anything is begun: an interrupt must not make us forget it.
-            self._round = True
-            try:
-                if self._must_mail_rounds():
-                    self._intake.accept(actions, None)
-                    self._crew.prepare_round(bank)
-                    self._mail_round(bank)
-                elif not self._crew.start_round(actions, bank):
-                    self._mail_round(bank)
-            except BaseException:
-                self._round = self._crew.round_started
-                raise
+            self._round_letters.clear()
+            bank = self._round_banks[0]
+            if self._must_mail_rounds():
+                self._intake.accept(actions, None)
+                self._mail_round(bank)
+            elif not crew.start_round(actions, bank):
+                self._mail_round(bank)
 
     def end_step(self, timeout: float | None = None) -> Results:
         """Finish the step of every slot; after a timeout it can be asked for again."""
         with self._alone("step"):
-            if not self._round:
+            if not self._crew.round_is_open:
                 raise NoAsyncCallError("no step of all slots is in flight", "step")
-            results = self._end_round(timeout)
-        self._round_banks.rotate(-1)
-        return results
+            return self._end_round(timeout)
 
     def _end_round(self, timeout: float | None) -> Results:
-        outcomes = self._round_outcomes
-        caller = len(self._shares.workers)
-        if self._own_envs and caller not in outcomes:
-            outcomes[caller] = Outcome.of(None, self._crew.drive_own())
-        missing = self._shares.remote
-        while missing:
-            if not self._crew.wait(missing, TICK if timeout is None else 0.0):
+        crew, letters = self._crew, self._round_letters
+        if self._own_envs and _CALLER not in letters:
+            self._drive_own()
+        while missing := crew.round_missing:
+            if not crew.wait(missing, TICK if timeout is None else 0.0):
                 self._await(missing, timeout)
-            missing = 0
-            for worker in self._crew.take_round():
-                letter = self._letter(worker, None)
-                if letter is None:  # lost with its writer; the next one does the work again
-                    first, last = self._shares.workers[worker]
-                    missing += last - first
-                else:
-                    outcomes[worker] = letter
-                    self._put_objects(worker, letter, self._round_banks[0])
-        self._round = False
-        self._round_outcomes = {}
-        told = [outcomes[worker] for worker in sorted(outcomes)] if outcomes else ()
-        self._raise([error for outcome in told for error in outcome.errors])
-        batch = self._crew.round_batch()
+            crew.take_round()
+            for worker in crew.round_mail:
+                if not self._has_letter(worker):
+                    crew.redo(worker)  # lost with its writer; the next one does the work again
+        told = [letters[worker] for worker in crew.round_mail]
+        for worker, letter in zip(crew.round_mail, told, strict=True):
+            self._put_objects(worker, letter, self._round_banks[0])
+        if self._own_envs:
+            told.append(letters[_CALLER])
+        batch = crew.close_round()
+        self._round_banks.rotate(-1)
+        self._raise([error for letter in told for error in letter.errors])
         return (*batch, _batch_infos(told, None, self.num_envs))
+
+    def _drive_own(self) -> None:
+        """Step the caller's share of a round, once, whatever happens."""
+        cut_off = VectorFailedError("the step of the caller's own slots was interrupted")
+        self._round_letters[_CALLER] = Outcome(None, errors=[(self._shares.remote, cut_off)])
+        self._round_letters[_CALLER] = Outcome.of(None, self._crew.drive_own())
 
     def _mail_round(self, bank: int) -> None:
         """Send the tasks of a round, and the actions that are not in the arena, as messages."""
         messages = [
             self._round_message(worker, bank) for worker in range(len(self._shares.workers))
         ]
+        self._crew.open_round(bank)
         try:
             for worker, message in enumerate(messages):
                 self._post(worker, message)
@@ -341,10 +339,8 @@ class ParallelPool:
         to be received.
         """
         with self._alone("recv"):
-            if self._round:
-                results = self._end_round(timeout)
-                self._round_banks.rotate(-1)
-                return Batch(self._all_slots, *results)
+            if self._crew.round_is_open:
+                return Batch(self._all_slots, *self._end_round(timeout))
             if not self._pending:
                 raise NoAsyncCallError("recv: no reset or step is in flight", "recv")
             chosen = self._arrived(min_slots, max_slots, slots, timeout)
@@ -430,7 +426,7 @@ class ParallelPool:
     @property
     def in_flight(self) -> int:
         """How many slots have been sent or reset, and not been received."""
-        return self.num_envs if self._round else len(self._pending)
+        return self.num_envs if self._crew.round_is_open else len(self._pending)
 
     def latest(self, slots: SlotChoice = None) -> Any:
         """The newest observation of each of these slots, as a batch, without stepping them."""
@@ -510,8 +506,8 @@ class ParallelPool:
             )
             raise
 
-    def _letter(self, worker: int, slot: int | None) -> Outcome | None:
-        """What a worker has announced to say of a slot, or of its share; None if it is lost."""
+    def _letter(self, worker: int, slot: int) -> Outcome | None:
+        """What a worker has announced to say of a slot; None if it is lost with the worker."""
         life = self._lives[worker]
         while self._lives[worker] == life:
             letter = self._letters.pop((worker, slot), None)
@@ -521,10 +517,22 @@ class ParallelPool:
                 self._tick()
         return None
 
+    def _has_letter(self, worker: int) -> bool:
+        """Wait for what a worker has announced to say of its share; False if it is lost."""
+        life = self._lives[worker]
+        while worker not in self._round_letters:
+            if self._lives[worker] != life:
+                return False
+            if not self._sort_mail(worker, TICK):
+                self._tick()
+        return True
+
     def _sort_mail(self, worker: int, seconds: float) -> bool:
         """Receive one message of a worker and put it where it will be looked for."""
         message = self._staff.receive(worker, seconds)
-        if isinstance(message, Outcome):
+        if isinstance(message, Outcome) and message.slot is None:
+            self._round_letters[worker] = message
+        elif isinstance(message, Outcome) and message.slot is not None:
             self._letters[worker, message.slot] = message
         elif isinstance(message, Reply) and message.ticket not in self._forgotten:
             self._replies[worker, message.ticket] = message
@@ -587,7 +595,7 @@ class ParallelPool:
         return places
 
     def _check_idle(self, slots: npt.NDArray[np.int64]) -> None:
-        busy = range(self.num_envs) if self._round else self._pending
+        busy = range(self.num_envs) if self._crew.round_is_open else self._pending
         for slot in slots.tolist():
             if slot in busy:
                 raise AlreadyPendingCallError(

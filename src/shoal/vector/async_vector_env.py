@@ -311,7 +311,8 @@ class AsyncVectorEnv(VectorEnv, gymnasium.vector.VectorEnv[Any, Any, Arrays]):
                 f"The call to `{state.value}_wait` has timed out after {timeout} second(s)."
             ) from error
         except KeyboardInterrupt:
-            self._state = state
+            if state is AsyncState.WAITING_CALL or self._pool.in_flight:
+                self._state = state
             raise
         except BaseException as error:
             self._failure = error

@@ -198,7 +198,7 @@ class ProcessPool(ParallelPool):
 
     def _is_busy(self, worker: int) -> bool:
         first, last = self._shares.workers[worker]
-        if self._round:
+        if self._crew.round_is_open:
             return self._board.finished(worker) < last - first
         return any(first <= slot < last for slot in self._pending if slot not in self._ready)
 
@@ -237,8 +237,14 @@ class ProcessPool(ParallelPool):
     def _revive(self, worker: int) -> None:
         """Let the slots of a new worker report that the old one was lost."""
         share = range(*self._shares.workers[worker])
-        if self._round:
-            self._round_outcomes.pop(worker, None)
+        crew = self._crew
+        if crew.round_is_open and not crew.round_awaits(worker):
+            # Its part of the round is done, unless what it had to tell of it is lost.
+            unread = worker in crew.round_mail and worker not in self._round_letters
+            if not unread:
+                self._to_report.update(share)
+                return
+        if crew.round_is_open:
             self._to_report.update(share)
             self._post(worker, self._round_message(worker, self._round_banks[0]))
         else:

@@ -37,13 +37,14 @@ class Bell {
   bool wait(uint32_t seen, int who, int64_t nanoseconds) {
     const int64_t begun = monotonic_ns();
     const int64_t spin = std::min(policy_.begin(), nanoseconds);
+    const bool heard = spin > 0 && spun(seen, begun + spin);
     bool undisturbed = true;
-    if (spin == 0 || !spun(seen, begun + spin)) {
+    if (!heard) {
       words_.sleepers.fetch_add(1);
       undisturbed = sleep_->sleep(words_.generation, seen, who, nanoseconds - spin);
       words_.sleepers.fetch_sub(1);
     }
-    policy_.end(monotonic_ns() - begun);
+    policy_.end(monotonic_ns() - begun, spin > 0 && !heard);
     return undisturbed;
   }
 

@@ -33,39 +33,54 @@ class SpinPolicy {
   /// How long the wait that now begins should spin, in nanoseconds.
   int64_t begin() {
     if (!allowed_) return 0;
-    spinning_ = mean_[kSpin] < 0.97 * mean_[kSleep];  // in doubt, leave the core to others
-    if (--until_trial_ <= 0) {
-      spinning_ = !spinning_;
-      trial_ = true;
+    if (left_ == 0) {
+      trying_ = !trying_;
+      left_ = trying_ ? kTrial : interval_;
+      tried_ = 0.0;
     }
-    return spinning_ ? kLongest : 0;
+    --left_;
+    return prefers_spin_ != trying_ ? kLongest : 0;
   }
 
-  /// Takes note of how long the wait has been.
-  void end(int64_t nanoseconds) {
+  /// Takes note of how long the wait has been, and whether it has spun in vain.
+  void end(int64_t nanoseconds, bool in_vain) {
     if (!allowed_) return;
     // A wait far beyond any spin says nothing about spinning: the caller was busy elsewhere.
-    const double length = static_cast<double>(nanoseconds < kLimit ? nanoseconds : kLimit);
-    double& mean = mean_[spinning_ ? kSpin : kSleep];
-    mean += (length - mean) / (trial_ ? 4 : 16);
-    if (!trial_) return;
-    trial_ = false;
-    const double tried = mean_[spinning_ ? kSpin : kSleep];
-    const double usual = mean_[spinning_ ? kSleep : kSpin];
-    interval_ = tried > 1.2 * usual ? (interval_ < kRarest ? interval_ * 2 : kRarest) : kOften;
-    until_trial_ = interval_;
+    const auto length = static_cast<double>(nanoseconds < kLimit ? nanoseconds : kLimit);
+    if (trying_) {
+      tried_ += length / kTrial;
+      if (left_ == 0) judge();
+      return;
+    }
+    usual_ += (length - usual_) / 16;
+    vain_ += ((in_vain ? 1.0 : 0.0) - vain_) / 16;
+    if (in_vain) left_ = left_ > kHurry ? left_ - kHurry : 0;
   }
 
  private:
-  enum { kSpin, kSleep };
+  /// After a trial of the other way: whether to change to it. In doubt all stays as it is, except
+  /// that spinning in vain is given up for whatever is no slower.
+  void judge() {
+    const double enough = prefers_spin_ ? (vain_ > 0.5 ? 1.0 : 0.85) : 0.9;
+    if (tried_ <= enough * usual_) {
+      prefers_spin_ = !prefers_spin_;
+      usual_ = tried_;
+      vain_ = 0.0;
+      interval_ = kOften;
+    } else {
+      interval_ = interval_ < kRarest ? 2 * interval_ : kRarest;
+    }
+  }
+
   static constexpr int64_t kLongest = 300'000;
   static constexpr int64_t kLimit = 1'000'000;
-  static constexpr int kOften = 16, kRarest = 1024;
+  static constexpr int kTrial = 8, kOften = 64, kRarest = 2048, kHurry = 16;
 
   bool allowed_;
-  bool spinning_ = false, trial_ = false;
-  double mean_[2] = {0.0, 1.0};
-  int interval_ = kOften, until_trial_ = kOften;
+  bool prefers_spin_ = true, trying_ = false;
+  int interval_ = kOften, left_ = kOften;
+  double usual_ = 0.0, tried_ = 0.0;  // how long waits are, one way and the other
+  double vain_ = 0.0;                 // how many of the spins are in vain
 };
 
 }  // namespace shoal

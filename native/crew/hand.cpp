@@ -11,8 +11,9 @@ namespace {
 // A worker that waits looks up this often, to see whether a signal has come.
 constexpr int64_t kLookUp = 1'000'000'000;
 
-// How often a stand-in looks whether it is needed: rarely while all goes well, and often for a
-// while after it was needed.
+// How often a stand-in looks whether it is needed: hardly ever while there are rounds only, rarely
+// while all goes well, and often for a while after a stand-in was needed.
+constexpr auto kIdle = std::chrono::milliseconds(100);
 constexpr auto kCalm = std::chrono::milliseconds(10);
 constexpr auto kAlert = std::chrono::milliseconds(1);
 constexpr int kAlertLooks = 2000;
@@ -129,7 +130,10 @@ nb::object Hand::work_on(std::shared_ptr<Job> job, uint64_t duty) {
     seed = Ref::checked(PySequence_GetItem(job->seeds.get(), static_cast<Py_ssize_t>(turn)));
   }
   begin(slot);
-  if (!job->whole && !job->seeds) in_environment_.store(true);
+  if (!job->whole && !job->seeds) {
+    in_environment_.store(true);
+    in_use_.store(true, std::memory_order_relaxed);
+  }
   try {
     stepper_.fill(*banks_[static_cast<size_t>(job->bank)], slot, seed.get(), job->options.get(),
                   told);
@@ -174,14 +178,14 @@ void Hand::finish(nb::handle slot, bool has_mail) {
 }
 
 uint64_t Hand::stand_by() {
-  int alert = kAlertLooks;
+  int alert = duty_.load() > 1 ? kAlertLooks : 0;
   for (;;) {
     {
       const nb::gil_scoped_release released;
       uint32_t begun = board_.begun(worker_);
       int64_t spent = cpu_time_of_process();
       for (;;) {
-        const auto pause = alert > 0 ? kAlert : kCalm;
+        const auto pause = alert > 0 ? kAlert : in_use_.exchange(false) ? kCalm : kIdle;
         alert -= alert > 0;
         std::this_thread::sleep_for(pause);
         if (dismissed_.load()) return 0;

@@ -77,7 +77,8 @@ class Hand {
   // Read without the GIL by who stands by.
   std::atomic<uint64_t> duty_{1};
   std::atomic<bool> dismissed_{false};
-  std::atomic<bool> in_environment_{false};  // whether the thread on duty is
+  std::atomic<bool> in_environment_{false};  // whether the thread on duty is, and may be left there
+  std::atomic<bool> in_use_{false};          // whether there have been slots that may be left
   std::atomic<bool> more_{false};            // whether there are slots that nobody has begun with
 };
 

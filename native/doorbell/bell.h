@@ -44,7 +44,7 @@ class Bell {
       undisturbed = sleep_->sleep(words_.generation, seen, who, nanoseconds - spin);
       words_.sleepers.fetch_sub(1);
     }
-    policy_.end(monotonic_ns() - begun, spin > 0 && !heard);
+    policy_.end(monotonic_ns() - begun, !heard);
     return undisturbed;
   }
 

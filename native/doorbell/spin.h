@@ -1,9 +1,9 @@
-// Whether to spin for a moment before going to sleep, learned from how long waits have taken.
+// Whether to spin for a moment before going to sleep, learned from how often it was in vain.
 //
 // A spin saves the cost of a wake-up where the other side is about to answer on another core. Where
-// it needs this very core, a spin delays what it waits for. Nobody knows beforehand which of the
-// two it is, so both ways of waiting are timed, and the faster one is taken; the other one is tried
-// now and then, the more rarely the clearer it loses.
+// the other side takes longer, or needs this very core, a spin is in vain, and delays others. If
+// most of the latest were, there is no spinning for hundreds of waits, then for twice as many, and
+// so on.
 #pragma once
 
 #include <atomic>
@@ -28,59 +28,38 @@ inline void pause_cpu() {
 class SpinPolicy {
  public:
   /// `allowed`: whether there are cores enough for everyone who may run at the same time.
-  explicit SpinPolicy(bool allowed) : allowed_(allowed) {}
+  explicit SpinPolicy(bool allowed) : spins_(allowed), waits_left_(allowed ? 0 : -1) {}
 
   /// How long the wait that now begins should spin, in nanoseconds.
-  int64_t begin() {
-    if (!allowed_) return 0;
-    if (left_ == 0) {
-      trying_ = !trying_;
-      left_ = trying_ ? kTrial : interval_;
-      tried_ = 0.0;
-    }
-    --left_;
-    return prefers_spin_ != trying_ ? kLongest : 0;
-  }
+  int64_t begin() const { return spins_ ? kLongest : 0; }
 
-  /// Takes note of how long the wait has been, and whether it has spun in vain.
+  /// Takes note of how long a wait has been, and whether it has spun in vain.
   void end(int64_t nanoseconds, bool in_vain) {
-    if (!allowed_) return;
-    // A wait far beyond any spin says nothing about spinning: the caller was busy elsewhere.
-    const auto length = static_cast<double>(nanoseconds < kLimit ? nanoseconds : kLimit);
-    if (trying_) {
-      tried_ += length / kTrial;
-      if (left_ == 0) judge();
-      return;
+    if (nanoseconds > kNoWork) return;  // nobody was at work, and nobody was delayed
+    if (spins_) {
+      vain_ += ((in_vain ? 1.0 : 0.0) - vain_) / 8;
+      if (vain_ > 0.5) {
+        spins_ = false;
+        waits_left_ = pause_;
+        pause_ = pause_ < kLongestPause ? 2 * pause_ : kLongestPause;
+      } else if (vain_ < 0.01) {
+        pause_ = kPause;
+      }
+    } else if (waits_left_ > 0 && --waits_left_ == 0) {
+      spins_ = true;
+      vain_ = 0.25;
     }
-    usual_ += (length - usual_) / 16;
-    vain_ += ((in_vain ? 1.0 : 0.0) - vain_) / 16;
-    if (in_vain) left_ = left_ > kHurry ? left_ - kHurry : 0;
   }
 
  private:
-  /// After a trial of the other way: whether to change to it. In doubt all stays as it is, except
-  /// that spinning in vain is given up for whatever is no slower.
-  void judge() {
-    const double enough = prefers_spin_ ? (vain_ > 0.5 ? 1.0 : 0.85) : 0.9;
-    if (tried_ <= enough * usual_) {
-      prefers_spin_ = !prefers_spin_;
-      usual_ = tried_;
-      vain_ = 0.0;
-      interval_ = kOften;
-    } else {
-      interval_ = interval_ < kRarest ? 2 * interval_ : kRarest;
-    }
-  }
-
   static constexpr int64_t kLongest = 300'000;
-  static constexpr int64_t kLimit = 1'000'000;
-  static constexpr int kTrial = 8, kOften = 64, kRarest = 2048, kHurry = 16;
+  static constexpr int64_t kNoWork = 20'000'000;
+  static constexpr int kPause = 512, kLongestPause = 16'384;
 
-  bool allowed_;
-  bool prefers_spin_ = true, trying_ = false;
-  int interval_ = kOften, left_ = kOften;
-  double usual_ = 0.0, tried_ = 0.0;  // how long waits are, one way and the other
-  double vain_ = 0.0;                 // how many of the spins are in vain
+  bool spins_;
+  int waits_left_;  // without spinning, before it is tried again; negative: never
+  int pause_ = kPause;
+  double vain_ = 0.0;  // how many of the latest spins were in vain
 };
 
 }  // namespace shoal

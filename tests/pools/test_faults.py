@@ -20,6 +20,7 @@ from shoal.errors import (
 from shoal.pools import ProcessPool
 from shoal.vector import AutoresetMode
 from tests.faulty import FaultyEnv, OddError, fault
+from tests.strategies import RandomEnv, WordSpace
 
 NOTHING = fault("nothing")
 
@@ -375,6 +376,54 @@ class TestOrdinaryMischief:
         pool.call("set_wrapper_attr", "label", np.zeros(500_000))  # large on both ways at once
         pool.recv()
         pool.close()
+
+
+class TestRefusedMessages:
+    """What cannot be sent is refused before anything has happened."""
+
+    def test_options_of_a_reset(self):
+        pool = started()
+        with pytest.raises(TypeError, match="pickle"):
+            pool.reset(options={"lock": threading.Lock()})
+        assert pool.in_flight == 0
+        assert pool.step([NOTHING] * 4)[0][:, 1].tolist() == [1] * 4
+        pool.close()
+
+    def test_actions(self):
+        space = gymnasium.spaces.Tuple((WordSpace(), gymnasium.spaces.Discrete(2)))
+        env = partial(RandomEnv, gymnasium.spaces.Discrete(3), space)
+        pool = ProcessPool([env] * 4, workers=2, caller_works=False)
+        pool.reset(seeds=range(4))
+        pool.recv()
+        bad = (["word-1", "word-2", threading.Lock(), "word-3"], np.zeros(4, np.int64))
+        good = (["word-1"] * 4, np.zeros(4, np.int64))
+        for use in (pool.send, pool.step):
+            with pytest.raises(TypeError, match="pickle"):
+                use(bad)
+            assert pool.in_flight == 0
+            pool.step(good)
+        pool.close()
+
+    def test_arguments_of_a_call(self):
+        pool = started()
+        with pytest.raises(TypeError, match="pickle"):
+            pool.call("set_wrapper_attr", "label", threading.Lock())
+        assert pool.call("label") == [0, 1, 2, 3]
+        pool.close()
+
+    def test_close_ends_a_worker_that_takes_no_more(self):
+        pool = started()
+        pids = pool.call("pid")
+        pool.send(actions(0, "stop"))
+
+        def ask_and_ask():
+            for _ in range(1000):
+                pool.begin_call("label", (), {}, slots=[0])
+
+        with pytest.raises(RuntimeError, match="takes no tasks"):
+            ask_and_ask()
+        pool.close()
+        assert not any(map(is_running, pids))
 
 
 class TestFactories:

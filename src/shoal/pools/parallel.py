@@ -166,7 +166,6 @@ class ParallelPool:
         self._batch_banks: deque[_native.Bank | None] = deque(
             [private.bank(number) for number in range(views)] if private else [None]
         )
-        self._has_objects = bool(observations.objects)
         self._owners = shares.owners()
         self._all_slots = np.arange(count)
         self._all_slots.flags.writeable = False
@@ -261,13 +260,14 @@ class ParallelPool:
 
     def _mail_round(self, bank: int) -> None:
         """Send the tasks of a round, and the actions that are not in the arena, as messages."""
-        messages = [
-            self._round_message(worker, bank) for worker in range(len(self._shares.workers))
+        packed = [
+            self._staff.pack(self._round_message(worker, bank))
+            for worker in range(len(self._shares.workers))
         ]
         self._crew.open_round(bank)
         try:
-            for worker, message in enumerate(messages):
-                self._post(worker, message)
+            for worker, letter in enumerate(packed):
+                self._deliver(worker, letter)
         except BaseException as error:
             self._failure = VectorFailedError(
                 f"a step was interrupted while it was handed out ({error!r}): close the vector"
@@ -291,16 +291,22 @@ class ParallelPool:
             chosen = slot_numbers(slots, self.num_envs)
             given = checked_seeds(seeds, len(chosen))
             self._check_idle(chosen)
-            self._work_begins()
-            self._pending.update(dict.fromkeys(chosen.tolist()))
-            self._note_seeds(chosen, given)
+            # All is packed before anything is sent: options that cannot be pickled change nothing.
+            packed: dict[int, Any] = {}
+            own: list[tuple[int, Any, Any]] = []
             for worker, places in self._by_worker(chosen).items():
                 part, its_seeds = chosen[places], [given[place] for place in places]
                 if worker < len(self._shares.workers):
-                    self._post(worker, Reset(part, its_seeds, options))
+                    packed[worker] = self._staff.pack(Reset(part, its_seeds, options))
                 else:
-                    own = zip(part.tolist(), its_seeds, strict=True)
-                    self._own_queue.extend((slot, [seed], options) for slot, seed in own)
+                    pairs = zip(part.tolist(), its_seeds, strict=True)
+                    own = [(slot, [seed], options) for slot, seed in pairs]
+            self._work_begins()
+            self._pending.update(dict.fromkeys(chosen.tolist()))
+            self._note_seeds(chosen, given)
+            self._own_queue.extend(own)
+            for worker, letter in packed.items():
+                self._deliver(worker, letter)
 
     def send(self, actions: Any, slots: SlotChoice = None) -> None:
         """Check actions, one for each of these slots, and begin to step them."""
@@ -308,22 +314,29 @@ class ParallelPool:
             chosen = self._all_slots if slots is None else slot_numbers(slots, self.num_envs)
             self._check_idle(chosen)
             self._intake.accept(actions, chosen)
+            tasks: list[tuple[int, list[Any], Slots]] = []
+            own: list[int] = []
+            for worker, places in self._by_worker(chosen).items():
+                if worker < len(self._shares.workers):
+                    messages, plain = self._tasks(worker, chosen[places])
+                    tasks.append((worker, [self._staff.pack(each) for each in messages], plain))
+                else:
+                    own = chosen[places].tolist()
             self._work_begins()
             self._pending.update(dict.fromkeys(chosen.tolist()))
-            for worker, places in self._by_worker(chosen).items():
-                part = chosen[places]
-                if worker < len(self._shares.workers):
-                    self._send(worker, part)
-                else:
-                    self._own_queue.extend((slot, None, None) for slot in part.tolist())
+            self._own_queue.extend((slot, None, None) for slot in own)
+            for worker, letters, plain in tasks:
+                for letter in letters:
+                    self._deliver(worker, letter)
+                for slot in plain.tolist():
+                    self._crew.post(worker, slot)
             self._crew.ring(-1)
 
-    def _send(self, worker: int, slots: Slots) -> None:
+    def _tasks(self, worker: int, slots: Slots) -> tuple[list[Message], Slots]:  # noqa: ARG002
+        """What a worker must be told to step these slots: messages, and slots that need none."""
         if self._intake.has_extras(slots):
-            self._post(worker, Step(slots, INBOX, self._intake.extras(slots)))
-        else:
-            for slot in slots.tolist():
-                self._crew.post(worker, slot)
+            return [Step(slots, INBOX, self._intake.extras(slots))], slots[:0]
+        return [], slots
 
     def recv(
         self,
@@ -414,7 +427,10 @@ class ParallelPool:
                 self._look()
 
     def _drive_next(self) -> None:
-        slot, seeds, options = self._own_queue.popleft()
+        slot, seeds, options = self._own_queue[0]
+        cut_off = VectorFailedError(f"the work on slot {slot} was interrupted")
+        self._ready[slot] = Outcome(slot, errors=[(slot, cut_off)])
+        self._own_queue.popleft()
         outcome = Outcome.of(slot, self._crew.drive(slot, seeds, options))
         self._ready[slot] = None if outcome.is_empty else outcome
 
@@ -494,7 +510,9 @@ class ParallelPool:
     # Mail
 
     def _post(self, worker: int, message: Message) -> None:
-        packed = self._staff.pack(message)
+        self._deliver(worker, self._staff.pack(message))
+
+    def _deliver(self, worker: int, packed: Any) -> None:
         # First the word on the board: a message may be too large to be sent without a reader.
         self._crew.post(worker, -1)
         self._crew.ring(worker)
@@ -632,9 +650,14 @@ class ParallelPool:
             close_environments(self._own_envs, self._shares.remote, self.num_envs)
         except BaseException as error:
             failures.append(error)
-        if not (terminate and self._staff.can_be_killed):
-            for worker in range(len(self._shares.workers)):
-                self._say_goodbye(worker)
+        try:
+            if not (terminate and self._staff.can_be_killed):
+                for worker in range(len(self._shares.workers)):
+                    self._post(worker, Close())
+        except BaseException as error:  # who cannot be told is ended by force
+            terminate = True
+            if not isinstance(error, Exception):
+                failures.append(error)
         failures.append(self._staff.end(terminate, timeout))
         self._columns.close()
         self._memory.close()
@@ -642,9 +665,6 @@ class ParallelPool:
         for failure in failures:
             if failure is not None:
                 raise failure
-
-    def _say_goodbye(self, worker: int) -> None:
-        self._post(worker, Close())
 
     def __getstate__(self) -> dict[str, Any]:
         raise TypeError(

@@ -281,12 +281,12 @@ class ProcessPool(ParallelPool):
         assert isinstance(step, Step)
         return replace(self._revival(lost, bank, in_round=True), extras=step.extras)
 
-    def _send(self, worker: int, slots: Slots) -> None:
+    def _tasks(self, worker: int, slots: Slots) -> tuple[list[Message], Slots]:
         lost = [slot for slot in slots.tolist() if slot in self._to_report]
-        if lost:
-            self._post(worker, self._revival(lost, INBOX))
-            slots = np.setdiff1d(slots, lost)
-        super()._send(worker, slots)
+        if not lost:
+            return super()._tasks(worker, slots)
+        messages, plain = super()._tasks(worker, np.setdiff1d(slots, lost))
+        return [self._revival(lost, INBOX), *messages], plain
 
 
 def isolated_pool(

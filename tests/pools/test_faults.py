@@ -411,20 +411,6 @@ class TestRefusedMessages:
         assert pool.call("label") == [0, 1, 2, 3]
         pool.close()
 
-    def test_close_ends_a_worker_that_takes_no_more(self):
-        pool = started()
-        pids = pool.call("pid")
-        pool.send(actions(0, "stop"))
-
-        def ask_and_ask():
-            for _ in range(1000):
-                pool.begin_call("label", (), {}, slots=[0])
-
-        with pytest.raises(RuntimeError, match="takes no tasks"):
-            ask_and_ask()
-        pool.close()
-        assert not any(map(is_running, pids))
-
 
 class TestFactories:
     def test_that_cannot_be_pickled_are_named(self):

@@ -15,6 +15,7 @@ from shoal.errors import (
     FactoryPicklingError,
     RemoteError,
     StepTimeoutError,
+    VectorFailedError,
     WorkerCrashedError,
 )
 from shoal.pools import ProcessPool
@@ -410,6 +411,29 @@ class TestRefusedMessages:
             pool.call("set_wrapper_attr", "label", threading.Lock())
         assert pool.call("label") == [0, 1, 2, 3]
         pool.close()
+
+
+def test_an_interrupted_message_breaks_the_vector_and_close_still_ends_it():
+    pool = started()
+    pids = pool.call("pid")
+    os.kill(pids[0], signal.SIGSTOP)
+
+    def interrupt(*_):
+        raise KeyboardInterrupt
+
+    before = signal.signal(signal.SIGUSR1, interrupt)
+    threading.Timer(0.3, os.kill, [os.getpid(), signal.SIGUSR1]).start()
+    try:
+        with pytest.raises(KeyboardInterrupt):
+            pool.call("set_wrapper_attr", "label", np.zeros(500_000))
+    finally:
+        signal.signal(signal.SIGUSR1, before)
+    with pytest.raises(VectorFailedError, match="was cut off"):
+        pool.step([NOTHING] * 4)
+    begun = time.monotonic()
+    pool.close(timeout=0.3)
+    assert time.monotonic() - begun < 3.0
+    assert not any(map(is_running, pids))
 
 
 class TestFactories:

@@ -67,8 +67,12 @@ class Staff(Protocol):
     def pack(self, message: Message) -> Any:
         """Make a message ready to send."""
 
-    def send(self, worker: int, packed: Any) -> None:
-        """Send what was packed to a worker, which the board has told of it."""
+    def send(self, worker: int, packed: Any, timeout: float | None = None) -> None:
+        """Send what was packed to a worker, which the board has told of it.
+
+        Raises:
+            ReceiveTimeoutError: The worker did not take it in time.
+        """
 
     def receive(self, worker: int, seconds: float) -> Message | None:
         """The next message of a worker, or None if none comes within the time."""
@@ -509,15 +513,15 @@ class ParallelPool:
 
     # Mail
 
-    def _post(self, worker: int, message: Message) -> None:
-        self._deliver(worker, self._staff.pack(message))
+    def _post(self, worker: int, message: Message, timeout: float | None = None) -> None:
+        self._deliver(worker, self._staff.pack(message), timeout)
 
-    def _deliver(self, worker: int, packed: Any) -> None:
+    def _deliver(self, worker: int, packed: Any, timeout: float | None = None) -> None:
         # First the word on the board: a message may be too large to be sent without a reader.
         self._crew.post(worker, -1)
         self._crew.ring(worker)
         try:
-            self._staff.send(worker, packed)
+            self._staff.send(worker, packed, timeout)
         except BaseException as error:
             self._failure = VectorFailedError(
                 f"a message to worker {worker} was cut off ({error!r}): close the vector"
@@ -653,7 +657,7 @@ class ParallelPool:
         try:
             if not (terminate and self._staff.can_be_killed):
                 for worker in range(len(self._shares.workers)):
-                    self._post(worker, Close())
+                    self._post(worker, Close(), timeout)
         except BaseException as error:  # who cannot be told is ended by force
             terminate = True
             if not isinstance(error, Exception):

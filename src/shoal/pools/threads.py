@@ -69,7 +69,7 @@ class _ThreadStaff:
     def pack(self, message: Message) -> Message:
         return message
 
-    def send(self, worker: int, packed: Message) -> None:
+    def send(self, worker: int, packed: Message, timeout: float | None = None) -> None:  # noqa: ARG002
         self._mail[worker].to_worker.put(packed)
 
     def receive(self, worker: int, seconds: float) -> Message | None:

@@ -11,7 +11,7 @@ from typing import Any
 
 import cloudpickle
 
-from shoal.errors import FactoryPicklingError, WorkerCrashedError
+from shoal.errors import FactoryPicklingError, ReceiveTimeoutError, WorkerCrashedError
 from shoal.pools.messages import Closed, Message
 from shoal.pools.processes.mail import Mail, dumps, loads
 from shoal.pools.processes.main import Attachment
@@ -126,11 +126,18 @@ class ProcessStaff:
         """Make a message ready to send."""
         return dumps(message, by_value=True)
 
-    def send(self, worker: int, packed: bytes) -> None:
+    def send(self, worker: int, packed: bytes, timeout: float | None = None) -> None:
         """Send a message, which need not arrive if the worker is lost: that shows elsewhere."""
         employee = self._workers[worker]
+        deadline = None if timeout is None else time.monotonic() + timeout
+
+        def look() -> None:
+            _check_alive(employee, "at work")
+            if deadline is not None and time.monotonic() > deadline:
+                raise ReceiveTimeoutError(f"worker {worker} did not take a message in time")
+
         try:
-            employee.mail.send(packed, lambda: _check_alive(employee, "at work"))
+            employee.mail.send(packed, look)
         except (*_GONE, WorkerCrashedError):
             employee.process.wait(_GRACE)
 

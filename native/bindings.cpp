@@ -8,6 +8,8 @@
 #include "infos/batch.h"
 #include "layout/tree.h"
 #include "stepper/stepper.h"
+#include "wrapping/moments.h"
+#include "wrapping/stack.h"
 
 namespace nb = nanobind;
 using namespace nb::literals;
@@ -147,4 +149,8 @@ NB_MODULE(_native, module) {
   module.def("has_futex", &shoal::has_futex);
   module.def("start_lifeline", &shoal::start_lifeline, "parent"_a, "dies_with_thread"_a);
   module.def("batch_infos", &shoal::batch_infos, "events"_a, "num_rows"_a, "merge"_a);
+  module.def("batch_moments", &shoal::batch_moments, "batch"_a, "mean"_a, "var"_a);
+  module.def("normalize_batch", &shoal::normalize_batch, "batch"_a, "mean"_a, "deviation"_a,
+             "limit"_a, "out"_a);
+  module.def("stack_frames", &shoal::stack_frames, "ring"_a, "oldest"_a, "chunk"_a, "out"_a);
 }

@@ -139,3 +139,16 @@ def batch_infos(
     num_rows: int,
     merge: Callable[[int, list[tuple[int, Any]]], npt.NDArray[Any]],
 ) -> dict[str, Any]: ...
+def batch_moments(
+    batch: npt.NDArray[Any], mean: npt.NDArray[Any], var: npt.NDArray[Any]
+) -> None: ...
+def normalize_batch(
+    batch: npt.NDArray[Any],
+    mean: npt.NDArray[Any],
+    deviation: npt.NDArray[Any],
+    limit: float,
+    out: npt.NDArray[np.float32],
+) -> None: ...
+def stack_frames(
+    ring: npt.NDArray[Any], oldest: int, chunk: int, out: npt.NDArray[Any]
+) -> None: ...

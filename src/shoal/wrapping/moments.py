@@ -1,0 +1,121 @@
+"""The running mean and variance of a stream of batches."""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from shoal import _native
+
+__all__ = ["RunningMeanStd"]
+
+Array = npt.NDArray[Any]
+
+_FLOATS = (np.dtype(np.float32), np.dtype(np.float64))
+
+
+class RunningMeanStd:
+    """Mean, variance and count of all values seen, for each element of a shape.
+
+    The numbers are, to the bit, those that Gymnasium's and Stable-Baselines3's classes of this name
+    come to.
+
+    Args:
+        epsilon: The weight of the mean 0 and the variance 1 that the statistics begin with.
+        shape: The shape of one value.
+        dtype: What the statistics are kept in.
+
+    Example:
+        >>> statistics = RunningMeanStd(shape=(2,))
+        >>> statistics.update(np.array([[1.0, 10.0], [3.0, 30.0]]))
+        >>> statistics.mean.round(2)
+        array([ 2., 20.])
+    """
+
+    def __init__(
+        self,
+        epsilon: float = 1e-4,
+        shape: tuple[int, ...] = (),
+        dtype: npt.DTypeLike = np.float64,
+    ) -> None:
+        self.mean: Array = np.zeros(shape, dtype)
+        self.var: Array = np.ones(shape, dtype)
+        self.count: float = epsilon
+
+    def copy(self) -> RunningMeanStd:
+        """Statistics of their own with the same numbers."""
+        twin = RunningMeanStd(shape=self.mean.shape)
+        twin.mean, twin.var = self.mean.copy(), self.var.copy()
+        twin.count = float(self.count)
+        return twin
+
+    def update(self, batch: Array) -> None:
+        """Take in a batch of values."""
+        batch = np.asarray(batch)
+        if not len(batch):
+            return
+        if batch.ndim > 1 and batch[0].size > 1 and _is_native(batch):
+            mean, var = np.empty_like(batch[0]), np.empty_like(batch[0])
+            _native.batch_moments(batch, mean, var)
+        else:
+            mean, var = np.mean(batch, axis=0), np.var(batch, axis=0)
+        self.update_from_moments(mean, var, len(batch))
+
+    def combine(self, other: RunningMeanStd) -> None:
+        """Take in all that another one has seen."""
+        self.update_from_moments(other.mean, other.var, other.count)
+
+    def update_from_moments(self, batch_mean: Array, batch_var: Array, batch_count: float) -> None:
+        """Take in a batch of which the mean, the variance and the size are known."""
+        count = self.count + batch_count
+        delta = batch_mean - self.mean
+        own, others = self.var * self.count, batch_var * batch_count
+        between = np.square(delta) * self.count * batch_count / count
+        self.mean = self.mean + delta * batch_count / count
+        self.var = (own + others + between) / count
+        self.count = count
+
+    def deviation(self, epsilon: float) -> Array:
+        """The standard deviation, with ``epsilon`` added to the variance."""
+        deviation: Array = np.sqrt(self.var + epsilon)
+        return deviation
+
+    def normalized(
+        self, values: Array, epsilon: float, limit: float = math.inf
+    ) -> npt.NDArray[np.float32]:
+        """Values, one or a batch of them, scaled to mean 0 and variance 1, within both limits."""
+        deviation = self.deviation(epsilon)
+        if self._fits_native(values):
+            result = np.empty(values.shape, np.float32)
+            rows = (-1, *self.mean.shape)
+            _native.normalize_batch(
+                values.reshape(rows), self.mean, deviation, limit, result.reshape(rows)
+            )
+            return result
+        scaled = (values - self.mean) / deviation
+        if limit < math.inf:
+            scaled = np.clip(scaled, -limit, limit)
+        return np.asarray(scaled, np.float32)
+
+    def restored(self, values: Array, epsilon: float) -> Array:
+        """Values as they were before they were normalised."""
+        restored: Array = values * self.deviation(epsilon) + self.mean
+        return restored
+
+    def _fits_native(self, values: Any) -> bool:
+        mean = self.mean
+        if mean.ndim == 0 or not isinstance(values, np.ndarray) or not values.flags.c_contiguous:
+            return False
+        if values.size == 0 or values.shape[values.ndim - mean.ndim :] != mean.shape:
+            return False
+        if not (mean.flags.c_contiguous and mean.dtype in _FLOATS):
+            return False
+        known = (*_FLOATS, np.uint8) if mean.dtype == np.float64 else (np.float32,)
+        return values.dtype in known
+
+
+def _is_native(batch: Array) -> bool:
+    return batch.dtype in _FLOATS and batch.flags.c_contiguous

@@ -1,0 +1,35 @@
+"""The state of a wrapper in a file: arrays only, so that reading one runs no code."""
+
+from __future__ import annotations
+
+import zipfile
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+__all__ = ["load_state", "save_state"]
+
+State = dict[str, npt.NDArray[Any]]
+
+_KIND = "kind"
+
+
+def save_state(path: str | Path, kind: str, state: State) -> None:
+    """Write a state as an ``.npz`` file, under exactly this name; ``kind`` says whose it is."""
+    with open(path, "wb") as file:  # numpy adds an ending to names, not to files
+        np.savez(file, allow_pickle=False, **{_KIND: np.array(kind)}, **state)
+
+
+def load_state(path: str | Path, kind: str) -> State:
+    """Read what :func:`save_state` has written for the same kind."""
+    try:
+        with np.load(path, allow_pickle=False) as file:
+            state: State = dict(file)
+    except (ValueError, zipfile.BadZipFile) as error:
+        raise ValueError(f"{path} is not the state of a wrapper") from error
+    found = str(state.pop(_KIND, "nothing known"))
+    if found != kind:
+        raise ValueError(f"{path} holds the state of {found}, not of {kind}")
+    return state

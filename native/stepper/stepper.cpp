@@ -154,6 +154,7 @@ Stepper::Stepper(const Tree& tree, nb::handle actions, SlotState& state, nb::lis
       latest_(tree, remembers ? state.count : 0),
       step_name_(interned("step")),
       reset_name_(interned("reset")),
+      seed_keyword_(Ref::checked(Py_BuildValue("(s)", "seed"))),
       reset_keywords_(Ref::checked(Py_BuildValue("(ss)", "seed", "options"))),
       final_obs_(interned("final_obs")),
       final_info_(interned("final_info")) {}
@@ -329,11 +330,13 @@ void Stepper::reset_slot(Py_ssize_t slot, Py_ssize_t row, PyObject* seed, PyObje
   Ref own_options =
       PyDict_Check(options) ? Ref::checked(PyDict_Copy(options)) : Ref::borrow(options);
   PyObject* arguments[] = {nullptr, env.get(), seed, own_options.get()};
-  begin_episode(slot, row,
-                Ref::checked(PyObject_VectorcallMethod(reset_name_.get(), arguments + 1,
-                                                       1 | PY_VECTORCALL_ARGUMENTS_OFFSET,
-                                                       reset_keywords_.get())),
-                out);
+  // Where there are none, they are not passed: not every environment has a parameter for them.
+  PyObject* keywords = (options == Py_None ? seed_keyword_ : reset_keywords_).get();
+  begin_episode(
+      slot, row,
+      Ref::checked(PyObject_VectorcallMethod(reset_name_.get(), arguments + 1,
+                                             1 | PY_VECTORCALL_ARGUMENTS_OFFSET, keywords)),
+      out);
   out.bank.clear_results(row);
 }
 

@@ -85,7 +85,7 @@ class Stepper {
   bool deep_;
   UserBanks user_banks_;
   LatestObservations latest_;
-  Ref step_name_, reset_name_, reset_keywords_, final_obs_, final_info_;
+  Ref step_name_, reset_name_, seed_keyword_, reset_keywords_, final_obs_, final_info_;
 };
 
 }  // namespace shoal

@@ -10,6 +10,7 @@ import numpy.typing as npt
 from gymnasium import Env
 from gymnasium.vector import AutoresetMode
 
+from shoal.pools.environments import Called
 from shoal.spaces import VectorSpaces
 from shoal.types import RawInfos, Results
 
@@ -45,6 +46,7 @@ class Pool(Protocol):
 
     A slot has at most one thing in flight: a reset or a step that was queued and not yet received.
     ``slots`` is everywhere None for all of them, a sequence of slot numbers, or a boolean mask.
+    ``copy`` tells whether batches are the caller's to keep, or views that are used again.
     """
 
     num_envs: int
@@ -52,6 +54,7 @@ class Pool(Protocol):
     autoreset_mode: AutoresetMode
     metadata: dict[str, Any]
     render_mode: str | None
+    copy: bool
 
     @property
     def envs(self) -> list[Env[Any, Any]] | None:
@@ -105,8 +108,21 @@ class Pool(Protocol):
     def latest(self, slots: SlotChoice = None) -> Any:
         """The newest observation of each of these slots, as a batch, without stepping them."""
 
-    def call(self, name: str, *args: Any, slots: SlotChoice = None, **kwargs: Any) -> list[Any]:
-        """Call a method of each environment, or read an attribute; results in slot order."""
+    def begin_step(self, actions: Any) -> None:
+        """Check actions for every slot, and begin to step them: the first half of ``step``."""
+
+    def end_step(self, timeout: float | None = None) -> Results:
+        """Wait for what ``begin_step`` has begun; after a timeout it can be asked for again."""
+
+    def drop(self) -> None:
+        """Wait for all that is in flight, and forget it."""
+
+    def call(self, what: Called, *args: Any, slots: SlotChoice = None, **kwargs: Any) -> list[Any]:
+        """Reach each environment, wherever it is; results in the order of the slots.
+
+        ``what`` is the name of a method, which is called, or of an attribute, which is read; or a
+        function, which is called with the environment before the other arguments.
+        """
 
     def close(self, *, terminate: bool = False, timeout: float | None = None) -> None:
         """Close every environment and give back everything; a second call does nothing.

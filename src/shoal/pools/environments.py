@@ -9,6 +9,7 @@ from typing import Any
 from gymnasium import Env
 
 __all__ = [
+    "Called",
     "EnvFactory",
     "EnvWrapper",
     "call_environments",
@@ -21,6 +22,10 @@ __all__ = [
 
 EnvFactory = Callable[[], Env[Any, Any]]
 EnvWrapper = Callable[[Env[Any, Any]], Env[Any, Any]]
+
+Called = str | Callable[..., Any]
+"""What a pool calls: the name of a method or attribute, or a function that takes the environment
+first."""
 
 
 @contextmanager
@@ -82,19 +87,24 @@ def close_environments(
 def call_environments(
     envs: Mapping[int, Env[Any, Any]],
     count: int,
-    name: str,
+    what: Called,
     args: tuple[Any, ...],
     kwargs: dict[str, Any],
 ) -> tuple[list[Any], BaseException | None]:
-    """Call a method of each environment, or read an attribute, up to the first that fails.
+    """Call a method of each environment, read an attribute, or call a function with each.
 
-    ``envs`` is by slot, and ``count`` how many slots the vector has in all.
+    It ends with the first that fails. ``envs`` is by slot, and ``count`` how many slots the vector
+    has in all.
     """
     results: list[Any] = []
+    name = what if isinstance(what, str) else what.__name__
     try:
         for slot, env in envs.items():
             with naming_slot(slot, count, f"calling {name!r}"):
-                found = env.get_wrapper_attr(name)
+                if not isinstance(what, str):
+                    results.append(what(env, *args, **kwargs))
+                    continue
+                found = env.get_wrapper_attr(what)
                 results.append(found(*args, **kwargs) if callable(found) else found)
     except BaseException as error:
         return results, error

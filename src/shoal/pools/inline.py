@@ -16,6 +16,7 @@ from shoal import _native
 from shoal.memory import VectorColumns
 from shoal.pools.base import Batch, SlotChoice, checked_seeds, slot_numbers
 from shoal.pools.environments import (
+    Called,
     EnvFactory,
     call_environments,
     checked_factories,
@@ -62,7 +63,7 @@ class InlinePool:
                 [env.action_space for env in self.envs],
                 observation_mode,
             )
-            self._copy, self._statistics = copy, statistics
+            self.copy, self._statistics = copy, statistics
             self._prepare()
         except BaseException:
             close_environments(self.envs, reporting=False)
@@ -70,19 +71,20 @@ class InlinePool:
         self._queue: list[Work] = []
         self._all_slots = np.arange(self.num_envs)
         self._all_slots.flags.writeable = False
+        self._round: Work = (self._all_slots, None, None)  # a step of every slot, as it is queued
         self._closed = False
 
     def _prepare(self) -> None:
         observations = Layout.of(self.spaces.single_observation)
         # Gymnasium gives an environment its Dict action in the order of the batched space.
         actions = Layout.of(self.spaces.single_action, ordered_like=self.spaces.action)
-        banks = 0 if self._copy else _BANKS
+        banks = 0 if self.copy else _BANKS
         self._columns = columns = VectorColumns(observations, actions, self.num_envs, banks)
         state = columns.state()
         mode = getattr(_native.Autoreset, self.autoreset_mode.name)
         self._intake = _native.ActionIntake(actions.tree, columns.actions(), state, mode)
         self._stepper = _native.Stepper(
-            observations.tree, self._intake, state, self.envs, mode, self._statistics, self._copy
+            observations.tree, self._intake, state, self.envs, mode, self._statistics, self.copy
         )
         # The bank to fill next is the first one; None stands for arrays that are the user's.
         filled = (columns.bank(number) for number in range(banks))
@@ -147,6 +149,28 @@ class InlinePool:
         self._banks.rotate(-1)
         return results
 
+    def begin_step(self, actions: Any) -> None:
+        """Check actions for every slot; they are stepped in ``end_step``."""
+        if self._closed or self._queue:
+            self._check_open("step")
+            self._check_idle(self._all_slots)
+        self._intake.accept(actions, None)
+        self._queue.append(self._round)
+
+    def end_step(self, timeout: float | None = None) -> Results:  # noqa: ARG002
+        """Step every slot, with the actions that ``begin_step`` was given."""
+        self._check_open("step")
+        if not self._queue or self._queue[0] is not self._round:
+            raise NoAsyncCallError("no step of all slots is in flight", "step")
+        self._queue.clear()
+        results = self._stepper.run(None, self._banks[0])
+        self._banks.rotate(-1)
+        return results
+
+    def drop(self) -> None:
+        """Forget all that is in flight, before it is done."""
+        self._queue.clear()
+
     @property
     def in_flight(self) -> int:
         """How many slots have been sent or reset, and not been received."""
@@ -159,11 +183,11 @@ class InlinePool:
         self._banks.rotate(-1)
         return observations
 
-    def call(self, name: str, *args: Any, slots: SlotChoice = None, **kwargs: Any) -> list[Any]:
-        """Call a method of each environment, or read an attribute; results in slot order."""
+    def call(self, what: Called, *args: Any, slots: SlotChoice = None, **kwargs: Any) -> list[Any]:
+        """Reach each environment: call a method, read an attribute, or call a function with it."""
         self._check_open("call")
         envs = {slot: self.envs[slot] for slot in slot_numbers(slots, self.num_envs).tolist()}
-        results, error = call_environments(envs, self.num_envs, name, args, kwargs)
+        results, error = call_environments(envs, self.num_envs, what, args, kwargs)
         if error is not None:
             raise error
         return results

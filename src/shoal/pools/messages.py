@@ -12,6 +12,7 @@ from typing import Any, Protocol
 import numpy as np
 import numpy.typing as npt
 
+from shoal.pools.environments import Called
 from shoal.types import Episode, Event, Told
 
 __all__ = [
@@ -66,11 +67,11 @@ class Revive:
 
 @dataclass(frozen=True)
 class Call:
-    """Call a method of these slots' environments, or read an attribute."""
+    """Reach the environments of these slots, as a pool's ``call`` does."""
 
     ticket: int
     slots: Slots
-    name: str
+    what: Called
     args: tuple[Any, ...]
     kwargs: dict[str, Any]
 

@@ -24,7 +24,7 @@ from shoal.errors import ReceiveTimeoutError, VectorFailedError, WorkerCrashedEr
 from shoal.memory import BoardMemory, VectorColumns
 from shoal.pools.base import Batch, SlotChoice, checked_seeds, slot_numbers
 from shoal.pools.doorbell import DoorbellPipes
-from shoal.pools.environments import call_environments, close_environments
+from shoal.pools.environments import Called, call_environments, close_environments
 from shoal.pools.messages import (
     Call,
     Close,
@@ -129,7 +129,7 @@ class ParallelPool:
     _staff: Staff
     _pipes: DoorbellPipes
     _own_envs: list[Env[Any, Any]]
-    _copy: bool
+    copy: bool
     _statistics: bool
 
     def _prepare(
@@ -140,7 +140,7 @@ class ParallelPool:
         # Gymnasium gives an environment its Dict action in the order of the batched space.
         actions = Layout.of(self.spaces.single_action, ordered_like=self.spaces.action)
         shares, count = self._shares, self.num_envs
-        views = 0 if self._copy else _VIEWS
+        views = 0 if self.copy else _VIEWS
         self._columns = VectorColumns(observations, actions, count, 1 + views, shared=shared)
         self._memory = BoardMemory(len(shares.workers), count, shared=shared)
         self._board = self._memory.board(may_spin, self._pipes.ends())
@@ -151,7 +151,7 @@ class ParallelPool:
         if self._own_envs:
             placed: list[Any] = [*[None] * shares.remote, *self._own_envs]
             own = _native.Stepper(
-                observations.tree, self._intake, state, placed, mode, self._statistics, self._copy
+                observations.tree, self._intake, state, placed, mode, self._statistics, self.copy
             )
         self._banks = [self._columns.bank(number) for number in range(1 + views)]
         self._crew = _native.Crew(
@@ -162,7 +162,7 @@ class ParallelPool:
             self._banks,
             slots=count,
             shares=[last - first for first, last in shares.workers],
-            copy=self._copy,
+            copy=self.copy,
         )
         # The numbers of the banks that rounds fill in rotation, and private ones for other batches.
         self._round_banks = deque(range(1, 1 + views) if views else [INBOX])
@@ -198,7 +198,7 @@ class ParallelPool:
                 actions,
                 self.autoreset_mode,
                 self._statistics,
-                self._copy,
+                self.copy,
                 1 + views,
                 stand_ins,
                 timed,
@@ -458,12 +458,12 @@ class ParallelPool:
 
     # Calls
 
-    def call(self, name: str, *args: Any, slots: SlotChoice = None, **kwargs: Any) -> list[Any]:
-        """Call a method of each environment, or read an attribute; results in slot order."""
-        return self.end_call(self.begin_call(name, args, kwargs, slots))
+    def call(self, what: Called, *args: Any, slots: SlotChoice = None, **kwargs: Any) -> list[Any]:
+        """Reach each environment: call a method, read an attribute, or call a function with it."""
+        return self.end_call(self.begin_call(what, args, kwargs, slots))
 
     def begin_call(
-        self, name: str, args: tuple[Any, ...], kwargs: dict[str, Any], slots: SlotChoice = None
+        self, what: Called, args: tuple[Any, ...], kwargs: dict[str, Any], slots: SlotChoice = None
     ) -> Ticket:
         """Begin a call; the caller's own environments are called at once."""
         with self._alone("call"):
@@ -474,12 +474,12 @@ class ParallelPool:
             for worker, places in self._by_worker(chosen).items():
                 if worker < len(self._shares.workers):
                     ticket.workers[worker] = chosen[places]
-                    self._post(worker, Call(ticket.number, chosen[places], name, args, kwargs))
+                    self._post(worker, Call(ticket.number, chosen[places], what, args, kwargs))
                 else:
                     own = chosen[places]
             if own is not None:
                 envs = {slot: self._own_envs[slot - self._shares.remote] for slot in own.tolist()}
-                ticket.answer(own, *call_environments(envs, self.num_envs, name, args, kwargs))
+                ticket.answer(own, *call_environments(envs, self.num_envs, what, args, kwargs))
             return ticket
 
     def end_call(self, ticket: Ticket, timeout: float | None = None) -> list[Any]:

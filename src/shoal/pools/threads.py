@@ -140,7 +140,7 @@ class ThreadPool(ParallelPool):
                 [env.action_space for env in envs],
                 observation_mode,
             )
-            self._copy, self._statistics = copy, statistics
+            self.copy, self._statistics = copy, statistics
             self._own_envs = envs[shares.remote :]
             self._pipes = DoorbellPipes(doorbell, len(shares.workers))
             may_spin = len(shares.workers) < available_cores()

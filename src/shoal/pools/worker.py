@@ -209,7 +209,7 @@ class Worker:
         self._hand.wait_until_idle(message.slots)
         envs = {slot: self._envs[slot - self._setup.first] for slot in message.slots.tolist()}
         results, error = call_environments(
-            envs, self._setup.num_envs, message.name, message.args, message.kwargs
+            envs, self._setup.num_envs, message.what, message.args, message.kwargs
         )
         packed = self._mailbox.pack(Reply(message.ticket, results, error))
         with self._sending:

@@ -21,14 +21,13 @@ from shoal.errors import (
     VectorFailedError,
 )
 from shoal.pools import Pool
-from shoal.pools.environments import EnvFactory
+from shoal.pools.environments import Called, EnvFactory
 from shoal.pools.parallel import Ticket
 from shoal.pools.processes import isolated_pool
 from shoal.pools.processes.custom import CustomWorkerPool
 from shoal.pools.processes.failures import RemoteTraceback
 from shoal.pools.processes.starting import StartMethod
 from shoal.spaces import Layout, ObservationMode
-from shoal.types import Results
 from shoal.vector.env import Arrays, VectorEnv
 from shoal.vector.infos import format_infos
 from shoal.vector.masks import split_reset_mask
@@ -51,24 +50,15 @@ class AsyncState(Enum):
 
 
 class AsyncPool(Pool, Protocol):
-    """A pool whose steps and calls can be begun, and ended later."""
+    """A pool whose calls can be begun, and ended later."""
 
     errors: list[tuple[int, BaseException]]
 
-    def begin_step(self, actions: Any) -> None:
-        """Begin to step every slot."""
-
-    def end_step(self, timeout: float | None = None) -> Results:
-        """Finish that."""
-
-    def begin_call(self, name: str, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Ticket:
+    def begin_call(self, what: Called, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Ticket:
         """Begin to call every environment."""
 
     def end_call(self, ticket: Ticket, timeout: float | None = None) -> list[Any]:
         """Finish that."""
-
-    def drop(self) -> None:
-        """Wait for all that is in flight, and forget it."""
 
     def forget_call(self, ticket: Ticket) -> None:
         """Give up a call."""

@@ -72,6 +72,11 @@ class VectorEnv(EnvironmentCalls, gymnasium.vector.VectorEnv[Any, Any, Arrays]):
         self.single_action_space = pool.spaces.single_action
         self.action_space = pool.spaces.action
 
+    @property
+    def pool(self) -> Pool:
+        """What steps the environments; for other doors to be put on."""
+        return self._pool
+
     def reset(self, *, seed: Seed = None, options: dict[str, Any] | None = None) -> tuple[Any, Any]:
         """Begin new episodes, in all slots or in those that ``options["reset_mask"]`` selects.
 

@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 import math
-from typing import Any
+from typing import Any, Protocol
 
 import numpy as np
 import numpy.typing as npt
 
 from shoal import _native
 
-__all__ = ["RunningMeanStd"]
+__all__ = ["RunningMeanStd", "Statistics", "normalized", "restored"]
 
 Array = npt.NDArray[Any]
 
@@ -55,14 +55,8 @@ class RunningMeanStd:
     def update(self, batch: Array) -> None:
         """Take in a batch of values."""
         batch = np.asarray(batch)
-        if not len(batch):
-            return
-        if batch.ndim > 1 and batch[0].size > 1 and _is_native(batch):
-            mean, var = np.empty_like(batch[0]), np.empty_like(batch[0])
-            _native.batch_moments(batch, mean, var)
-        else:
-            mean, var = np.mean(batch, axis=0), np.var(batch, axis=0)
-        self.update_from_moments(mean, var, len(batch))
+        if len(batch):
+            self.update_from_moments(*_moments(batch), len(batch))
 
     def combine(self, other: RunningMeanStd) -> None:
         """Take in all that another one has seen."""
@@ -78,44 +72,62 @@ class RunningMeanStd:
         self.var = (own + others + between) / count
         self.count = count
 
-    def deviation(self, epsilon: float) -> Array:
-        """The standard deviation, with ``epsilon`` added to the variance."""
-        deviation: Array = np.sqrt(self.var + epsilon)
-        return deviation
-
     def normalized(
         self, values: Array, epsilon: float, limit: float = math.inf
     ) -> npt.NDArray[np.float32]:
         """Values, one or a batch of them, scaled to mean 0 and variance 1, within both limits."""
-        deviation = self.deviation(epsilon)
-        if self._fits_native(values):
-            result = np.empty(values.shape, np.float32)
-            rows = (-1, *self.mean.shape)
-            _native.normalize_batch(
-                values.reshape(rows), self.mean, deviation, limit, result.reshape(rows)
-            )
-            return result
-        scaled = (values - self.mean) / deviation
-        if limit < math.inf:
-            scaled = np.clip(scaled, -limit, limit)
-        return np.asarray(scaled, np.float32)
-
-    def restored(self, values: Array, epsilon: float) -> Array:
-        """Values as they were before they were normalised."""
-        restored: Array = values * self.deviation(epsilon) + self.mean
-        return restored
-
-    def _fits_native(self, values: Any) -> bool:
-        mean = self.mean
-        if mean.ndim == 0 or not isinstance(values, np.ndarray) or not values.flags.c_contiguous:
-            return False
-        if values.size == 0 or values.shape[values.ndim - mean.ndim :] != mean.shape:
-            return False
-        if not (mean.flags.c_contiguous and mean.dtype in _FLOATS):
-            return False
-        known = (*_FLOATS, np.uint8) if mean.dtype == np.float64 else (np.float32,)
-        return values.dtype in known
+        return normalized(values, self, epsilon, limit)
 
 
-def _is_native(batch: Array) -> bool:
-    return batch.dtype in _FLOATS and batch.flags.c_contiguous
+class Statistics(Protocol):
+    """Mean and variance, in an object of any library."""
+
+    mean: Array
+    var: Array
+    count: float
+
+
+def normalized(
+    values: Array, statistics: Statistics, epsilon: float, limit: float = math.inf
+) -> npt.NDArray[np.float32]:
+    """Values, one or a batch of them, scaled to mean 0 and variance 1, within both limits."""
+    mean, deviation = statistics.mean, np.sqrt(statistics.var + epsilon)
+    if _fits_native(values, mean):
+        result = np.empty(values.shape, np.float32)
+        rows = (-1, *mean.shape)
+        _native.normalize_batch(values.reshape(rows), mean, deviation, limit, result.reshape(rows))
+        return result
+    scaled = (values - mean) / deviation
+    if limit < math.inf:
+        scaled = np.clip(scaled, -limit, limit)
+    return np.asarray(scaled, np.float32)
+
+
+def restored(values: Array, statistics: Statistics, epsilon: float) -> Array:
+    """Values as they were before they were normalised."""
+    original: Array = values * np.sqrt(statistics.var + epsilon) + statistics.mean
+    return original
+
+
+def _moments(batch: Array) -> tuple[Array, Array]:
+    """Mean and variance of the rows, to the bit as ``np.mean`` and ``np.var`` have them."""
+    if batch.dtype not in _FLOATS:
+        return np.mean(batch, axis=0), np.var(batch, axis=0)
+    if batch.ndim > 1 and batch[0].size > 1 and batch.flags.c_contiguous:
+        mean, var = np.empty_like(batch[0]), np.empty_like(batch[0])
+        _native.batch_moments(batch, mean, var)
+        return mean, var
+    mean = np.add.reduce(batch, axis=0) / len(batch)
+    distance = batch - mean
+    return mean, np.add.reduce(distance * distance, axis=0) / len(batch)
+
+
+def _fits_native(values: Any, mean: Array) -> bool:
+    if mean.ndim == 0 or not isinstance(values, np.ndarray) or not values.flags.c_contiguous:
+        return False
+    if values.size == 0 or values.shape[values.ndim - mean.ndim :] != mean.shape:
+        return False
+    if not (mean.flags.c_contiguous and mean.dtype in _FLOATS):
+        return False
+    known = (*_FLOATS, np.uint8) if mean.dtype == np.float64 else (np.float32,)
+    return values.dtype in known

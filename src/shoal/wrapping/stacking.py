@@ -69,6 +69,10 @@ class FrameRing:
         """Fill the stacks of these slots with one frame each."""
         self.frames[:, slots] = frames
 
+    def replace_newest(self, slots: Any, frames: Array) -> None:
+        """Put other frames in the place of those that these slots got last."""
+        self.frames[self._oldest - 1, slots] = frames
+
     def stacks(self) -> Array:
         """The stack of every slot, the oldest frame first."""
         result = np.empty((self.frames.shape[1], *self.stacked_shape), self.frames.dtype)

@@ -27,7 +27,8 @@ def load_state(path: str | Path, kind: str) -> State:
     try:
         with np.load(path, allow_pickle=False) as file:
             state: State = dict(file)
-    except (ValueError, zipfile.BadZipFile) as error:
+    except (EOFError, TypeError, ValueError, zipfile.BadZipFile) as error:
+        # EOFError: the file is empty. TypeError: it holds an array by itself.
         raise ValueError(f"{path} is not the state of a wrapper") from error
     found = str(state.pop(_KIND, "nothing known"))
     if found != kind:

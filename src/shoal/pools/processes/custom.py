@@ -41,7 +41,7 @@ from shoal.errors import (
     WorkerCrashedError,
 )
 from shoal.pools.base import Batch, SlotChoice, checked_seeds, slot_numbers
-from shoal.pools.environments import EnvFactory, checked_factories
+from shoal.pools.environments import Called, EnvFactory, checked_factories
 from shoal.pools.parallel import Ticket
 from shoal.pools.processes.failures import RemoteTraceback
 from shoal.spaces import ObservationMode, agree
@@ -94,7 +94,7 @@ class CustomWorkerPool:
         self.num_envs = len(factories)
         self.autoreset_mode = autoreset_mode
         self.errors: list[tuple[int, BaseException]] = []
-        self._copy = copy
+        self.copy = copy
         self._closed = False
         self._process = os.getpid()
         self._asked: list[int] = []  # slots that the latest request went to
@@ -238,19 +238,21 @@ class CustomWorkerPool:
 
     def latest(self, slots: SlotChoice = None) -> Any:  # noqa: ARG002
         """The newest observations of all slots."""
-        return deepcopy(self._observations) if self._copy else self._observations
+        return deepcopy(self._observations) if self.copy else self._observations
 
     def begin_call(
         self,
-        name: str,
+        what: Called,
         args: tuple[Any, ...],
         kwargs: dict[str, Any],
         slots: SlotChoice = None,
     ) -> Ticket:
         """Begin to call a method of each environment."""
+        if not isinstance(what, str):
+            raise TypeError("a worker function of the user's can be asked by name only")
         chosen = slot_numbers(slots, self.num_envs)
-        request: tuple[str, Any] = ("_call", (name, args, kwargs))
-        if name == "set_wrapper_attr":
+        request: tuple[str, Any] = ("_call", (what, args, kwargs))
+        if what == "set_wrapper_attr":
             request = ("_setattr", args)
         self._ask("call", dict.fromkeys(chosen.tolist(), request))
         return Ticket(0, chosen, [])
@@ -268,9 +270,9 @@ class CustomWorkerPool:
         if self.in_flight:
             self._answered(None)
 
-    def call(self, name: str, *args: Any, slots: SlotChoice = None, **kwargs: Any) -> list[Any]:
+    def call(self, what: Called, *args: Any, slots: SlotChoice = None, **kwargs: Any) -> list[Any]:
         """Call a method of each environment, or read an attribute."""
-        return self.end_call(self.begin_call(name, args, kwargs, slots))
+        return self.end_call(self.begin_call(what, args, kwargs, slots))
 
     def _ask(self, doing: str, requests: dict[int, tuple[str, Any]]) -> None:
         if self._closed:

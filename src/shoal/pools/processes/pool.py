@@ -37,7 +37,7 @@ from shoal.pools.shares import available_cores, share_out
 from shoal.pools.worker import INBOX
 from shoal.spaces import ObservationMode, agree
 
-__all__ = ["ProcessPool", "isolated_pool"]
+__all__ = ["ProcessPool", "isolated_pool", "lenient_pool"]
 
 _log = logging.getLogger("shoal")
 
@@ -99,7 +99,7 @@ class ProcessPool(ParallelPool):
         recipes = checked_factories(factories)
         self.num_envs = len(recipes)
         self.autoreset_mode = autoreset_mode
-        self._copy, self._statistics = copy, statistics
+        self.copy, self._statistics = copy, statistics
         self._shares = shares = share_out(self.num_envs, workers, caller_works)
         self._on_crash = on_crash
         self._watch = None if step_timeout is None else HangWatch(step_timeout)
@@ -295,12 +295,21 @@ def isolated_pool(
     """A pool for code that was written for a process for each environment.
 
     No environment runs in the calling process, and a few have a worker each, so that those that
-    wait do so together. By default workers are new interpreters; such code may rely on workers that
-    are forked, so where the factories cannot be pickled, they are.
+    wait do so together.
     """
     options.setdefault("caller_works", False)
     if options.get("workers") is None:
         options["workers"] = max(available_cores(), _WORKERS_FOR_FEW)
+    return lenient_pool(factories, start, **options)
+
+
+def lenient_pool(
+    factories: Sequence[EnvFactory], start: StartMethod | None = None, **options: Any
+) -> ProcessPool:
+    """A pool for code that may rely on workers that are forked.
+
+    By default workers are new interpreters; where the factories cannot be pickled, they are forks.
+    """
     if start is not None:
         return ProcessPool(factories, start=start, **options)
     try:

@@ -1,0 +1,57 @@
+"""Actions in the form that pools take them."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+from gymnasium import Space, spaces
+
+from shoal.errors import InvalidActionError
+
+__all__ = ["batched_actions"]
+
+
+def batched_actions(space: Space[Any], actions: Any, num_envs: int) -> Any:
+    """One action after the other, as this interface has it, as a batch of the whole.
+
+    For arrays and numbers the two are the same; of dicts and tuples each part becomes a batch.
+
+    >>> batched_actions(spaces.Dict(a=spaces.Discrete(2)), [{"a": 1}, {"a": 0}], 2)
+    {'a': [1, 0]}
+    """
+    if not isinstance(space, spaces.Dict | spaces.Tuple):
+        return actions
+    if not hasattr(actions, "__len__") or isinstance(actions, dict):
+        raise InvalidActionError(
+            f"got {type(actions).__name__}, expected a sequence of {num_envs} actions"
+        )
+    if len(actions) != num_envs:
+        raise InvalidActionError(f"got {len(actions)} actions for {num_envs} environments")
+    return _transposed(space, list(actions), "")
+
+
+def _transposed(space: Space[Any], actions: Sequence[Any], path: str) -> Any:
+    if isinstance(space, spaces.Dict):
+        return {
+            key: _transposed(part, _parts(actions, key, path), f"{path}[{key!r}]")
+            for key, part in space.spaces.items()
+        }
+    if isinstance(space, spaces.Tuple):
+        return tuple(
+            _transposed(part, _parts(actions, place, path), f"{path}[{place}]")
+            for place, part in enumerate(space.spaces)
+        )
+    return actions
+
+
+def _parts(actions: Sequence[Any], key: str | int, path: str) -> list[Any]:
+    parts = []
+    for slot, action in enumerate(actions):
+        try:
+            parts.append(action[key])
+        except (KeyError, IndexError, TypeError) as error:
+            raise InvalidActionError(
+                f"the action of slot {slot} has no part {path}[{key!r}]: {action!r}"
+            ) from error
+    return parts

@@ -1,0 +1,154 @@
+"""From Shoal's vectors to this door, and from this door's vectors to Gymnasium's interface."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import gymnasium
+import numpy as np
+import numpy.typing as npt
+from gymnasium import spaces
+from gymnasium.vector import AutoresetMode
+from gymnasium.vector.utils import batch_space, iterate
+
+from shoal.errors import ResetMaskError
+from shoal.sb3.base_vec_env import VecEnv
+from shoal.sb3.env import PoolVecEnv
+from shoal.sb3.infos import TERMINAL_OBSERVATION, TRUNCATED
+from shoal.types import Event
+from shoal.vector.env import VectorEnv
+from shoal.vector.infos import format_infos
+from shoal.vector.masks import split_reset_mask
+from shoal.vector.seeding import Seed, slot_seeds
+
+__all__ = ["as_vec_env", "as_vector_env"]
+
+Arrays = npt.NDArray[Any]
+Info = dict[str, Any]
+
+
+def as_vec_env(envs: VectorEnv) -> VecEnv:
+    """Put Stable-Baselines3's interface on a vector of Shoal's, whatever steps its environments.
+
+    Closing one closes both. Whatever the vector's autoreset mode is, environments are reset in the
+    step in which their episode ends. With ``statistics=True`` the vector reports its episodes where
+    Stable-Baselines3 looks for them.
+
+    Example:
+        >>> import shoal
+        >>> vec_env = as_vec_env(shoal.make("CartPole-v1", num_envs=2, statistics=True))
+        >>> vec_env.reset().shape
+        (2, 4)
+        >>> vec_env.close()
+    """
+    if not isinstance(envs, VectorEnv):
+        raise TypeError(
+            f"expected a vector of Shoal's, as shoal.make makes them, got {type(envs).__name__}"
+        )
+    return _Adapted(envs)
+
+
+def as_vector_env(vec_env: VecEnv) -> gymnasium.vector.VectorEnv[Any, Any, Arrays]:
+    """Put Gymnasium's vector interface on a ``VecEnv`` of either library, wrapped or not.
+
+    Its autoreset mode is SAME_STEP. Closing one closes both.
+
+    Example:
+        >>> from shoal.sb3 import make_vec_env
+        >>> envs = as_vector_env(make_vec_env("CartPole-v1", n_envs=2))
+        >>> observations, infos = envs.reset(seed=1)
+        >>> observations, rewards, terminated, truncated, infos = envs.step(np.array([0, 1]))
+        >>> envs.close()
+    """
+    if not isinstance(vec_env, VecEnv):
+        raise TypeError(f"expected a VecEnv, got {type(vec_env).__name__}")
+    return _AdaptedBack(vec_env)
+
+
+class _Adapted(PoolVecEnv):
+    """The door on a vector that somebody else has made, and may still be using."""
+
+    _owns_pool = False
+
+    def __init__(self, envs: VectorEnv) -> None:
+        self.vector = envs  # it ends its pool's life with its own
+        super().__init__(envs.pool)
+
+    def close(self) -> None:
+        self.vector.close()
+
+
+class _AdaptedBack(gymnasium.vector.VectorEnv[Any, Any, Arrays]):
+    """A ``VecEnv`` behind Gymnasium's interface."""
+
+    def __init__(self, vec_env: VecEnv) -> None:
+        self.vec_env = vec_env
+        self.num_envs = vec_env.num_envs
+        self.metadata = {**vec_env.metadata, "autoreset_mode": AutoresetMode.SAME_STEP}
+        self.render_mode = vec_env.render_mode
+        self.single_observation_space = vec_env.observation_space
+        self.single_action_space = vec_env.action_space
+        self.observation_space = batch_space(vec_env.observation_space, self.num_envs)
+        self.action_space = batch_space(vec_env.action_space, self.num_envs)
+
+    def reset(self, *, seed: Seed = None, options: Info | None = None) -> tuple[Any, Info]:
+        """Begin new episodes in all slots; some alone cannot be reset."""
+        mask, options = split_reset_mask(options, self.num_envs)
+        if mask is not None and not mask.all():
+            raise ResetMaskError("a VecEnv resets all of its environments, not some of them")
+        if seed is not None:
+            self.vec_env.unwrapped._seeds = slot_seeds(seed, self.num_envs, "adjacent")
+        self.vec_env.set_options(options)
+        observations = self.vec_env.reset()
+        return observations, self._batched(enumerate(self.vec_env.reset_infos))
+
+    def step(self, actions: Any) -> tuple[Any, Arrays, Arrays, Arrays, Info]:
+        """Step every slot; those whose episode ends are reset."""
+        if isinstance(self.single_action_space, spaces.Dict | spaces.Tuple):
+            actions = list(iterate(self.action_space, actions))
+        observations, rewards, dones, infos = self.vec_env.step(actions)
+        truncated = dones & [bool(info.get(TRUNCATED, False)) for info in infos]
+        events: list[Event] = []
+        for slot, info in enumerate(infos):
+            own = {key: value for key, value in info.items() if key != TRUNCATED}
+            if not dones[slot]:
+                events.append((slot, own))
+                continue
+            final = own.pop(TERMINAL_OBSERVATION, None)
+            events.append((slot, {"final_obs": final, "final_info": own}))
+            events.append((slot, self.vec_env.reset_infos[slot]))
+        flags = np.asarray(dones & ~truncated), np.asarray(truncated)
+        return observations, np.asarray(rewards, np.float64), *flags, self._batched(events)
+
+    def _batched(self, events: Any) -> Info:
+        told = [(slot, info) for slot, info in events if info]
+        batched: Info = format_infos((told, None), self.num_envs, "dict") if told else {}
+        return batched
+
+    def call(self, name: str, *args: Any, **kwargs: Any) -> tuple[Any, ...]:
+        """Call a method of each environment, or read an attribute."""
+        found = self.vec_env.get_attr(name) if not args and not kwargs else [None]
+        if args or kwargs or callable(found[0]):
+            return tuple(self.vec_env.env_method(name, *args, **kwargs))
+        return tuple(found)
+
+    def get_attr(self, name: str) -> tuple[Any, ...]:
+        """Read an attribute of each environment."""
+        return self.call(name)
+
+    def set_attr(self, name: str, values: Any) -> None:
+        """Set an attribute of each environment: one value for all, or a list or tuple of values."""
+        if not isinstance(values, list | tuple):
+            values = [values] * self.num_envs
+        if len(values) != self.num_envs:
+            raise ValueError(f"got {len(values)} values for {self.num_envs} environments")
+        for slot, value in enumerate(values):
+            self.vec_env.set_attr(name, value, indices=slot)
+
+    def render(self) -> tuple[Any, ...]:
+        """Render each environment."""
+        return tuple(self.vec_env.get_images())
+
+    def close_extras(self, **_: Any) -> None:
+        """Close every environment; ``close`` calls this once."""
+        self.vec_env.close()

@@ -1,0 +1,67 @@
+"""A drop-in for Stable-Baselines3's ``DummyVecEnv``."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from functools import partial
+from typing import Any
+
+import gymnasium
+from gymnasium.vector import AutoresetMode
+from stable_baselines3.common.vec_env import dummy_vec_env as original
+
+from shoal.legacy.openai_gym import gymnasium_env
+from shoal.pools import InlinePool
+from shoal.sb3.base_vec_env import stands_in_for
+from shoal.sb3.env import PoolVecEnv
+
+__all__ = ["DummyVecEnv"]
+
+
+@stands_in_for(original.DummyVecEnv)
+class DummyVecEnv(PoolVecEnv):
+    """Steps environments one after the other, in the calling process.
+
+    Args:
+        env_fns: Functions that make the environments.
+
+    Raises:
+        ValueError: There is none, or two of them have made the same environment.
+        SpaceMismatchError: The environments differ in their spaces.
+
+    Example:
+        >>> import gymnasium as gym
+        >>> vec_env = DummyVecEnv([lambda: gym.make("CartPole-v1")] * 2)
+        >>> vec_env.reset().shape
+        (2, 4)
+        >>> observations, rewards, dones, infos = vec_env.step([1, 0])
+        >>> infos
+        [{'TimeLimit.truncated': False}, {'TimeLimit.truncated': False}]
+        >>> vec_env.close()
+    """
+
+    _pool: InlinePool
+
+    def __init__(self, env_fns: Sequence[Callable[[], gymnasium.Env[Any, Any]]]) -> None:
+        factories = [partial(gymnasium_env, env_fn) for env_fn in env_fns]
+        pool = InlinePool(factories, autoreset_mode=AutoresetMode.SAME_STEP)
+        if len({id(env.unwrapped) for env in pool.envs}) < len(pool.envs):
+            pool.close()
+            raise ValueError(
+                "You tried to create multiple environments, but the function to create them "
+                "returned the same instance instead of creating different objects: replace "
+                "`lambda: env` by a function that makes a new environment at every call"
+            )
+        super().__init__(pool)
+        self.metadata = pool.envs[0].metadata
+
+    @property
+    def envs(self) -> list[gymnasium.Env[Any, Any]]:
+        """The environments; entries may be replaced."""
+        return self._pool.envs
+
+    @envs.setter
+    def envs(self, envs: Sequence[gymnasium.Env[Any, Any]]) -> None:
+        if len(envs) != self.num_envs:
+            raise ValueError(f"got {len(envs)} environments for {self.num_envs} slots")
+        self._pool.envs[:] = envs

@@ -1,0 +1,174 @@
+"""Stacks of observations, as Stable-Baselines3 arranges them."""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Mapping
+from operator import index
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+from gymnasium import spaces
+from stable_baselines3.common.preprocessing import is_image_space, is_image_space_channels_first
+
+from shoal.sb3.infos import TERMINAL_OBSERVATION
+from shoal.wrapping.stacking import FrameRing
+
+__all__ = ["StackedObservations"]
+
+ChannelsOrder = str | Mapping[str, Any] | None
+
+
+class StackedObservations:
+    """The last observations of every environment, joined along the axis of the channels.
+
+    What it returns are new arrays, which later calls do not change.
+
+    Args:
+        num_envs: How many environments there are.
+        n_stack: How many observations make a stack.
+        observation_space: The space of one observation: a Box, or a Dict of what can be stacked.
+        channels_order: ``"first"`` or ``"last"``: the axis to join along. None finds it out for
+            images, and is the last one otherwise. For a Dict also a mapping, with one for each key.
+
+    Example:
+        >>> stacks = StackedObservations(1, n_stack=2, observation_space=spaces.Box(0, 9, (1,)))
+        >>> stacks.reset(np.array([[1.0]]))
+        array([[0., 1.]], dtype=float32)
+        >>> stacks.update(np.array([[2.0]]), np.array([False]), [{}])
+        (array([[1., 2.]], dtype=float32), [{}])
+    """
+
+    stacked_observation_space: spaces.Box | spaces.Dict
+
+    def __init__(
+        self,
+        num_envs: int,
+        n_stack: int,
+        observation_space: spaces.Box | spaces.Dict,
+        channels_order: ChannelsOrder = None,
+    ) -> None:
+        if isinstance(n_stack, bool) or index(n_stack) < 1:
+            raise ValueError(f"n_stack must be a positive integer, got {n_stack!r}")
+        self.n_stack = n_stack
+        self.observation_space = observation_space
+        if isinstance(observation_space, spaces.Dict):
+            orders = channels_order
+            if not isinstance(orders, Mapping):
+                orders = dict.fromkeys(observation_space.spaces, channels_order)
+            self.sub_stacked_observations = {
+                key: StackedObservations(num_envs, n_stack, _stackable(space), orders[key])
+                for key, space in observation_space.spaces.items()
+            }
+            self.stacked_observation_space = spaces.Dict(
+                {
+                    key: stacks.stacked_observation_space
+                    for key, stacks in self.sub_stacked_observations.items()
+                }
+            )
+            return
+        space = _stackable(observation_space)
+        if isinstance(channels_order, Mapping):
+            raise TypeError("When the observation space is Box, channels_order can't be a dict.")
+        self.channels_first, self.stack_dimension, self.stacked_shape, self.repeat_axis = (
+            self.compute_stacking(n_stack, space, channels_order)
+        )
+        assert space.dtype is not None
+        self.stacked_observation_space = spaces.Box(
+            np.repeat(space.low, n_stack, axis=self.repeat_axis),
+            np.repeat(space.high, n_stack, axis=self.repeat_axis),
+            dtype=space.dtype.type,
+        )
+        self._ring = FrameRing(n_stack, num_envs, space.shape, space.dtype, self.repeat_axis)
+
+    @staticmethod
+    def compute_stacking(
+        n_stack: int, observation_space: spaces.Box, channels_order: str | None = None
+    ) -> tuple[bool, int, tuple[int, ...], int]:
+        """How observations are stacked.
+
+        Returns:
+            Whether the channels come first, the axis to join a batch along, the shape of a stack,
+            and the axis to join single observations along.
+        """
+        if channels_order not in ("first", "last", None):
+            raise AssertionError(
+                "`channels_order` must be one of following: 'last', 'first', "
+                f"got {channels_order!r}"
+            )
+        channels_first = channels_order == "first"
+        if channels_order is None and is_image_space(observation_space):
+            channels_first = is_image_space_channels_first(observation_space)
+        axis = 0 if channels_first else -1
+        shape = list(observation_space.shape)
+        shape[axis] *= n_stack
+        return channels_first, 1 if channels_first else -1, tuple(shape), axis
+
+    @property
+    def stacked_obs(self) -> npt.NDArray[Any]:
+        """The stack of every environment."""
+        return self._ring.stacks()
+
+    def reset(self, observation: Any) -> Any:
+        """Begin with these observations, and return the stacks: zeros but for the newest."""
+        if isinstance(observation, dict):
+            subs = self.sub_stacked_observations
+            return {key: subs[key].reset(part) for key, part in observation.items()}
+        self._ring.clear()
+        self._ring.push(observation)
+        return self._ring.stacks()
+
+    def update(
+        self, observations: Any, dones: npt.NDArray[np.bool_], infos: list[dict[str, Any]]
+    ) -> tuple[Any, list[dict[str, Any]]]:
+        """Add observations, and return the stacks.
+
+        The stacks of environments that are done begin anew. The terminal observations in their
+        infos are stacked too.
+        """
+        terminals: dict[int, Any] = {}
+        for slot in np.flatnonzero(dones).tolist():
+            if TERMINAL_OBSERVATION in infos[slot]:
+                terminals[slot] = infos[slot][TERMINAL_OBSERVATION]
+            else:
+                warnings.warn(
+                    "VecFrameStack wrapping a VecEnv without terminal_observation info",
+                    stacklevel=3,
+                )
+        stacks, stacked = self._added(observations, dones, terminals)
+        for slot, terminal in stacked.items():
+            infos[slot][TERMINAL_OBSERVATION] = terminal
+        return stacks, infos
+
+    def _added(
+        self, observations: Any, dones: npt.NDArray[np.bool_], terminals: dict[int, Any]
+    ) -> tuple[Any, dict[int, Any]]:
+        """The new stacks, and the stacks that end with the terminal observations, by slot."""
+        if isinstance(observations, dict):
+            added = {
+                key: self.sub_stacked_observations[key]._added(
+                    part, dones, {slot: terminal[key] for slot, terminal in terminals.items()}
+                )
+                for key, part in observations.items()
+            }
+            stacks = {key: part for key, (part, _) in added.items()}
+            stacked = {
+                slot: {key: part[slot] for key, (_, part) in added.items()} for slot in terminals
+            }
+            return stacks, stacked
+        ring = self._ring
+        ended = {slot: ring.stack_with(slot, terminal) for slot, terminal in terminals.items()}
+        if dones.any():
+            ring.clear(dones)
+        ring.push(observations)
+        return ring.stacks(), ended
+
+
+def _stackable(space: Any) -> Any:
+    if isinstance(space, spaces.Dict) or (isinstance(space, spaces.Box) and space.shape):
+        return space
+    raise TypeError(
+        "StackedObservations only supports Box (of one dimension at least) and Dict as observation "
+        f"spaces. {space} was provided."
+    )

@@ -1,0 +1,91 @@
+"""A drop-in for Stable-Baselines3's ``SubprocVecEnv``."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from functools import partial
+from typing import Any
+
+import gymnasium
+from gymnasium.vector import AutoresetMode
+from stable_baselines3.common.vec_env import subproc_vec_env as original
+
+from shoal.legacy.openai_gym import gymnasium_env
+from shoal.pools.processes import ProcessPool, lenient_pool
+from shoal.pools.processes.starting import StartMethod
+from shoal.pools.processes.supervision import OnCrash
+from shoal.sb3.base_vec_env import stands_in_for
+from shoal.sb3.env import PoolVecEnv
+
+__all__ = ["SubprocVecEnv"]
+
+
+@stands_in_for(original.SubprocVecEnv)
+class SubprocVecEnv(PoolVecEnv):
+    """Steps environments in worker processes, as many as there are cores.
+
+    While it waits, the calling process steps the last environments itself, unless
+    ``caller_works=False`` or one of the options that promise to protect it from them is chosen.
+
+    Args:
+        env_fns: Functions that make the environments.
+        start_method: How processes are started: None for new interpreters (or forks, where the
+            functions cannot be pickled), or a start method of :mod:`multiprocessing`.
+        workers: How many processes; by default as many as keep all cores busy.
+        caller_works: Whether the calling process steps environments too.
+        on_crash: What the end of a worker means: an error (``"raise"``), or that another one takes
+            its place, and its environments come back reset, truncated and with ``crashed`` in
+            their infos (``"restart"``).
+        step_timeout: Seconds after which an environment that does not answer counts as crashed.
+
+    Example:
+        >>> import gymnasium as gym
+        >>> vec_env = SubprocVecEnv([lambda: gym.make("Pendulum-v1")] * 2)
+        >>> vec_env.reset().shape
+        (2, 3)
+        >>> vec_env.env_method("get_wrapper_attr", "g", indices=[1])
+        [10.0]
+        >>> vec_env.close()
+    """
+
+    _pool: ProcessPool
+
+    def __init__(
+        self,
+        env_fns: Sequence[Callable[[], gymnasium.Env[Any, Any]]],
+        start_method: StartMethod | None = None,
+        *,
+        workers: int | None = None,
+        caller_works: bool | None = None,
+        on_crash: OnCrash = "raise",
+        step_timeout: float | None = None,
+    ) -> None:
+        if caller_works is None:
+            caller_works = on_crash == "raise" and step_timeout is None
+        super().__init__(
+            lenient_pool(
+                [partial(gymnasium_env, env_fn) for env_fn in env_fns],
+                start_method,
+                autoreset_mode=AutoresetMode.SAME_STEP,
+                workers=workers,
+                caller_works=caller_works,
+                on_crash=on_crash,
+                step_timeout=step_timeout,
+            )
+        )
+        self._closed = False
+
+    @property
+    def waiting(self) -> bool:
+        """Whether a step was begun and not waited for."""
+        return self._pool.in_flight > 0
+
+    @property
+    def closed(self) -> bool:
+        """Whether the environments are closed."""
+        return self._closed
+
+    def close(self) -> None:
+        """Close every environment and end the workers; a second call does nothing."""
+        self._closed = True
+        super().close()

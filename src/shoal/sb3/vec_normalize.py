@@ -1,0 +1,300 @@
+"""A vector whose observations and rewards are normalised."""
+
+from __future__ import annotations
+
+import pickle
+from copy import deepcopy
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+from gymnasium import spaces
+from stable_baselines3.common import running_mean_std, utils
+from stable_baselines3.common.preprocessing import is_image_space
+from stable_baselines3.common.vec_env import vec_normalize as original
+
+from shoal.sb3.base_vec_env import VecEnv, VecEnvObs, VecEnvStepReturn, VecEnvWrapper, stands_in_for
+from shoal.sb3.infos import TERMINAL_OBSERVATION
+from shoal.wrapping.moments import RunningMeanStd, Statistics, normalized, restored
+
+__all__ = ["VecNormalize"]
+
+Array = npt.NDArray[Any]
+
+
+@stands_in_for(original.VecNormalize)
+class VecNormalize(VecEnvWrapper):
+    """Scales observations to mean 0 and variance 1, and rewards by the deviation of the returns.
+
+    The statistics are running ones, over all that the wrapper has seen; with ``training=False``
+    they stay as they are.
+
+    Args:
+        venv: The vector to wrap.
+        training: Whether the statistics go on.
+        norm_obs: Whether observations are normalised.
+        norm_reward: Whether rewards are normalised.
+        clip_obs: The largest absolute value of an observation.
+        clip_reward: The largest absolute value of a reward.
+        gamma: The discount of the returns.
+        epsilon: Added to variances, so that nothing is divided by zero.
+        norm_obs_keys: Which parts of Dict observations are normalised, by default all.
+    """
+
+    venv: Any  # None after unpickling, until there is one
+    old_obs: Any
+    obs_rms: Any  # running statistics, or a dict of them; missing where they are not kept
+
+    def __init__(
+        self,
+        venv: VecEnv,
+        training: bool = True,
+        norm_obs: bool = True,
+        norm_reward: bool = True,
+        clip_obs: float = 10.0,
+        clip_reward: float = 10.0,
+        gamma: float = 0.99,
+        epsilon: float = 1e-8,
+        norm_obs_keys: list[str] | None = None,
+    ) -> None:
+        super().__init__(venv)
+        self.norm_obs = norm_obs
+        self.norm_obs_keys = norm_obs_keys
+        if norm_obs:
+            self._prepare_observations(clip_obs)
+        self.ret_rms: Any = RunningMeanStd(shape=())
+        self.clip_obs = clip_obs
+        self.clip_reward = clip_reward
+        self.returns = np.zeros(self.num_envs)
+        self.gamma = gamma
+        self.epsilon = epsilon
+        self.training = training
+        self.norm_reward = norm_reward
+        self.old_reward: Array = np.array([])
+
+    def _prepare_observations(self, limit: float) -> None:
+        space = self.observation_space
+        if isinstance(space, spaces.Dict):
+            if self.norm_obs_keys is None:
+                self.norm_obs_keys = list(space.spaces)
+            for key in self.norm_obs_keys:
+                _check_box(space.spaces[key], key)
+            self.obs_spaces = space.spaces
+            self.obs_rms = {
+                key: RunningMeanStd(shape=space.spaces[key].shape or ())
+                for key in self.norm_obs_keys
+            }
+            self.observation_space = spaces.Dict(
+                {
+                    key: _normalized_space(part, limit) if key in self.obs_rms else part
+                    for key, part in space.spaces.items()
+                }
+            )
+            return
+        _check_box(space)
+        if self.norm_obs_keys is not None:
+            raise ValueError(
+                "`norm_obs_keys` param is applicable only with `gym.spaces.Dict` observation spaces"
+            )
+        self.obs_rms = RunningMeanStd(shape=space.shape or ())
+        self.observation_space = _normalized_space(space, limit)
+
+    def reset(self) -> VecEnvObs:
+        """Begin new episodes, and return their observations, normalised."""
+        observations = self.venv.reset()
+        self.old_obs = observations
+        self.returns = np.zeros(self.num_envs)
+        self._observe(observations)
+        scaled: VecEnvObs = self.normalize_obs(observations)
+        return scaled
+
+    def step_wait(self) -> VecEnvStepReturn:
+        """Wait for the step, and return it normalised, terminal observations too."""
+        observations, rewards, dones, infos = self.venv.step_wait()
+        self.old_obs = observations
+        self.old_reward = rewards
+        self._observe(observations)
+        if self.training:
+            self.returns = self.returns * self.gamma + rewards
+            self.ret_rms.update(self.returns)
+        for slot in np.flatnonzero(dones).tolist():
+            if TERMINAL_OBSERVATION in infos[slot]:
+                terminal = infos[slot][TERMINAL_OBSERVATION]
+                infos[slot][TERMINAL_OBSERVATION] = self.normalize_obs(terminal)
+        self.returns[dones] = 0
+        return self.normalize_obs(observations), self.normalize_reward(rewards), dones, infos
+
+    def _observe(self, observations: Any) -> None:
+        if not (self.training and self.norm_obs):
+            return
+        if isinstance(self.obs_rms, dict):
+            for key, statistics in self.obs_rms.items():
+                statistics.update(observations[key])
+        else:
+            self.obs_rms.update(observations)
+
+    def normalize_obs(self, obs: Any) -> Any:
+        """Normalise an observation or a batch, which does not change the statistics."""
+        if not self.norm_obs:
+            return deepcopy(obs)
+        if not isinstance(self.obs_rms, dict):
+            return normalized(obs, self.obs_rms, self.epsilon, self.clip_obs)
+        return {
+            key: normalized(part, self.obs_rms[key], self.epsilon, self.clip_obs)
+            if key in self.obs_rms
+            else deepcopy(part)
+            for key, part in obs.items()
+        }
+
+    def normalize_reward(self, reward: Array) -> npt.NDArray[np.float32]:
+        """Normalise rewards, which does not change the statistics."""
+        if self.norm_reward:
+            scaled = reward / np.sqrt(self.ret_rms.var + self.epsilon)
+            reward = np.clip(scaled, -self.clip_reward, self.clip_reward)
+        return reward.astype(np.float32)
+
+    def unnormalize_obs(self, obs: Any) -> Any:
+        """An observation or a batch as it was, if nothing of it was clipped."""
+        if not self.norm_obs:
+            return deepcopy(obs)
+        if not isinstance(self.obs_rms, dict):
+            return restored(obs, self.obs_rms, self.epsilon)
+        return {
+            key: restored(part, self.obs_rms[key], self.epsilon)
+            if key in self.obs_rms
+            else deepcopy(part)
+            for key, part in obs.items()
+        }
+
+    def unnormalize_reward(self, reward: Array) -> Array:
+        """Rewards as they were, if none was clipped."""
+        if not self.norm_reward:
+            return reward
+        deviation: Array = np.sqrt(self.ret_rms.var + self.epsilon)
+        return reward * deviation
+
+    def get_original_obs(self) -> Any:
+        """The observations of the last step or reset, as they were."""
+        return deepcopy(self.old_obs)
+
+    def get_original_reward(self) -> Array:
+        """The rewards of the last step, as they were."""
+        return self.old_reward.copy()
+
+    def set_venv(self, venv: VecEnv) -> None:
+        """Wrap a vector, after the wrapper was unpickled without one."""
+        if self.venv is not None:
+            raise ValueError("Trying to set venv of already initialized VecNormalize wrapper.")
+        utils.check_shape_equal(self.observation_space, venv.observation_space)
+        self.venv = venv
+        self.num_envs = venv.num_envs
+        self.render_mode = venv.render_mode
+        self.returns = np.zeros(self.num_envs)
+
+    def __getstate__(self) -> dict[str, Any]:
+        """All but the vector, and what belongs to its episodes."""
+        state = vars(self).copy()
+        del state["venv"], state["returns"]
+        return state
+
+    def __setstate__(self, state: dict[str, Any]) -> None:
+        """All but the vector: see :meth:`set_venv`."""
+        vars(self).update(state)
+        self.venv = None
+
+    def save(self, save_path: str) -> None:
+        """Write statistics and settings to a file, as Stable-Baselines3 does.
+
+        That is a pickle; either library reads what the other has written.
+        """
+        with open(save_path, "wb") as file:
+            pickle.dump(self._as_original(), file)
+
+    @staticmethod
+    def load(load_path: str, venv: VecEnv) -> VecNormalize:
+        """Wrap a vector with the statistics and settings of a file.
+
+        Reading a pickle can run any code: load only files that you trust.
+        """
+        with open(load_path, "rb") as file:
+            saved = pickle.load(file)
+        if not isinstance(saved, original.VecNormalize):
+            raise TypeError(f"{load_path} holds a {type(saved).__name__}, expected a VecNormalize")
+        wrapper = VecNormalize.__new__(VecNormalize)
+        wrapper.__setstate__(_state_of(saved))
+        wrapper.set_venv(venv)
+        return wrapper
+
+    def _as_original(self) -> original.VecNormalize:
+        """The same as an object of Stable-Baselines3's class, without a vector."""
+        twin = original.VecNormalize.__new__(original.VecNormalize)
+        state = self.__getstate__()
+        for name in _STATISTICS & state.keys():
+            state[name] = _each(state[name], _original_statistics)
+        # What the class expects to find, or to leave out, when it is pickled.
+        empty: dict[str, Any] = {
+            "venv": None,
+            "class_attributes": {},
+            "returns": None,
+            "reset_infos": [{} for _ in range(self.num_envs)],
+            "_seeds": [None] * self.num_envs,
+            "_options": [{} for _ in range(self.num_envs)],
+        }
+        vars(twin).update(empty | state)
+        return twin
+
+
+_STATISTICS = {"obs_rms", "ret_rms"}
+
+# Of a vector, not of this wrapper, in our class.
+_OF_VECTORS = {"venv", "returns", "class_attributes", "reset_infos", "_seeds", "_options"}
+
+
+def _state_of(saved: Any) -> dict[str, Any]:
+    """The state of a wrapper of either library, as ours."""
+    state = {name: value for name, value in vars(saved).items() if name not in _OF_VECTORS}
+    for name in _STATISTICS & state.keys():
+        state[name] = _each(state[name], _own_statistics)
+    space = state["observation_space"]
+    if "norm_obs_keys" not in state:  # files from before there was a choice
+        state["norm_obs_keys"] = list(space.spaces) if isinstance(space, spaces.Dict) else None
+    return state
+
+
+def _each(statistics: Any, convert: Any) -> Any:
+    if isinstance(statistics, dict):
+        return {key: convert(part) for key, part in statistics.items()}
+    return convert(statistics)
+
+
+def _own_statistics(statistics: Statistics) -> RunningMeanStd:
+    own = RunningMeanStd()
+    own.mean, own.var, own.count = statistics.mean, statistics.var, statistics.count
+    return own
+
+
+def _original_statistics(statistics: Statistics) -> running_mean_std.RunningMeanStd:
+    twin = running_mean_std.RunningMeanStd()
+    twin.mean, twin.var, twin.count = statistics.mean, statistics.var, statistics.count
+    return twin
+
+
+def _check_box(space: spaces.Space[Any], key: str | None = None) -> None:
+    if isinstance(space, spaces.Box):
+        return
+    if key is None:
+        raise ValueError(
+            "VecNormalize only supports `gym.spaces.Box` and `gym.spaces.Dict` observation spaces, "
+            f"not {space}"
+        )
+    raise ValueError(
+        f"VecNormalize only supports `gym.spaces.Box` observation spaces but {key} is of type "
+        f"{space}: name the keys to normalise with `norm_obs_keys`"
+    )
+
+
+def _normalized_space(space: Any, limit: float) -> Any:
+    """What becomes of a space: images are none any more, others are left as they were."""
+    if not is_image_space(space):
+        return space
+    return spaces.Box(-limit, limit, space.shape, np.float32)

@@ -1,0 +1,123 @@
+"""A vector that is filmed."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+from gymnasium import logger
+from stable_baselines3.common.vec_env import vec_video_recorder as original
+
+from shoal.sb3.base_vec_env import VecEnv, VecEnvObs, VecEnvStepReturn, VecEnvWrapper, stands_in_for
+from shoal.wrapping.video import VideoRecording
+
+__all__ = ["VecVideoRecorder"]
+
+
+@stands_in_for(original.VecVideoRecorder)
+class VecVideoRecorder(VecEnvWrapper):
+    """Records all environments, side by side, as MP4 files.
+
+    Args:
+        venv: The vector to wrap, whose environments were made with ``render_mode="rgb_array"``.
+        video_folder: Where the videos go; it is made if it is not there.
+        record_video_trigger: Told the number of steps so far, says whether to begin a video.
+        video_length: How many steps a video has.
+        name_prefix: What the names of the files begin with.
+    """
+
+    video_name: str
+    video_path: str
+
+    def __init__(
+        self,
+        venv: VecEnv,
+        video_folder: str,
+        record_video_trigger: Callable[[int], bool],
+        video_length: int = 200,
+        name_prefix: str = "rl-video",
+    ) -> None:
+        super().__init__(venv)
+        if venv.render_mode != "rgb_array":
+            raise AssertionError(f"The render_mode must be 'rgb_array', not {venv.render_mode}")
+        self.metadata: dict[str, Any] = _metadata(venv)
+        self.frames_per_sec: float = self.metadata.get("render_fps", 30)
+        self._video = VideoRecording(video_folder, self.frames_per_sec)
+        self.video_folder = str(self._video.folder)
+        self.record_video_trigger = record_video_trigger
+        self.video_length = video_length
+        self.name_prefix = name_prefix
+        self.step_id = 0
+
+    @property
+    def recording(self) -> bool:
+        """Whether a video is being recorded."""
+        return self._video.is_on
+
+    @property
+    def recorded_frames(self) -> list[npt.NDArray[Any]]:
+        """The frames of the video that is being recorded."""
+        return self._video.frames
+
+    def reset(self) -> VecEnvObs:
+        """Begin new episodes, and perhaps a video."""
+        observations = self.venv.reset()
+        if self.record_video_trigger(self.step_id):
+            self._start()
+        return observations
+
+    def step_wait(self) -> VecEnvStepReturn:
+        """Wait for the step, and record it if a video is being recorded or begins."""
+        results = self.venv.step_wait()
+        self.step_id += 1
+        if self.recording:
+            self._capture()
+            if len(self.recorded_frames) > self.video_length:
+                self._video.stop()
+        elif self.record_video_trigger(self.step_id):
+            self._start()
+        return results
+
+    def close(self) -> None:
+        """Close every environment, and write the video that is being recorded."""
+        try:
+            self.venv.close()
+        finally:
+            if self.recording:
+                self._video.stop()
+
+    def _start(self) -> None:
+        first, last = self.step_id, self.step_id + self.video_length
+        self._video.start(f"{self.name_prefix}-step-{first}-to-step-{last}")
+        path = self._video.path
+        assert isinstance(path, Path)
+        self.video_name, self.video_path = path.name, str(path)
+        self._capture()
+
+    def _capture(self) -> None:
+        frame = self.venv.render()
+        if isinstance(frame, np.ndarray):
+            self.recorded_frames.append(frame)
+        else:
+            self._video.stop()
+            logger.warn(
+                "Recording stopped: expected type of frame returned by render to be a numpy array, "
+                f"got instead {type(frame)}."
+            )
+
+    def __del__(self) -> None:
+        video = vars(self).get("_video")
+        if video is not None and video.frames:
+            logger.warn("Unable to save last video! Did you call close()?")
+
+
+def _metadata(venv: VecEnv) -> dict[str, Any]:
+    """What the environments say of themselves, or the vector if it is not made of any."""
+    try:
+        metadata: dict[str, Any] = venv.get_attr("metadata")[0]
+    except (AttributeError, NotImplementedError):
+        metadata = venv.unwrapped.metadata
+    return metadata

@@ -11,6 +11,7 @@ from pathlib import Path
 from benchmarks import machine
 from benchmarks.contenders import CONTENDERS, STANDARD
 from benchmarks.runner import Settings
+from benchmarks.training import TrainingSettings
 from benchmarks.workloads import WORKLOADS
 
 # Each command imports its own module: the demo needs no matplotlib.
@@ -39,9 +40,10 @@ def _demo(_: Namespace) -> int:
 def _figures(arguments: Namespace) -> int:
     from benchmarks.figures import check, matching
 
-    figures = matching(arguments.only)
+    figures = matching(arguments.only, slow=arguments.slow)
     if not figures:
-        print(f"no figure's description contains {arguments.only!r}", file=sys.stderr)
+        hint = "; a slow one's does" if matching(arguments.only, slow=True) else ""
+        print(f"no figure's description contains {arguments.only!r}{hint}", file=sys.stderr)
         return 2
     return 0 if check(_settings(arguments), figures) else 1
 
@@ -61,6 +63,19 @@ def _scale(arguments: Namespace) -> int:
     return 0 if measure_scale(_settings(arguments), arguments.output) else 1
 
 
+def _sb3(arguments: Namespace) -> int:
+    from benchmarks.sb3 import measure_sb3
+
+    settings, training = _settings(arguments), _training_settings(arguments)
+    return 0 if measure_sb3(settings, training, arguments.output) else 1
+
+
+def _training(arguments: Namespace) -> int:
+    from benchmarks.training import measure_training
+
+    return 0 if measure_training(_training_settings(arguments)) else 1
+
+
 def _overhead(_: Namespace) -> int:
     from benchmarks.overhead import measure_overhead
 
@@ -71,6 +86,10 @@ def _overhead(_: Namespace) -> int:
 
 def _settings(arguments: Namespace) -> Settings:
     return Settings(rounds=arguments.rounds, seconds=arguments.seconds)
+
+
+def _training_settings(arguments: Namespace) -> TrainingSettings:
+    return TrainingSettings(rounds=arguments.training_rounds, steps=arguments.steps)
 
 
 def _names(known: Collection[str]) -> Callable[[str], list[str]]:
@@ -124,6 +143,26 @@ def _measured(defaults: Settings) -> ArgumentParser:
     return options
 
 
+def _trained(defaults: TrainingSettings, rounds_option: str) -> ArgumentParser:
+    """Make the options of how to train, with this name for the number of rounds."""
+    options = ArgumentParser(add_help=False)
+    options.add_argument(
+        rounds_option,
+        dest="training_rounds",
+        metavar="ROUNDS",
+        type=_count,
+        default=defaults.rounds,
+        help="how many times to train with each vector (%(default)s)",
+    )
+    options.add_argument(
+        "--steps",
+        type=_count,
+        default=defaults.steps,
+        help="how many environment steps to learn from (%(default)s)",
+    )
+    return options
+
+
 def _written() -> ArgumentParser:
     """Make the option of where to write."""
     options = ArgumentParser(add_help=False)
@@ -162,6 +201,9 @@ def _parser() -> ArgumentParser:
     figures.add_argument(
         "--only", metavar="TEXT", default="", help="those whose description contains this text"
     )
+    figures.add_argument(
+        "--slow", action="store_true", help="with those that take minutes: the training"
+    )
 
     cells = commands.add_parser(
         "cells",
@@ -180,6 +222,20 @@ def _parser() -> ArgumentParser:
     scale.add_argument(
         "--cores", type=_cores, default=machine.core_count(), help="how many to use (%(default)s)"
     )
+
+    sb3 = commands.add_parser(
+        "sb3",
+        parents=[measured, _trained(TrainingSettings(), "--training-rounds"), written],
+        help="Shoal behind Stable-Baselines3's interface against Stable-Baselines3",
+    )
+    sb3.set_defaults(command=_sb3)
+
+    training = commands.add_parser(
+        "training",
+        parents=[_trained(TrainingSettings(), "--rounds")],
+        help="how long Stable-Baselines3 learns with its own vectors and with Shoal's",
+    )
+    training.set_defaults(command=_training)
 
     overhead = commands.add_parser("overhead", help="Shoal's own cost for each slot")
     overhead.set_defaults(command=_overhead)

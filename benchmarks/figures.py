@@ -14,8 +14,11 @@ from benchmarks.memory import measure_worker_memory
 from benchmarks.overhead import measure_overhead
 from benchmarks.render import failure_notes
 from benchmarks.runner import Runner, Settings
+from benchmarks.sb3 import REQUIRED as REQUIRED_OF_SB3
+from benchmarks.sb3 import measured_apart
 from benchmarks.startup import STARTS, measure_startup
 from benchmarks.tables import plain
+from benchmarks.training import Training
 
 __all__ = ["REQUIRED", "check", "matching"]
 
@@ -56,20 +59,20 @@ REQUIRED = (
     times("shoal-process", "gymnasium-async", "image", 32, at_least=3.0),
     *(_seconds_to_start(how, 64, at_most=2.0) for how in STARTS),
     _megabytes_per_worker(at_most=60.0),
+    *REQUIRED_OF_SB3,
 )
 
 
-def matching(text: str) -> list[Figure]:
-    """Choose the required figures whose description contains the text."""
-    return [figure for figure in REQUIRED if text in figure.what]
+def matching(text: str, *, slow: bool = False) -> list[Figure]:
+    """Choose the required figures whose description contains the text, slow ones only if told."""
+    return [figure for figure in REQUIRED if text in figure.what and (slow or not figure.slow)]
 
 
 def check(settings: Settings, figures: Sequence[Figure] = REQUIRED) -> bool:
     """Measure and print every figure; returns whether all were reached."""
     contests = [figure.contest for figure in figures if figure.contest]
-    names = {name for contest in contests for name in contest.contenders}
-    with Runner([CONTENDERS[name] for name in sorted(names)], settings) as runner:
-        bench = Bench(runner, contests)
+    with Runner(CONTENDERS.values(), settings) as runner:
+        bench = Bench(runner, contests, measured_apart(settings, Training()))
         verdicts = judge(figures, bench)
     print(plain(verdict_table(verdicts)))
     for note in failure_notes(list(bench.cells.values())):

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 import sys
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, NamedTuple
 
@@ -12,7 +12,20 @@ from benchmarks.results import Cell, summarize
 from benchmarks.runner import Runner
 from benchmarks.tables import Table
 
-__all__ = ["Bench", "Contest", "Figure", "Verdict", "judge", "rate", "times", "verdict_table"]
+__all__ = [
+    "Bench",
+    "Contest",
+    "Figure",
+    "Measure",
+    "Verdict",
+    "judge",
+    "rate",
+    "times",
+    "verdict_table",
+]
+
+Measure = Callable[[str, int, Collection[str]], Cell]
+"""Measures a cell: its workload, its number of environments, and the names of its contenders."""
 
 
 class Contest(NamedTuple):
@@ -28,11 +41,22 @@ class Bench:
 
     Every cell is measured once, whoever asks for it, with those contenders alone that have a
     contest there.
+
+    Args:
+        runner: Measures the workloads that are environments.
+        contests: What may be asked for.
+        apart: Measures the other workloads, by their names.
     """
 
-    def __init__(self, runner: Runner, contests: Iterable[Contest]) -> None:
+    def __init__(
+        self,
+        runner: Runner,
+        contests: Iterable[Contest],
+        apart: Mapping[str, Measure] | None = None,
+    ) -> None:
         self.cells: dict[tuple[str, int], Cell] = {}
         self._runner = runner
+        self._apart = apart or {}
         self._names: dict[tuple[str, int], set[str]] = {}
         for workload, num_envs, contenders in contests:
             self._names.setdefault((workload, num_envs), set()).update(contenders)
@@ -41,7 +65,8 @@ class Bench:
         """Give a cell, measured now or before."""
         place = workload, num_envs
         if place not in self.cells:
-            self.cells[place] = self._runner.measure(workload, num_envs, self._names[place])
+            measure = self._apart.get(workload, self._runner.measure)
+            self.cells[place] = measure(workload, num_envs, self._names[place])
         return self.cells[place]
 
 
@@ -55,6 +80,8 @@ class Figure:
     at_most: float = math.inf
     contest: Contest | None = None
     """What a bench must have measured for it, if anything."""
+    slow: bool = False
+    """Whether it takes minutes, so that it is left out unless asked for."""
 
     @property
     def bound(self) -> str:
@@ -67,7 +94,14 @@ class Figure:
 
 
 def times(
-    subject: str, rival: str, workload: str, num_envs: int, *, at_least: float, cores: int = 1
+    subject: str,
+    rival: str,
+    workload: str,
+    num_envs: int,
+    *,
+    at_least: float,
+    cores: int = 1,
+    slow: bool = False,
 ) -> Figure:
     """Say how many times faster than a rival a contender must be.
 
@@ -84,6 +118,7 @@ def times(
         ratio,
         at_least,
         contest=Contest(workload, num_envs, (subject, rival)),
+        slow=slow,
     )
 
 

@@ -14,11 +14,10 @@ import sys
 from pathlib import Path
 from typing import TextIO
 
-from benchmarks.process import kill_group, last_line
+from benchmarks.process import ROOT, kill_group, last_line
 
 __all__ = ["PeerError", "interpreter"]
 
-_ROOT = Path(__file__).resolve().parents[1]
 _REQUIREMENTS = Path(__file__).with_name("peers")
 
 
@@ -30,7 +29,7 @@ def interpreter(peer: str | None) -> Path:
     """Find the interpreter of a peer environment, made now where it is missing, or the main one."""
     if peer is None:
         return Path(sys.executable)
-    home = _ROOT / f".venv-peer-{peer}"
+    home = ROOT / f".venv-peer-{peer}"
     requirements = _REQUIREMENTS / f"{peer}.txt"
     python = home / "bin" / "python"
     stamp = home / "requirements.sha256"

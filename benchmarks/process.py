@@ -17,9 +17,10 @@ from typing import IO, Any
 from benchmarks.contenders import Contender
 from benchmarks.workloads import BURN_RATE_VARIABLE, burn_rate
 
-__all__ = ["ContenderError", "ContenderProcess", "kill_group", "last_line"]
+__all__ = ["ROOT", "ContenderError", "ContenderProcess", "kill_group", "last_line"]
 
-_ROOT = Path(__file__).resolve().parents[1]
+ROOT = Path(__file__).resolve().parents[1]
+"""The repository, where ``python -m benchmarks`` finds itself."""
 
 
 class ContenderError(Exception):
@@ -50,7 +51,7 @@ class ContenderProcess:
                 subprocess.Popen(
                     [python, "-m", "benchmarks.server", pickle.dumps(contender).hex()],
                     bufsize=0,
-                    cwd=_ROOT,
+                    cwd=ROOT,
                     env={**os.environ, BURN_RATE_VARIABLE: repr(burn_rate())},
                     stdin=subprocess.PIPE,
                     stdout=subprocess.PIPE,

@@ -8,6 +8,7 @@ from benchmarks.contenders.gymnasium_vectors import GymnasiumAsync, GymnasiumSyn
 from benchmarks.contenders.loop import Loop
 from benchmarks.contenders.pufferlib_vectors import PufferlibMultiprocessing, PufferlibSerial
 from benchmarks.contenders.sb3_vectors import Sb3Dummy, Sb3Subproc
+from benchmarks.contenders.shoal_sb3_vectors import ShoalSb3Dummy, ShoalSb3Subproc
 from benchmarks.contenders.shoal_vectors import Shoal, ShoalFirstCome
 
 __all__ = ["CONTENDERS", "STANDARD", "Contender", "Vector"]
@@ -20,6 +21,8 @@ CONTENDERS: dict[str, Contender] = {
         Shoal("shoal-inline", backend="inline"),
         Shoal("shoal-process", backend="process"),
         ShoalFirstCome(),
+        ShoalSb3Dummy(),
+        ShoalSb3Subproc(),
         Loop(),
         GymnasiumSync(),
         GymnasiumAsync(),
@@ -31,7 +34,13 @@ CONTENDERS: dict[str, Contender] = {
     )
 }
 
-_FOR_ONE_QUESTION = ("shoal-view", "shoal-inline", "shoal-first-come")
+_FOR_ONE_QUESTION = (
+    "shoal-view",
+    "shoal-inline",
+    "shoal-first-come",
+    "shoal-sb3-dummy",
+    "shoal-sb3-subproc",
+)
 
 STANDARD = [name for name in CONTENDERS if name not in _FOR_ONE_QUESTION]
 """Those that a run measures unless it is told otherwise."""

@@ -7,7 +7,7 @@ from typing import Any
 from benchmarks.contenders.base import SEED, Contender, Lockstep, Vector, action_batches
 from benchmarks.workloads import Workload
 
-__all__ = ["Sb3Dummy", "Sb3Subproc"]
+__all__ = ["Sb3Dummy", "Sb3Subproc", "started_vec_env"]
 
 
 class _Sb3(Contender):
@@ -28,7 +28,7 @@ class Sb3Dummy(_Sb3):
         """Make the vector in this process."""
         from stable_baselines3.common.vec_env import DummyVecEnv
 
-        return _reset(DummyVecEnv([workload.make] * num_envs), workload)
+        return started_vec_env(DummyVecEnv([workload.make] * num_envs), workload)
 
 
 class Sb3Subproc(_Sb3):
@@ -42,10 +42,11 @@ class Sb3Subproc(_Sb3):
 
         # A forked process steps as fast as any other, and need not import torch once more first.
         envs = SubprocVecEnv([workload.make] * num_envs, start_method="fork")
-        return _reset(envs, workload)
+        return started_vec_env(envs, workload)
 
 
-def _reset(envs: Any, workload: Workload) -> Vector:
+def started_vec_env(envs: Any, workload: Workload) -> Vector:
+    """Reset ``envs``, a ``VecEnv`` of either library, and make it ready to be stepped."""
     envs.seed(SEED)
     envs.reset()
     return Lockstep(envs.step, action_batches(workload, envs.num_envs), envs.close)

@@ -12,6 +12,7 @@ import pytest
 from benchmarks import machine
 from benchmarks.__main__ import main
 from benchmarks.runner import Settings
+from benchmarks.training import TrainingSettings
 
 
 @pytest.fixture(autouse=True)
@@ -42,6 +43,7 @@ def called(monkeypatch: pytest.MonkeyPatch, command: str, *arguments: str) -> tu
         (["scale", "--cores", "0"], "expected a positive number"),
         (["cells", "--workloads", "noop,chess"], "chess unknown; there are noop, "),
         (["cells", "--num-envs", "8,0"], "expected a positive number"),
+        (["training", "--steps", "0"], "expected a positive number"),
         (["run", "--contenders", "shoal-fast"], "shoal-fast unknown; there are shoal, "),
     ],
 )
@@ -73,7 +75,18 @@ def test_figures_refuses_a_text_that_matches_none(
 ) -> None:
     arguments = ["figures", "--only", "chess"]
     assert called(monkeypatch, "benchmarks.figures.check", *arguments) == (2, [])
-    assert "no figure's description contains 'chess'" in capsys.readouterr().err
+    assert "no figure's description contains 'chess'\n" in capsys.readouterr().err
+
+
+def test_figures_that_are_slow_must_be_asked_for(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    arguments = ["figures", "--only", "PPO"]
+    assert called(monkeypatch, "benchmarks.figures.check", *arguments) == (2, [])
+    assert "contains 'PPO'; a slow one's does" in capsys.readouterr().err
+    status, (_, figures) = called(monkeypatch, "benchmarks.figures.check", *arguments, "--slow")
+    assert status == 0
+    assert len(figures) == 2
 
 
 def test_cells_are_all_or_those_that_are_chosen(
@@ -95,3 +108,16 @@ def test_scale_keeps_to_the_cores(monkeypatch: pytest.MonkeyPatch, tmp_path: Pat
     assert status == 0
     assert kept == [1]
     assert handed == [Settings(seconds=0.5), tmp_path]
+
+
+def test_training_is_told_its_rounds_and_steps(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    chosen = ["--steps", "500"]
+    command = "benchmarks.training.measure_training"
+    assert called(monkeypatch, command, "training") == (0, [TrainingSettings()])
+    _, handed = called(monkeypatch, command, "training", "--rounds", "3", *chosen)
+    assert handed == [TrainingSettings(rounds=3, steps=500)]
+    chosen += ["--rounds", "7", "--training-rounds", "3", "--output", str(tmp_path)]
+    _, handed = called(monkeypatch, "benchmarks.sb3.measure_sb3", "sb3", *chosen)
+    assert handed == [Settings(rounds=7), TrainingSettings(rounds=3, steps=500), tmp_path]

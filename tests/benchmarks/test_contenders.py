@@ -117,4 +117,21 @@ def test_only_the_named_contenders_are_measured() -> None:
 def test_a_run_measures_shoal_its_processes_and_all_others() -> None:
     ours = [name for name in STANDARD if name.startswith("shoal")]
     assert ours == ["shoal", "shoal-process"]
-    assert set(CONTENDERS) - set(STANDARD) == {"shoal-view", "shoal-inline", "shoal-first-come"}
+    assert set(CONTENDERS) - set(STANDARD) == {
+        "shoal-view",
+        "shoal-inline",
+        "shoal-first-come",
+        "shoal-sb3-dummy",
+        "shoal-sb3-subproc",
+    }
+
+
+@pytest.mark.parametrize("name", ["shoal-sb3-dummy", "shoal-sb3-subproc"])
+def test_shoal_steps_every_workload_behind_the_interface_of_stable_baselines3(name: str) -> None:
+    for workload in ("noop", "dict"):
+        assert CONTENDERS[name].supports(workload)
+        vector = CONTENDERS[name].open(WORKLOADS[workload], 3)
+        steps, seconds = vector.step_many(0.001)
+        vector.close()
+        assert steps % 3 == 0
+        assert seconds >= 0.001

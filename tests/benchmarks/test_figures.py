@@ -15,8 +15,10 @@ from benchmarks.figures import REQUIRED, matching
 from benchmarks.judging import Bench, Contest, Figure, Verdict, judge, rate, times, verdict_table
 from benchmarks.memory import measure_worker_memory
 from benchmarks.results import Cell
-from benchmarks.runner import Runner
+from benchmarks.runner import Runner, Settings
+from benchmarks.sb3 import measured_apart
 from benchmarks.startup import measure_startup
+from benchmarks.training import Training
 from benchmarks.workloads import WORKLOADS
 
 RATES = {"fast": [8e6, 4e6, 6e6], "slow": [2e6, 1e6, 3e6]}
@@ -119,19 +121,42 @@ def test_required_figures_are_about_what_there_is() -> None:
     contests = [figure.contest for figure in REQUIRED if figure.contest]
     assert Contest("noop", 8, ("shoal-process", "gymnasium-async")) in contests
     for workload, _, contenders in contests:
-        assert workload in WORKLOADS
-        assert set(contenders) <= set(CONTENDERS)
+        if workload in WORKLOADS:
+            assert set(contenders) <= set(CONTENDERS)
+        else:
+            assert workload in measured_apart(Settings(), Training())
     descriptions = [figure.what for figure in REQUIRED]
     assert len(set(descriptions)) == len(descriptions)
 
 
 def test_figures_are_chosen_by_a_part_of_their_description() -> None:
-    assert matching("") == list(REQUIRED)
+    assert matching("", slow=True) == list(REQUIRED)
     assert [figure.what for figure in matching("loop on 2")] == [
         "cartpole 32: shoal-process times loop on 2 cores",
         "burn100us 32: shoal-process times loop on 2 cores",
     ]
     assert matching("nonsense") == []
+
+
+def test_slow_figures_are_left_out_unless_asked_for() -> None:
+    assert [figure for figure in REQUIRED if figure not in matching("")] == [
+        figure for figure in REQUIRED if figure.slow
+    ]
+    assert matching("PPO") == []
+    assert [figure.what for figure in matching("PPO", slow=True)] == [
+        "PPO 8: shoal-sb3-subproc times sb3-subproc",
+        "PPO 8: shoal-sb3-dummy times sb3-dummy",
+    ]
+
+
+def test_a_workload_that_is_no_environment_is_measured_apart() -> None:
+    runner, apart = Scripted(), Scripted()
+    contests = [Contest("noop", 8, ("fast",)), Contest("learning", 8, ("fast", "slow"))]
+    bench = Bench(cast(Runner, runner), contests, {"learning": apart.measure})
+    assert bench.cell("learning", 8) is bench.cell("learning", 8)
+    bench.cell("noop", 8)
+    assert apart.asked == [("learning", 8, {"fast", "slow"})]
+    assert runner.asked == [("noop", 8, {"fast"})]
 
 
 def test_startup_ends_with_the_first_observations_and_closes(

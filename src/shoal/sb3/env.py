@@ -6,7 +6,7 @@ import warnings
 from collections.abc import Sequence
 from copy import deepcopy
 from operator import index
-from typing import Any, SupportsIndex
+from typing import Any
 
 import gymnasium
 import numpy as np
@@ -164,8 +164,8 @@ class PoolVecEnv(VecEnv):
     def _get_indices(self, indices: VecEnvIndices) -> list[int]:
         if indices is None:
             return list(range(self.num_envs))
-        if isinstance(indices, SupportsIndex):
-            return [index(indices)]
+        if isinstance(indices, int | np.integer):
+            return [int(indices)]
         return [index(number) for number in indices]
 
     def _slot(self, number: int) -> int:

@@ -43,7 +43,8 @@ def vec_env_infos(
         if not ended[slot]:
             infos[slot] = info
         elif not infos[slot]:
-            infos[slot] = {**info["final_info"], TERMINAL_OBSERVATION: info["final_obs"]}
+            final = {TRUNCATED: False, TERMINAL_OBSERVATION: info["final_obs"]}
+            infos[slot] = info["final_info"] | final
             reset_infos[slot] = {}
         else:
             reset_infos[slot] = {**reset_infos[slot], **info}

@@ -22,6 +22,10 @@ __all__ = ["VecNormalize"]
 Array = npt.NDArray[Any]
 
 
+class VecStatistics(RunningMeanStd, running_mean_std.RunningMeanStd):
+    """Statistics that Stable-Baselines3 takes for its own, since some of it looks at the class."""
+
+
 @stands_in_for(original.VecNormalize)
 class VecNormalize(VecEnvWrapper):
     """Scales observations to mean 0 and variance 1, and rewards by the deviation of the returns.
@@ -62,7 +66,7 @@ class VecNormalize(VecEnvWrapper):
         self.norm_obs_keys = norm_obs_keys
         if norm_obs:
             self._prepare_observations(clip_obs)
-        self.ret_rms: Any = RunningMeanStd(shape=())
+        self.ret_rms: Any = VecStatistics(shape=())
         self.clip_obs = clip_obs
         self.clip_reward = clip_reward
         self.returns = np.zeros(self.num_envs)
@@ -81,7 +85,7 @@ class VecNormalize(VecEnvWrapper):
                 _check_box(space.spaces[key], key)
             self.obs_spaces = space.spaces
             self.obs_rms = {
-                key: RunningMeanStd(shape=space.spaces[key].shape or ())
+                key: VecStatistics(shape=space.spaces[key].shape or ())
                 for key in self.norm_obs_keys
             }
             self.observation_space = spaces.Dict(
@@ -96,7 +100,7 @@ class VecNormalize(VecEnvWrapper):
             raise ValueError(
                 "`norm_obs_keys` param is applicable only with `gym.spaces.Dict` observation spaces"
             )
-        self.obs_rms = RunningMeanStd(shape=space.shape or ())
+        self.obs_rms = VecStatistics(shape=space.shape or ())
         self.observation_space = _normalized_space(space, limit)
 
     def reset(self) -> VecEnvObs:
@@ -267,8 +271,8 @@ def _each(statistics: Any, convert: Any) -> Any:
     return convert(statistics)
 
 
-def _own_statistics(statistics: Statistics) -> RunningMeanStd:
-    own = RunningMeanStd()
+def _own_statistics(statistics: Statistics) -> VecStatistics:
+    own = VecStatistics()
     own.mean, own.var, own.count = statistics.mean, statistics.var, statistics.count
     return own
 

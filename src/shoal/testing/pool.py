@@ -113,6 +113,37 @@ class PoolConformance:
         pool.recv()
         pool.close()
 
+    def test_a_step_in_two_halves_is_a_step(self) -> None:
+        whole, halves = self.started(), self.started()
+        for action in self.actions(whole, 20):
+            halves.begin_step(action)
+            assert halves.in_flight == self.num_envs
+            assert_identical(halves.end_step(), whole.step(action))
+            assert halves.in_flight == 0
+        with _expect.assertRaises(NoAsyncCallError):
+            halves.end_step()
+        halves.begin_step(action)
+        with _expect.assertRaises(AlreadyPendingCallError):
+            halves.begin_step(action)
+        with _expect.assertRaises(AlreadyPendingCallError):
+            halves.step(action)
+        assert_identical(tuple(halves.recv()[1:]), whole.step(action))
+        whole.close()
+        halves.close()
+
+    def test_what_is_dropped_is_in_flight_no_more(self) -> None:
+        pool = self.started()
+        pool.drop()
+        (action,) = self.actions(pool, 1)
+        pool.begin_step(action)
+        pool.drop()
+        assert pool.in_flight == 0
+        pool.send(action)
+        pool.drop()
+        pool.reset(seeds=range(self.num_envs))
+        assert len(pool.recv().slots) == self.num_envs
+        pool.close()
+
     def test_receiving_without_sending_is_refused(self) -> None:
         pool = self.started()
         with _expect.assertRaises(NoAsyncCallError):

@@ -115,6 +115,19 @@ class PythonPoolConformance(PoolConformance):
         assert pool.call("label") == [0, 1, 2, 3, 40]
         pool.close()
 
+    def test_call_takes_functions_to_the_environments(self) -> None:
+        pool = self.started()
+
+        def label_times(env: ProbeEnv, factor: int, *, plus: int = 0) -> int:
+            return env.label * factor + plus
+
+        assert pool.call(label_times, 10, plus=1, slots=[2, 4]) == [21, 41]
+        with _expect.assertRaises(TypeError) as caught:
+            pool.call(label_times)
+        assert any("'label_times'" in note for note in caught.exception.__notes__)
+        assert pool.call("label") == list(range(self.num_envs))
+        pool.close()
+
     def test_statistics_add_up(self) -> None:
         pool = self.make_python_pool(self.probes(self.num_envs), statistics=True)
         pool.reset(seeds=range(self.num_envs))

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from typing import Any, Protocol
+from typing import Any, Protocol, Self
 
 import numpy as np
 import numpy.typing as npt
@@ -45,9 +45,9 @@ class RunningMeanStd:
         self.var: Array = np.ones(shape, dtype)
         self.count: float = epsilon
 
-    def copy(self) -> RunningMeanStd:
+    def copy(self) -> Self:
         """Statistics of their own with the same numbers."""
-        twin = RunningMeanStd(shape=self.mean.shape)
+        twin = type(self)(shape=self.mean.shape)
         twin.mean, twin.var = self.mean.copy(), self.var.copy()
         twin.count = float(self.count)
         return twin
@@ -58,7 +58,7 @@ class RunningMeanStd:
         if len(batch):
             self.update_from_moments(*_moments(batch), len(batch))
 
-    def combine(self, other: RunningMeanStd) -> None:
+    def combine(self, other: Statistics) -> None:
         """Take in all that another one has seen."""
         self.update_from_moments(other.mean, other.var, other.count)
 

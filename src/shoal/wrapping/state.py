@@ -18,8 +18,11 @@ _KIND = "kind"
 
 def save_state(path: str | Path, kind: str, state: State) -> None:
     """Write a state as an ``.npz`` file, under exactly this name; ``kind`` says whose it is."""
-    with open(path, "wb") as file:  # numpy adds an ending to names, not to files
-        np.savez(file, allow_pickle=False, **{_KIND: np.array(kind)}, **state)
+    # Not by np.savez: in older versions of NumPy it cannot be kept from pickling.
+    with zipfile.ZipFile(path, "w") as archive:
+        for name, array in {_KIND: np.array(kind), **state}.items():
+            with archive.open(f"{name}.npy", "w", force_zip64=True) as file:
+                np.lib.format.write_array(file, np.asanyarray(array), allow_pickle=False)
 
 
 def load_state(path: str | Path, kind: str) -> State:

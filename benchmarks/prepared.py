@@ -1,0 +1,96 @@
+"""A vector that costs nothing, to measure what is around it."""
+
+from __future__ import annotations
+
+from itertools import cycle
+from typing import Any, NamedTuple
+
+import numpy as np
+import numpy.typing as npt
+from gymnasium.spaces import Box, Discrete
+
+from benchmarks.contenders.base import SEED
+
+__all__ = ["EPISODE_STEPS", "PreparedVecEnv"]
+
+EPISODE_STEPS = 200
+"""How long each slot's episodes are; the slots do not end at once, but one after the other."""
+
+_BATCHES = 8
+
+Array = npt.NDArray[Any]
+Infos = list[dict[str, Any]]
+
+
+class _Moment(NamedTuple):
+    """What is the same in the same step of all episodes."""
+
+    dones: Array
+    ended: list[int]
+
+
+class PreparedVecEnv:
+    """Returns observations and rewards that were made beforehand, in turn, without a copy.
+
+    Has as much of Stable-Baselines3's ``VecEnv`` as its wrappers need to be made and stepped. Who
+    gets an array must not change it; infos may be changed where an episode has ended.
+
+    Args:
+        space: The space of one observation.
+        num_envs: How many slots there are.
+    """
+
+    render_mode = None
+
+    def __init__(self, space: Box, num_envs: int) -> None:
+        self.num_envs = num_envs
+        self.observation_space = space
+        self.action_space = Discrete(2)
+        self.reset_infos: Infos = [{} for _ in range(num_envs)]
+        space.seed(SEED)
+        random = np.random.default_rng(SEED)
+        self._batches = cycle(
+            [
+                (
+                    np.stack([space.sample() for _ in range(num_envs)]),
+                    random.standard_normal(num_envs, dtype=np.float32),
+                )
+                for _ in range(_BATCHES)
+            ]
+        )
+        self._moments = cycle(_moments(num_envs))
+        self._infos: Infos = [{"TimeLimit.truncated": False} for _ in range(num_envs)]
+
+    def get_attr(self, name: str, indices: object = None) -> list[Any]:  # noqa: ARG002
+        """An attribute of every slot, which is the vector's."""
+        return [getattr(self, name)] * self.num_envs
+
+    def reset(self) -> Array:
+        """Give the next observations."""
+        return next(self._batches)[0]
+
+    def step(self, actions: Array) -> tuple[Array, Array, Array, Infos]:
+        """Give the next observations, rewards, dones and infos."""
+        self.step_async(actions)
+        return self.step_wait()
+
+    def step_async(self, actions: Array) -> None:
+        """Do nothing."""
+
+    def step_wait(self) -> tuple[Array, Array, Array, Infos]:
+        """Give the next observations, rewards, dones and infos."""
+        observations, rewards = next(self._batches)
+        dones, ended = next(self._moments)
+        infos = self._infos.copy()
+        for slot in ended:
+            infos[slot] = {
+                "TimeLimit.truncated": False,
+                "terminal_observation": observations[slot],
+            }
+        return observations, rewards, dones, infos
+
+
+def _moments(num_envs: int) -> list[_Moment]:
+    last_steps = np.arange(num_envs) * EPISODE_STEPS // num_envs
+    dones = [last_steps == step for step in range(EPISODE_STEPS)]
+    return [_Moment(each, np.flatnonzero(each).tolist()) for each in dones]

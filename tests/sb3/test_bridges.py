@@ -1,0 +1,168 @@
+"""From Shoal's vectors to this door, and back."""
+
+import copy
+from functools import partial
+
+import gymnasium
+import numpy as np
+import pytest
+import stable_baselines3.common.vec_env as original
+from gymnasium import spaces
+from gymnasium.vector import AutoresetMode
+
+import shoal
+import shoal.sb3
+from shoal.errors import ResetMaskError
+from shoal.sb3 import DummyVecEnv, VecNormalize, as_vec_env, as_vector_env, make_vec_env
+from shoal.testing import ProbeEnv, assert_identical
+from tests.strategies import RandomEnv
+
+SPACE = spaces.Dict(a=spaces.Box(-1, 1, (3,)), b=spaces.Discrete(9))
+
+
+def random_envs(count=3, actions=None):
+    actions = spaces.Discrete(2) if actions is None else actions
+    return [partial(RandomEnv, SPACE, actions) for _ in range(count)]
+
+
+@pytest.mark.parametrize("mode", AutoresetMode)
+@pytest.mark.parametrize("copies", [True, False])
+@pytest.mark.parametrize("backend", ["inline", "thread", "process"])
+def test_any_vector_behind_this_door(mode, copies, backend):
+    start = {"start": "fork"} if backend == "process" else {}
+    envs = shoal.make(random_envs(), backend=backend, autoreset_mode=mode, copy=copies, **start)
+    vec_env, reference = as_vec_env(envs), original.DummyVecEnv(random_envs())
+    assert vec_env.vector is envs
+    for each in (vec_env, reference):
+        each.seed(3)
+    assert_identical(vec_env.reset(), reference.reset())
+    kept = []
+    for step in range(60):
+        actions = np.arange(3) % 2 if step % 2 else np.zeros(3, np.int64)
+        results, expected = vec_env.step(actions), reference.step(actions)
+        assert_identical(results, expected)
+        assert_identical(list(vec_env.reset_infos), list(reference.reset_infos))
+        kept.append((results, copy.deepcopy(results)))
+    for results, frozen in kept:
+        assert_identical(results, frozen)
+    vec_env.close()
+    assert envs.closed
+
+
+def test_statistics_are_told_where_they_are_looked_for():
+    vec_env = as_vec_env(shoal.make("CartPole-v1", num_envs=2, statistics=True))
+    vec_env.seed(1)
+    vec_env.reset()
+    for step in range(1, 100):
+        *_, dones, infos = vec_env.step(np.array([0, 1]))
+        if dones.any():
+            slot = int(np.argmax(dones))
+            assert infos[slot]["episode"].keys() == {"r", "l", "t"}
+            assert infos[slot]["episode"]["l"] == step
+            break
+    vec_env.close()
+
+
+def test_a_vector_outlives_its_door():
+    envs = shoal.make("CartPole-v1", num_envs=2)
+    as_vec_env(envs)
+    envs.reset()
+    envs.close()
+
+
+def test_a_door_keeps_its_vector():
+    vec_env = as_vec_env(shoal.make("CartPole-v1", num_envs=2))
+    assert vec_env.reset().shape == (2, 4)
+    vec_env.close()
+
+
+def test_something_else_than_a_vector():
+    with pytest.raises(TypeError, match="got CartPoleEnv"):
+        as_vec_env(gymnasium.make("CartPole-v1").unwrapped)
+    with pytest.raises(TypeError, match="expected a VecEnv"):
+        as_vector_env(shoal.make("CartPole-v1"))
+
+
+class TestBack:
+    @pytest.mark.parametrize("library", [shoal.sb3, original], ids=["ours", "theirs"])
+    def test_it_is_a_vector_of_gymnasium(self, library):
+        envs = as_vector_env(library.DummyVecEnv(random_envs()))
+        reference = gymnasium.vector.SyncVectorEnv(
+            random_envs(), autoreset_mode=AutoresetMode.SAME_STEP
+        )
+        assert isinstance(envs, gymnasium.vector.VectorEnv)
+        assert envs.metadata["autoreset_mode"] is AutoresetMode.SAME_STEP
+        assert envs.observation_space == reference.observation_space
+        assert envs.single_action_space == reference.single_action_space
+        observations, _ = envs.reset(seed=4)
+        expected, _ = reference.reset(seed=4)
+        assert_identical(observations, expected)
+        for _ in range(60):
+            got = envs.step(np.zeros(3, np.int64))
+            wanted = reference.step(np.zeros(3, np.int64))
+            assert_identical(got[0], wanted[0])
+            np.testing.assert_allclose(got[1], wanted[1], rtol=1e-6)
+            done = wanted[2] | wanted[3]
+            assert_identical(got[2] | got[3], done)
+            assert_identical(got[2], wanted[2])
+            if done.any():
+                assert_identical(got[4]["_final_obs"], wanted[4]["_final_obs"])
+                for slot in np.flatnonzero(done):
+                    assert_identical(got[4]["final_obs"][slot], wanted[4]["final_obs"][slot])
+        envs.close()
+        reference.close()
+
+    def test_infos_are_those_of_shoal(self):
+        envs = as_vector_env(DummyVecEnv(random_envs()))
+        reference = shoal.make(
+            random_envs(), autoreset_mode=AutoresetMode.SAME_STEP, backend="inline"
+        )
+        assert_identical(envs.reset(seed=4), reference.reset(seed=4))
+        for _ in range(60):
+            got, wanted = (each.step(np.zeros(3, np.int64)) for each in (envs, reference))
+            assert_identical(got[4], wanted[4])
+        envs.close()
+        reference.close()
+
+    def test_seeds_options_and_masks(self):
+        envs = as_vector_env(make_vec_env("CartPole-v1", n_envs=2))
+        one, _ = envs.reset(seed=[9, 4])
+        other, _ = envs.reset(seed=[4, 9], options={"low": -0.05, "high": 0.05})
+        assert_identical(one[0], other[1])
+        envs.reset(options={"reset_mask": np.array([True, True])})
+        with pytest.raises(ResetMaskError, match="not some of them"):
+            envs.reset(options={"reset_mask": np.array([True, False])})
+        envs.close()
+
+    def test_structured_actions(self):
+        envs = as_vector_env(DummyVecEnv([partial(ProbeEnv, label) for label in range(2)]))
+        envs.reset(seed=1)
+        envs.action_space.seed(1)
+        _, rewards, *_ = envs.step(envs.action_space.sample())
+        assert rewards.dtype == np.float64
+        assert envs.call("label") == (0, 1)
+        envs.set_attr("label", [5, 6])
+        assert envs.get_attr("label") == (5, 6)
+        assert envs.call("get_wrapper_attr", "label") == (5, 6)
+        with pytest.raises(ValueError, match="3 values for 2"):
+            envs.set_attr("label", [1, 2, 3])
+        envs.close()
+
+    def test_of_wrapped_vectors(self):
+        factories = [partial(gymnasium.make, "Pendulum-v1", render_mode="rgb_array")] * 2
+        vec_env = VecNormalize(DummyVecEnv(factories))
+        envs = as_vector_env(vec_env)
+        observations, _ = envs.reset(seed=1)
+        assert_identical(vec_env.normalize_obs(vec_env.get_original_obs()), observations)
+        assert [frame.shape for frame in envs.render()] == [(500, 500, 3)] * 2
+        envs.close()
+
+    def test_there_and_back(self):
+        envs = as_vector_env(as_vec_env(shoal.make("CartPole-v1", num_envs=2)))
+        reference = shoal.make("CartPole-v1", num_envs=2, autoreset_mode="SameStep")
+        assert_identical(envs.reset(seed=2), reference.reset(seed=2))
+        for _ in range(40):
+            got, wanted = (each.step(np.array([0, 1])) for each in (envs, reference))
+            assert_identical(got[:4], wanted[:4])
+        envs.close()
+        reference.close()

@@ -1,0 +1,98 @@
+"""Arrays of other libraries, in every autoreset mode."""
+
+import numpy as np
+import pytest
+from gymnasium import spaces
+from gymnasium.error import DependencyNotInstalled
+from gymnasium.vector import AutoresetMode
+
+import shoal
+from shoal.testing import assert_identical
+from shoal.vector import SyncVectorEnv, wrappers
+from tests.vector.wrappers.playing import PARTS, made, observing
+
+torch = pytest.importorskip("torch")
+
+try:
+    import gymnasium.wrappers.array_conversion  # noqa: F401
+except DependencyNotInstalled as missing:
+    pytest.skip(str(missing), allow_module_level=True)
+
+
+def as_numpy(value):
+    if isinstance(value, torch.Tensor):
+        return value.numpy()
+    if isinstance(value, dict):
+        return {key: as_numpy(part) for key, part in value.items()}
+    if isinstance(value, list | tuple):
+        return type(value)(as_numpy(part) for part in value)
+    if isinstance(value, np.ndarray) and value.dtype == object:
+        entries = np.empty_like(value)
+        entries[:] = [as_numpy(entry) for entry in value]
+        return entries
+    assert not isinstance(value, np.ndarray)
+    return value
+
+
+@pytest.mark.parametrize("mode", AutoresetMode)
+def test_tensors(mode):
+    ours = wrappers.NumpyToTorch(SyncVectorEnv([made("CartPole-v1")] * 3, autoreset_mode=mode))
+    plain = SyncVectorEnv([made("CartPole-v1")] * 3, autoreset_mode=mode)
+    kept, expected = [ours.reset(seed=1)], [plain.reset(seed=1)]
+    for _ in range(40):
+        action = plain.action_space.sample()
+        kept.append(ours.step(torch.tensor(action)))
+        expected.append(plain.step(action))
+        mask = expected[-1][2] | expected[-1][3]
+        if mode is AutoresetMode.DISABLED and mask.any():
+            kept.append(ours.reset(options={"reset_mask": torch.tensor(mask)}))
+            expected.append(plain.reset(options={"reset_mask": mask}))
+    # Compared at the end, so that nothing can have been written to again.
+    for got, wanted in zip(kept, expected, strict=True):
+        assert all(isinstance(part, torch.Tensor) for part in got[:-1])
+        assert_identical(as_numpy(got), wanted)
+    ours.close()
+    plain.close()
+
+
+@pytest.mark.parametrize("info_format", ["dict", "list", "pre-1.0"])
+def test_infos_of_all_kinds(info_format):
+    envs = shoal.make(
+        observing(PARTS), 3, backend="inline", autoreset_mode="SameStep", info_format=info_format
+    )
+    with wrappers.NumpyToTorch(envs, device="cpu") as envs:
+        observations, _ = envs.reset(seed=1)
+        assert isinstance(observations["c"][0], torch.Tensor)
+        texts = finals = 0
+        for _ in range(40):
+            *_, infos = envs.step(torch.tensor([0, 1, 2]))
+            parts = infos if info_format == "list" else [infos]
+            for info in parts:
+                texts += "text" in info
+                final = info.get("final_obs", info.get("final_observation"))
+                if final is not None:
+                    finals += 1
+                    final = final if info_format == "list" else next(filter(None, final))
+                    assert isinstance(final["b"], torch.Tensor)
+        assert texts > 5
+        assert finals > 5
+        assert envs.device == "cpu"
+
+
+def test_any_pair_of_libraries():
+    with wrappers.ArrayConversion(
+        SyncVectorEnv([observing(spaces.Discrete(3))] * 2), env_xp=np, target_xp=np
+    ) as envs:
+        observations, _ = envs.reset(seed=0)
+        assert isinstance(observations, np.ndarray)
+        envs.step(torch.tensor([0, 1]))
+
+
+@pytest.mark.parametrize("name", ["JaxToNumpy", "JaxToTorch"])
+def test_a_missing_library_is_named(name):
+    try:
+        import jax  # noqa: F401
+    except ImportError:
+        envs = SyncVectorEnv([made("CartPole-v1")])
+        with envs, pytest.raises(DependencyNotInstalled, match="jax"):
+            getattr(wrappers, name)(envs)

@@ -15,6 +15,7 @@ import shoal.sb3
 from shoal.errors import ResetMaskError
 from shoal.sb3 import DummyVecEnv, VecNormalize, as_vec_env, as_vector_env, make_vec_env
 from shoal.testing import ProbeEnv, assert_identical
+from shoal.vector.wrappers import NormalizeObservation, RecordEpisodeStatistics, VectorWrapper
 from tests.strategies import RandomEnv
 
 SPACE = spaces.Dict(a=spaces.Box(-1, 1, (3,)), b=spaces.Discrete(9))
@@ -47,6 +48,52 @@ def test_any_vector_behind_this_door(mode, copies, backend):
         assert_identical(results, frozen)
     vec_env.close()
     assert envs.closed
+
+
+@pytest.mark.parametrize("mode", AutoresetMode)
+def test_wrapped_vectors_and_those_of_gymnasium(mode):
+    made = [
+        gymnasium.vector.SyncVectorEnv(random_envs(), autoreset_mode=mode),
+        VectorWrapper(shoal.make(random_envs(), backend="inline", autoreset_mode=mode)),
+    ]
+    for envs in made:
+        vec_env, reference = as_vec_env(envs), DummyVecEnv(random_envs())
+        for each in (vec_env, reference):
+            each.seed(3)
+        assert_identical(vec_env.reset(), reference.reset())
+        kept = []
+        for _ in range(60):
+            results, expected = (each.step(np.ones(3, np.int64)) for each in (vec_env, reference))
+            assert_identical(results[:3], expected[:3])
+            for mine, theirs in zip(results[3], expected[3], strict=True):
+                assert mine.keys() == theirs.keys()
+                if "terminal_observation" in theirs:
+                    assert_identical(mine["terminal_observation"], theirs["terminal_observation"])
+            kept.append((results[0], copy.deepcopy(results[0])))
+        for results, frozen in kept:
+            assert_identical(results, frozen)
+        vec_env.close()
+        assert envs.closed
+
+
+def test_statistics_of_wrappers_are_told_too():
+    for mode in AutoresetMode:
+        envs = shoal.make(
+            "CartPole-v1", 2, backend="inline", autoreset_mode=mode, max_episode_steps=3
+        )
+        vec_env = as_vec_env(RecordEpisodeStatistics(NormalizeObservation(envs)))
+        assert vec_env.has_attr("gravity")
+        assert not vec_env.has_attr("levity")
+        vec_env.set_attr("gravity", 5.0, indices=[1])
+        assert vec_env.get_attr("gravity") == [9.8, 5.0]
+        vec_env.seed(1)
+        vec_env.reset()
+        for _ in range(3):
+            *_, infos = vec_env.step(np.array([0, 1]))
+        assert [info["episode"]["l"] for info in infos] == [3, 3]
+        assert [info["TimeLimit.truncated"] for info in infos] == [True, True]
+        assert vec_env.env_is_wrapped(gymnasium.wrappers.TimeLimit) == [False, False]
+        vec_env.close()
 
 
 def test_statistics_are_told_where_they_are_looked_for():

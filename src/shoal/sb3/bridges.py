@@ -16,6 +16,7 @@ from shoal.sb3.base_vec_env import VecEnv
 from shoal.sb3.env import PoolVecEnv
 from shoal.sb3.infos import TERMINAL_OBSERVATION, TRUNCATED
 from shoal.types import Event
+from shoal.vector.adapted import VectorEnvPool
 from shoal.vector.env import VectorEnv
 from shoal.vector.infos import format_infos
 from shoal.vector.masks import split_reset_mask
@@ -27,8 +28,11 @@ Arrays = npt.NDArray[Any]
 Info = dict[str, Any]
 
 
-def as_vec_env(envs: VectorEnv) -> VecEnv:
-    """Put Stable-Baselines3's interface on a vector of Shoal's, whatever steps its environments.
+def as_vec_env(envs: gymnasium.vector.VectorEnv[Any, Any, Any]) -> VecEnv:
+    """Put Stable-Baselines3's interface on a vector, whatever steps its environments.
+
+    The vector is Shoal's, as :func:`shoal.make` makes it, or any other of Gymnasium's interface, in
+    wrappers or not.
 
     Closing one closes both. Whatever the vector's autoreset mode is, environments are reset in the
     step in which their episode ends. With ``statistics=True`` the vector reports its episodes where
@@ -41,10 +45,8 @@ def as_vec_env(envs: VectorEnv) -> VecEnv:
         (2, 4)
         >>> vec_env.close()
     """
-    if not isinstance(envs, VectorEnv):
-        raise TypeError(
-            f"expected a vector of Shoal's, as shoal.make makes them, got {type(envs).__name__}"
-        )
+    if not isinstance(envs, gymnasium.vector.VectorEnv):
+        raise TypeError(f"expected a gymnasium.vector.VectorEnv, got {type(envs).__name__}")
     return _Adapted(envs)
 
 
@@ -70,9 +72,9 @@ class _Adapted(PoolVecEnv):
 
     _owns_pool = False
 
-    def __init__(self, envs: VectorEnv) -> None:
+    def __init__(self, envs: gymnasium.vector.VectorEnv[Any, Any, Any]) -> None:
         self.vector = envs  # it ends its pool's life with its own
-        super().__init__(envs.pool)
+        super().__init__(envs.pool if isinstance(envs, VectorEnv) else VectorEnvPool(envs))
 
     def close(self) -> None:
         self.vector.close()

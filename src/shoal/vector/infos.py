@@ -11,7 +11,7 @@ import numpy.typing as npt
 from shoal._native import batch_infos
 from shoal.types import FINAL_KEYS, RawInfos
 
-__all__ = ["InfoFormat", "format_infos"]
+__all__ = ["EPISODE", "InfoFormat", "format_infos", "infos_as_list"]
 
 InfoFormat = Literal["dict", "list", "pre-1.0"]
 """``"dict"``: a dict of arrays with ``_key`` masks, as in Gymnasium today. ``"list"``: a dict for
@@ -84,6 +84,28 @@ def _as_pre_1_0(raw: RawInfos, rows: int) -> dict[str, Any]:
             infos[name] = [ended[row][key] if row in ended else None for row in range(rows)]
             infos[f"_{name}"] = np.array([row in ended for row in range(rows)])
     return infos
+
+
+def infos_as_list(infos: Any, num_envs: int) -> list[dict[str, Any]]:
+    """Infos as a list with a dict for each slot, out of a dict of columns with masks.
+
+    >>> infos_as_list({"speed": np.array([0.5, 0.0]), "_speed": np.array([True, False])}, 2)
+    [{'speed': np.float64(0.5)}, {}]
+    """
+    if isinstance(infos, list):
+        return infos
+    listed: list[dict[str, Any]] = [{} for _ in range(num_envs)]
+    for key, column in infos.items():
+        if key.startswith("_"):
+            continue
+        values = infos_as_list(column, num_envs) if isinstance(column, dict) else column
+        if len(values) != num_envs:
+            raise ValueError(f"info {key!r} has {len(values)} rows for {num_envs} slots")
+        mask = infos.get(f"_{key}")
+        for slot, value in enumerate(values):
+            if mask is None or mask[slot]:
+                listed[slot][key] = value
+    return listed
 
 
 def merge_column(rows: int, pairs: list[tuple[int, Any]]) -> npt.NDArray[Any]:

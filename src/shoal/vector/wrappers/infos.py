@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
+from shoal.vector.infos import infos_as_list
 from shoal.vector.seeding import Seed
 from shoal.vector.wrappers.base import Step, VectorWrapper
 
@@ -30,26 +31,9 @@ class DictInfoToList(VectorWrapper):
     def reset(self, *, seed: Seed = None, options: dict[str, Any] | None = None) -> tuple[Any, Any]:
         """Reset the wrapped vector; the infos are a list."""
         observations, infos = self.env.reset(seed=seed, options=options)  # type: ignore[arg-type]
-        return observations, _listed(infos, self.num_envs)
+        return observations, infos_as_list(infos, self.num_envs)
 
     def step(self, actions: Any) -> Step:
         """Step the wrapped vector; the infos are a list."""
         observations, rewards, terminated, truncated, infos = self.env.step(actions)
-        return observations, rewards, terminated, truncated, _listed(infos, self.num_envs)
-
-
-def _listed(infos: Any, num_envs: int) -> list[dict[str, Any]]:
-    if isinstance(infos, list):
-        return infos
-    listed: list[dict[str, Any]] = [{} for _ in range(num_envs)]
-    for key, column in infos.items():
-        if key.startswith("_"):
-            continue
-        values = _listed(column, num_envs) if isinstance(column, dict) else column
-        if len(values) != num_envs:
-            raise ValueError(f"info {key!r} has {len(values)} rows for {num_envs} slots")
-        mask = infos.get(f"_{key}")
-        for slot, value in enumerate(values):
-            if mask is None or mask[slot]:
-                listed[slot][key] = value
-    return listed
+        return observations, rewards, terminated, truncated, infos_as_list(infos, self.num_envs)

@@ -8,6 +8,7 @@ import numpy as np
 import pytest
 import stable_baselines3.common.vec_env as original
 from gymnasium import spaces
+from gymnasium.error import AlreadyPendingCallError, ClosedEnvironmentError, NoAsyncCallError
 from gymnasium.vector import AutoresetMode
 
 import shoal
@@ -76,6 +77,29 @@ def test_wrapped_vectors_and_those_of_gymnasium(mode):
         assert envs.closed
 
 
+def test_vectors_that_can_be_asked_for_less():
+    envs = gymnasium.vector.SyncVectorEnv([partial(gymnasium.make, "CartPole-v1")] * 2)
+    vec_env = as_vec_env(envs)
+    assert vec_env.has_attr("gravity")
+    assert not vec_env.has_attr("levity")
+    vec_env.set_attr("gravity", 5.0, indices=[1])
+    assert vec_env.get_attr("gravity", indices=[1]) == [5.0]
+    assert vec_env.env_method("get_wrapper_attr", "gravity") == [9.8, 5.0]
+    assert vec_env.env_is_wrapped(gymnasium.wrappers.TimeLimit) == [False, False]
+    with pytest.raises(ValueError, match="all its environments only"):
+        vec_env.env_method("get_wrapper_attr", "gravity", indices=[1])
+    vec_env.reset()
+    vec_env.step_async(np.array([0, 1]))
+    with pytest.raises(AlreadyPendingCallError):
+        vec_env.step_async(np.array([0, 1]))
+    vec_env.reset()
+    with pytest.raises(NoAsyncCallError):
+        vec_env.step_wait()
+    vec_env.close()
+    with pytest.raises(ClosedEnvironmentError):
+        vec_env.reset()
+
+
 def test_statistics_of_wrappers_are_told_too():
     for mode in AutoresetMode:
         envs = shoal.make(
@@ -92,7 +116,8 @@ def test_statistics_of_wrappers_are_told_too():
             *_, infos = vec_env.step(np.array([0, 1]))
         assert [info["episode"]["l"] for info in infos] == [3, 3]
         assert [info["TimeLimit.truncated"] for info in infos] == [True, True]
-        assert vec_env.env_is_wrapped(gymnasium.wrappers.TimeLimit) == [False, False]
+        assert vec_env.env_is_wrapped(gymnasium.wrappers.TimeLimit) == [True, True]
+        assert vec_env.env_method("get_wrapper_attr", "length", indices=1) == [0.5]
         vec_env.close()
 
 

@@ -78,6 +78,7 @@ class _Adapted(PoolVecEnv):
 
     def close(self) -> None:
         self.vector.close()
+        self._pool.close()
 
 
 class _AdaptedBack(gymnasium.vector.VectorEnv[Any, Any, Arrays]):

@@ -24,6 +24,7 @@ from shoal.pools.reaching import (
 )
 from shoal.spaces import VectorSpaces
 from shoal.types import Event, RawInfos, Results, Work
+from shoal.vector.env import VectorEnv
 from shoal.vector.infos import EPISODE, infos_as_list
 from shoal.vector.wrappers.base import autoreset_mode_of, batch_of
 
@@ -179,42 +180,45 @@ class VectorEnvPool:
         return batch_of(self.spaces.single_observation, [rows[slot] for slot in chosen])
 
     def call(self, what: Called, *args: Any, slots: SlotChoice = None, **kwargs: Any) -> list[Any]:
-        """Reach each environment, as far as the vector can; methods are called in all of them."""
-        self._check_idle("call")
-        chosen = slot_numbers(slots, self.num_envs)
-        results = self._call(what, args, kwargs, chosen.tolist())
-        return [results[slot] for slot in chosen.tolist()]
+        """Reach each environment, as far as the vector can.
 
-    def _call(
-        self, what: Called, args: tuple[Any, ...], kwargs: dict[str, Any], slots: list[int]
+        Raises:
+            ValueError: A method of some environments is to be called, but the vector calls all.
+        """
+        self._check_idle("call")
+        base = self.vector.unwrapped
+        if isinstance(base, VectorEnv):  # one of ours, in wrappers
+            return base.pool.call(what, *args, slots=slots, **kwargs)
+        chosen = slot_numbers(slots, self.num_envs).tolist()
+        if what is set_attribute:
+            name, value = args
+            self._set(name, value, chosen)
+            return [None] * len(chosen)
+        results = self._all(what, args, kwargs, partly=len(chosen) < self.num_envs)
+        return [results[slot] for slot in chosen]
+
+    def _all(
+        self, what: Called, args: tuple[Any, ...], kwargs: dict[str, Any], partly: bool
     ) -> Sequence[Any]:
         vector: Any = self.vector
         results: Sequence[Any]
         if what == "render":
             results = vector.render()
-        elif isinstance(what, str):
-            results = vector.call(what, *args, **kwargs)
         elif what is get_attribute:
-            # A vector alone may be made of something else than environments.
-            known = args[0] == "render_mode" or not hasattr(vector, "get_attr")
-            results = (
-                [getattr(vector, args[0])] * self.num_envs if known else vector.get_attr(*args)
-            )
+            results = self._get(args[0])
+        elif what is has_attribute:
+            results = [self._has(args[0])] * self.num_envs
+        elif what is is_wrapped:
+            results = [False] * self.num_envs  # it cannot be asked, and shows no wrappers
+        elif partly:
+            raise ValueError(f"{type(vector).__name__} calls methods of all its environments only")
         elif what is call_method:
             name, method_args, method_kwargs = args
             results = vector.call(name, *method_args, **method_kwargs)
-        elif what is has_attribute:
-            results = [self._has(args[0])] * self.num_envs
-        elif what is set_attribute:
-            name, value = args
-            values = list(self._get(name))
-            for slot in slots:
-                values[slot] = value
-            results = [vector.set_attr(name, values)] * self.num_envs
-        elif what is is_wrapped:
-            results = [False] * self.num_envs  # it cannot be asked, and shows no wrappers
+        elif isinstance(what, str):
+            results = vector.call(what, *args, **kwargs)
         else:
-            raise TypeError("a vector of Gymnasium's can be asked by name only")
+            raise TypeError(f"{type(vector).__name__} can be asked by name only")
         return results
 
     def _get(self, name: str) -> Sequence[Any]:
@@ -223,6 +227,12 @@ class VectorEnvPool:
             return [getattr(self.vector, name)] * self.num_envs
         values: Sequence[Any] = self.vector.get_attr(name)
         return values
+
+    def _set(self, name: str, value: Any, slots: list[int]) -> None:
+        values = list(self._get(name))
+        for slot in slots:
+            values[slot] = value
+        self.vector.set_attr(name, values)  # type: ignore[attr-defined]
 
     def _has(self, name: str) -> bool:
         try:

@@ -1,0 +1,18 @@
+"""PPO of Stable-Baselines3 on worker processes, with running normalisation that can be kept."""
+
+from stable_baselines3 import PPO
+
+from shoal.sb3 import SubprocVecEnv, VecNormalize, make_vec_env  # was: stable_baselines3.common...
+
+STEPS = 8_000
+
+vec_env = VecNormalize(make_vec_env("CartPole-v1", n_envs=8, seed=0, vec_env_cls=SubprocVecEnv))
+model = PPO("MlpPolicy", vec_env, n_steps=256, batch_size=256, seed=0, device="cpu")
+model.learn(STEPS)
+
+returns = [episode["r"] for episode in model.ep_info_buffer]
+vec_env.save("statistics.pkl")  # Stable-Baselines3's own format: either library reads it
+vec_env.close()
+
+mean = sum(returns) / len(returns)
+print(f"{model.num_timesteps} steps; the last episodes had a return of {mean:.0f}")

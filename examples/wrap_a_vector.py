@@ -1,0 +1,34 @@
+"""Wrappers around a vector whose slots are reset in the same step, and their state in a file."""
+
+import numpy as np
+
+import shoal
+from shoal.vector.wrappers import FrameStackObservation, NormalizeObservation
+
+STEPS = 500
+
+
+def wrapped(num_envs):
+    """Normalised observations, four at a time."""
+    envs = shoal.make("Pendulum-v1", num_envs=num_envs, autoreset_mode="SameStep")
+    normalized = NormalizeObservation(envs)
+    return FrameStackObservation(normalized, stack_size=4), normalized
+
+
+envs, normalized = wrapped(num_envs=16)
+envs.reset(seed=0)
+for _ in range(STEPS):
+    observations, *_, infos = envs.step(envs.action_space.sample())
+    if "final_obs" in infos:  # normalised and stacked like the observations
+        assert infos["final_obs"][0].shape == observations[0].shape
+normalized.save("statistics.npz")  # arrays, no pickle
+envs.close()
+
+evaluation, statistics = wrapped(num_envs=2)
+statistics.load("statistics.npz")
+statistics.update_running_mean = False
+observations, _ = evaluation.reset(seed=1)
+evaluation.close()
+
+print(f"{16 * STEPS} steps; observations of shape {observations.shape}")
+print("mean of what was seen:", np.round(statistics.obs_rms.mean, 2))

@@ -267,6 +267,30 @@ def test_a_script_needs_no_guard(stdin):
     assert output.splitlines() == ["main runs __main__", *[str(["Mine"] * 4)] * 3]
 
 
+def test_a_worker_imports_only_the_registered_environments_that_it_makes(tmp_path):
+    (tmp_path / "heavy_module.py").write_text(
+        "from gymnasium.envs.classic_control import CartPoleEnv\nclass Heavy(CartPoleEnv): pass\n"
+    )
+    script = Script(
+        f"""
+        sys.path.insert(0, {str(tmp_path)!r})
+        from heavy_module import Heavy
+        gym.register("Heavy-v0", Heavy)
+
+        def imported(env):
+            return "heavy_module" in sys.modules
+
+        for name in ("CartPole-v1", "Heavy-v0"):
+            envs = shoal.make(name, num_envs=2, backend="process", caller_works=False)
+            print(name, *envs.pool.call(imported), envs.get_attr("spec")[0] == gym.make(name).spec)
+            envs.close()
+        """
+    )
+    code, output, errors = script.finish()
+    assert (code, errors) == (0, "")
+    assert output.splitlines() == ["CartPole-v1 False False True", "Heavy-v0 True True True"]
+
+
 def test_workers_use_one_thread_for_linear_algebra():
     script = Script(
         """

@@ -17,13 +17,8 @@ from shoal.pools.doorbell import DoorbellPipes
 from shoal.pools.environments import close_environments, naming_slot, open_environments
 from shoal.pools.messages import Message, Outcome, Reply
 from shoal.pools.processes.mail import Mail, dumps, loads
-from shoal.pools.processes.recipe import (
-    Introduction,
-    Recipe,
-    Unpacked,
-    register_specs,
-    unpack_recipe,
-)
+from shoal.pools.processes.recipe import Introduction, Recipe, Unpacked, unpack_recipe
+from shoal.pools.processes.registry import register_specs
 from shoal.pools.worker import Setup, Worker
 
 __all__ = ["Attachment", "main"]

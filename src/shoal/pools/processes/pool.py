@@ -29,7 +29,8 @@ from shoal.pools.environments import (
 from shoal.pools.messages import Message, Revive, Slots, Step
 from shoal.pools.parallel import ParallelPool
 from shoal.pools.processes.main import Attachment
-from shoal.pools.processes.recipe import Introduction, Recipe, registered_specs
+from shoal.pools.processes.recipe import Introduction, Recipe
+from shoal.pools.processes.registry import registered_specs
 from shoal.pools.processes.staff import ProcessStaff
 from shoal.pools.processes.starting import START_METHODS, StartMethod
 from shoal.pools.processes.supervision import HangWatch, OnCrash, RestartLimit, SlotSeeds

@@ -9,9 +9,7 @@ from dataclasses import dataclass
 from typing import Any
 
 import cloudpickle
-import gymnasium
 from gymnasium import Space
-from gymnasium.envs.registration import EnvSpec
 
 from shoal.errors import FactoryPicklingError
 from shoal.pools.environments import EnvFactory
@@ -21,8 +19,6 @@ __all__ = [
     "Recipe",
     "Unpacked",
     "pack_recipe",
-    "register_specs",
-    "registered_specs",
     "unpack_recipe",
 ]
 
@@ -34,7 +30,7 @@ class Recipe:
     factories: Sequence[EnvFactory]
     first: int
     num_envs: int
-    specs: Sequence[EnvSpec | bytes]
+    specs: Sequence[bytes]
     core: int | None
     threads: int | None
 
@@ -54,30 +50,6 @@ class Introduction:
     metadata: dict[str, Any] | None = None
     render_mode: str | None = None
     error: BaseException | None = None
-
-
-def registered_specs() -> list[bytes]:
-    """The environments that this process has registered besides Gymnasium's own, pickled.
-
-    One that cannot be pickled, say because its entry point holds a lock, is left out: a worker that
-    asks for it is told by Gymnasium that it does not exist.
-    """
-    pickled = []
-    for spec in gymnasium.registry.values():
-        if isinstance(spec.entry_point, str) and spec.entry_point.startswith("gymnasium.envs."):
-            continue
-        try:
-            pickled.append(bytes(cloudpickle.dumps(spec)))
-        except Exception:
-            continue
-    return pickled
-
-
-def register_specs(specs: Sequence[EnvSpec | bytes]) -> None:
-    """Make environments known that another process has registered."""
-    for pickled in specs:
-        spec = pickle.loads(pickled) if isinstance(pickled, bytes) else pickled
-        gymnasium.registry.setdefault(spec.id, spec)
 
 
 def pack_recipe(recipe: Recipe) -> bytes:

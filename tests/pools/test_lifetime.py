@@ -68,7 +68,7 @@ def resident_kilobytes():
 @pytest.mark.parametrize(
     ("make", "cycles"),
     [
-        (partial(ProcessPool, start="fork", doorbell="futex"), 300),
+        (partial(ProcessPool, start="fork", doorbell="futex"), 100),
         (partial(ProcessPool, start="fork", doorbell="pipe"), 50),
         (partial(ThreadPool, doorbell="futex"), 300),
         (partial(ThreadPool, doorbell="pipe"), 300),

@@ -14,6 +14,7 @@ from stable_baselines3.common.env_util import make_vec_env
 
 import shoal.sb3
 from shoal.testing import assert_identical
+from tests.sb3.environments import Picture
 from tests.strategies import FIXED, RandomEnv
 
 CLASSES = ["DummyVecEnv", "SubprocVecEnv"]
@@ -46,33 +47,6 @@ def assert_alike(own, reference, steps, **seeds):
         assert_identical(got, expected)
     own.close()
     reference.close()
-
-
-class Picture(gymnasium.Env):
-    """Random images, with short episodes and an info now and then."""
-
-    action_space = spaces.Discrete(3)
-
-    def __init__(self, shape=(40, 36, 3), keyed=False):
-        image = spaces.Box(0, 255, shape, np.uint8)
-        self.observation_space = image
-        if keyed:
-            parts = {"image": image, "speed": spaces.Box(-9, 9, (2,)), "gear": spaces.Discrete(4)}
-            self.observation_space = spaces.Dict(parts)
-        # Stable-Baselines3's VecNormalize changes a Dict space that is the environment's own.
-        self._possible = deepcopy(self.observation_space)
-
-    def reset(self, *, seed=None, options=None):
-        super().reset(seed=seed)
-        if seed is not None:
-            self._possible.seed(seed)
-        return self._possible.sample(), {"options": str(options)}
-
-    def step(self, action):
-        ends = self.np_random.random(2) < 0.1
-        info = {"action": int(action)} if action else {}
-        observation = self._possible.sample()
-        return observation, float(action) - 0.3, bool(ends[0]), bool(ends[1]), info
 
 
 @pytest.mark.parametrize("name", CLASSES)

@@ -6,7 +6,6 @@ import gymnasium
 import numpy as np
 import pytest
 import torch
-from gymnasium import spaces
 from sb3_contrib import MaskablePPO, RecurrentPPO
 from sb3_contrib.common.wrappers import ActionMasker
 from stable_baselines3 import A2C, DDPG, DQN, PPO, SAC, TD3, HerReplayBuffer
@@ -27,6 +26,7 @@ from shoal.sb3 import (
     as_vec_env,
     make_vec_env,
 )
+from tests.sb3.environments import Flicker, Masked
 
 
 def small():
@@ -127,25 +127,6 @@ def test_hindsight_with_dicts(vec_env_class):
     vec_env.close()
 
 
-class Masked(gymnasium.Env):
-    """Some actions are not allowed."""
-
-    observation_space = spaces.Box(-1, 1, (3,))
-    action_space = spaces.Discrete(4)
-
-    def reset(self, *, seed=None, options=None):
-        super().reset(seed=seed)
-        return np.zeros(3, np.float32), {}
-
-    def step(self, action):
-        assert action in (1, 3)
-        ends = self.np_random.random() < 0.1
-        return self.np_random.random(3, np.float32), float(action), bool(ends), False, {}
-
-    def allowed(self):
-        return np.array([False, True, False, True])
-
-
 @BOTH
 def test_masked_actions(vec_env_class):
     vec_env = vec_env_class([lambda: ActionMasker(Masked(), lambda env: env.allowed())] * 2)
@@ -193,21 +174,6 @@ def test_a_life_with_callbacks(tmp_path):
     actions, _ = loaded.predict(again.reset(), deterministic=True)
     assert actions.shape == (2,)
     loaded.learn(64)
-
-
-class Flicker(gymnasium.Env):
-    observation_space = spaces.Box(0, 255, (40, 40, 1), np.uint8)
-    action_space = spaces.Discrete(2)
-
-    def reset(self, *, seed=None, options=None):
-        super().reset(seed=seed)
-        return self._picture(), {}
-
-    def step(self, action):
-        return self._picture(), float(action), self.np_random.random() < 0.1, False, {}
-
-    def _picture(self):
-        return self.np_random.integers(0, 256, (40, 40, 1), np.uint8)
 
 
 def test_images():

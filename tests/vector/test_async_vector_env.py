@@ -41,7 +41,11 @@ VARIANTS = [
 ]
 
 
-@pytest.mark.parametrize("options", VARIANTS, ids=str)
+def named(options):
+    return " ".join(f"{name}={getattr(value, '__name__', value)}" for name, value in options.items())
+
+
+@pytest.mark.parametrize("options", VARIANTS, ids=named)
 @pytest.mark.parametrize("mode", [AutoresetMode.NEXT_STEP, AutoresetMode.SAME_STEP])
 def test_equals_gymnasium(options, mode):
     factories = [partial(gymnasium.make, "CartPole-v1")] * 3

@@ -1,11 +1,13 @@
 """PPO of Stable-Baselines3 on worker processes, with running normalisation that can be kept."""
 
+import torch
 from stable_baselines3 import PPO
 
 from shoal.sb3 import SubprocVecEnv, VecNormalize, make_vec_env  # was: stable_baselines3.common...
 
 STEPS = 8_000
 
+torch.set_num_threads(1)  # for networks this small more are slower, and workers need the cores
 vec_env = VecNormalize(make_vec_env("CartPole-v1", n_envs=8, seed=0, vec_env_cls=SubprocVecEnv))
 model = PPO("MlpPolicy", vec_env, n_steps=256, batch_size=256, seed=0, device="cpu")
 model.learn(STEPS)

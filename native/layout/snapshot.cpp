@@ -37,15 +37,25 @@ Ref copy_dict(PyObject* dict, const Copy& copy) {
   return result;
 }
 
+/// A part of an info: containers and arrays are copied, other objects are the environment's.
+Ref snapshot_value(PyObject* value) {
+  if (PyDict_Check(value)) return snapshot_info(value);
+  if (is_plain_array(value)) return copy_array(value);
+  if (!PyList_CheckExact(value) && !PyTuple_CheckExact(value)) return Ref::borrow(value);
+  const Depth depth(" while copying an info");
+  Ref items = Ref::checked(PySequence_List(value));
+  for (Py_ssize_t k = 0; k < PyList_GET_SIZE(items.get()); ++k) {
+    Ref held = Ref::borrow(PyList_GET_ITEM(items.get(), k));
+    check(PyList_SetItem(items.get(), k, snapshot_value(held.get()).release()));
+  }
+  return PyList_CheckExact(value) ? items : Ref::checked(PyList_AsTuple(items.get()));
+}
+
 }  // namespace
 
 Ref snapshot_info(PyObject* info) {
   const Depth depth(" while copying an info");
-  return copy_dict(info, [](PyObject* value) {
-    if (PyDict_Check(value)) return snapshot_info(value);
-    if (is_plain_array(value)) return copy_array(value);
-    return Ref::borrow(value);
-  });
+  return copy_dict(info, snapshot_value);
 }
 
 Ref snapshot_observation(PyObject* observation, bool deep) {

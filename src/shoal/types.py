@@ -9,6 +9,8 @@ import numpy as np
 import numpy.typing as npt
 
 __all__ = [
+    "CRASHED",
+    "EPISODE",
     "FINAL_KEYS",
     "Episode",
     "Episodes",
@@ -39,6 +41,12 @@ Episode = tuple[int, float, int, float]
 
 Told = tuple[list[Event] | None, list[Episode] | None, list[tuple[int, BaseException]] | None]
 """What slots have to tell besides their rows: infos, episodes and errors, each with its slot."""
+
+EPISODE = "episode"
+"""The info by which the end of an episode is told, with its return, length and seconds."""
+
+CRASHED = "crashed"
+"""The info by which a slot tells that it has lost its environment, and got a new one."""
 
 FINAL_KEYS = {"final_obs", "final_info"}
 """The keys of the event by which a pool tells, in the same-step mode, of an episode's end."""

@@ -3,6 +3,7 @@
 They stand apart so that a worker process that unpickles one does not import Stable-Baselines3.
 """
 
+import os
 from copy import deepcopy
 
 import gymnasium
@@ -21,6 +22,7 @@ class Box(gymnasium.Env):
         self.number = number
         self.render_mode = render_mode
         self.resets = []
+        self.steps = 0
 
     def reset(self, *, seed=None, options=None):
         super().reset(seed=seed)
@@ -28,6 +30,7 @@ class Box(gymnasium.Env):
         return np.array([self.number, -1.0]), {"seed": seed, "options": options}
 
     def step(self, action):
+        self.steps += 1
         done = action == 4
         return np.array([self.number, action]), float(action), bool(done), False, {}
 
@@ -36,6 +39,27 @@ class Box(gymnasium.Env):
 
     def add(self, one, *, two=0):
         return self.number + one + two
+
+
+class Taker(Box):
+    """Keeps the last action."""
+
+    def __init__(self, action_space):
+        super().__init__()
+        self.action_space = action_space
+
+    def step(self, action):
+        self.got = action
+        return np.zeros(2), 0.0, False, False, {}
+
+
+class Fragile(Box):
+    """Ends its process where it should end an episode."""
+
+    def step(self, action):
+        if action == 4:
+            os._exit(1)
+        return super().step(action)
 
 
 class NoOptions(gymnasium.Env):

@@ -10,13 +10,15 @@ import stable_baselines3.common.vec_env as original
 from gymnasium import spaces
 from gymnasium.error import AlreadyPendingCallError, ClosedEnvironmentError, NoAsyncCallError
 from gymnasium.vector import AutoresetMode
+from stable_baselines3.common.monitor import Monitor
 
 import shoal
 import shoal.sb3
-from shoal.errors import ResetMaskError
+from shoal.errors import ActionTypeError, InvalidActionError, ResetMaskError
 from shoal.sb3 import DummyVecEnv, VecNormalize, as_vec_env, as_vector_env, make_vec_env
 from shoal.testing import ProbeEnv, assert_identical
 from shoal.vector.wrappers import NormalizeObservation, RecordEpisodeStatistics, VectorWrapper
+from tests.sb3.environments import Box, Fragile
 from tests.strategies import RandomEnv
 
 SPACE = spaces.Dict(a=spaces.Box(-1, 1, (3,)), b=spaces.Discrete(9))
@@ -155,7 +157,95 @@ def test_something_else_than_a_vector():
         as_vector_env(shoal.make("CartPole-v1"))
 
 
+def test_a_vector_that_resets_all_slots_is_found_out():
+    envs = gymnasium.make_vec("CartPole-v1", 2, vectorization_mode="vector_entry_point")
+    vec_env = as_vec_env(envs)
+    vec_env.seed(0)
+    vec_env.reset()
+    steps = (vec_env.step(np.array([0, 1])) for _ in range(100))
+    with pytest.raises(ResetMaskError, match="CartPoleVectorEnv has reset slot"):
+        list(steps)
+    vec_env.close()
+
+
+@pytest.mark.parametrize("wrong", [[1], [1, 0, 1], [0, 2], ["a", "b"], [0.5, 1.0]], ids=repr)
+def test_wrong_actions_do_not_reach_the_vectors_of_others(wrong):
+    envs = gymnasium.vector.SyncVectorEnv([Box] * 2)
+    envs.single_action_space, envs.action_space = (
+        spaces.Discrete(2),
+        spaces.MultiDiscrete([2, 2]),
+    )
+    vec_env = as_vec_env(envs)
+    vec_env.reset()
+    with pytest.raises((InvalidActionError, ActionTypeError)):
+        vec_env.step(wrong)
+    assert vec_env.get_attr("steps") == [0, 0]
+    vec_env.step([0, 1])
+    assert vec_env.get_attr("steps") == [1, 1]
+    vec_env.close()
+
+
+@pytest.mark.parametrize("make", ["ours, wrapped", "theirs"])
+def test_options_for_each_environment(make):
+    if make == "ours, wrapped":
+        envs = VectorWrapper(shoal.make(Box, num_envs=2, backend="inline"))
+    else:
+        envs = gymnasium.vector.SyncVectorEnv([Box] * 2)
+    vec_env = as_vec_env(envs)
+    for _ in range(2):
+        vec_env.seed(5)
+        vec_env.set_options([{"a": 1}, {"a": 2}])
+        vec_env.reset()
+        assert [info["options"]["a"] for info in vec_env.reset_infos] == [1, 2]
+        assert [info["seed"] for info in vec_env.reset_infos] == [5, 6]
+    vec_env.close()
+
+
+@pytest.mark.parametrize("mode", AutoresetMode)
+def test_a_slot_that_was_restarted_is_not_reset_again(mode):
+    envs = shoal.make(
+        Fragile, num_envs=2, backend="process", workers=2, on_crash="restart", autoreset_mode=mode
+    )
+    vec_env = as_vec_env(envs)
+    vec_env.reset()
+    vec_env.step([1, 1])
+    observations, _, dones, infos = vec_env.step([4, 1])
+    assert dones.tolist() == [True, False]
+    assert observations[:, 1].tolist() == [-1, 1]
+    assert infos[0]["crashed"] is True
+    assert infos[0]["terminal_observation"].tolist() == [0, 1]
+    assert len(vec_env.get_attr("resets")[0]) == 1
+    vec_env.close()
+
+
+def test_infos_of_older_form_are_understood():
+    made = shoal.make(
+        Box, num_envs=2, backend="inline", autoreset_mode="SameStep", info_format="pre-1.0"
+    )
+    vec_env = as_vec_env(VectorWrapper(made))
+    vec_env.reset()
+    *_, infos = vec_env.step([4, 0])
+    assert infos[0]["terminal_observation"].tolist() == [0, 4]
+    assert vec_env.reset_infos[0].keys() == {"seed", "options"}
+    vec_env.close()
+
+
+def test_two_who_tell_of_episodes():
+    made = shoal.make(lambda: Monitor(Box()), num_envs=2, backend="inline", statistics=True)
+    vec_env = as_vec_env(made)
+    vec_env.reset()
+    with pytest.raises(ValueError, match="would overwrite the info 'episode'"):
+        vec_env.step([4, 0])
+    vec_env.close()
+
+
 class TestBack:
+    def test_infos_of_resets_below_the_wrappers_of_stable_baselines3(self):
+        envs = as_vector_env(original.VecMonitor(original.DummyVecEnv([Box] * 2)))
+        _, infos = envs.reset(seed=3)
+        assert infos["seed"].tolist() == [3, 4]
+        envs.close()
+
     @pytest.mark.parametrize("library", [shoal.sb3, original], ids=["ours", "theirs"])
     def test_it_is_a_vector_of_gymnasium(self, library):
         envs = as_vector_env(library.DummyVecEnv(random_envs()))

@@ -6,6 +6,7 @@ import gymnasium
 import numpy as np
 import pytest
 import torch
+from gymnasium import spaces
 from sb3_contrib import MaskablePPO, RecurrentPPO
 from sb3_contrib.common.wrappers import ActionMasker
 from stable_baselines3 import A2C, DDPG, DQN, PPO, SAC, TD3, HerReplayBuffer
@@ -26,7 +27,7 @@ from shoal.sb3 import (
     as_vec_env,
     make_vec_env,
 )
-from tests.sb3.environments import Flicker, Masked
+from tests.sb3.environments import Flicker, Masked, Taker
 
 
 def small():
@@ -110,6 +111,22 @@ def test_off_policy_learning_is_the_same_too(name):
     buffers = [model.replay_buffer for model in models]
     np.testing.assert_array_equal(buffers[0].observations, buffers[1].observations)
     np.testing.assert_array_equal(buffers[0].next_observations, buffers[1].next_observations)
+
+
+@pytest.mark.parametrize("algorithm", [A2C, PPO])
+def test_actions_of_many_kinds(algorithm):
+    for space in (
+        spaces.MultiBinary(3),
+        spaces.MultiDiscrete([2, 3]),
+        spaces.Box(-1, 1, (2, 2)),
+        spaces.Box(-1, 1, (2,), np.float64),
+    ):
+        models = []
+        for vec_env_class in (DummyVecEnv, original.DummyVecEnv):
+            vec_env = vec_env_class([partial(Taker, space)] * 2)
+            model = algorithm("MlpPolicy", vec_env, n_steps=8, seed=1, policy_kwargs=small())
+            models.append(model.learn(32))
+        assert_same_parameters(*models)
 
 
 @BOTH

@@ -9,7 +9,6 @@ import numpy as np
 import pytest
 import stable_baselines3.common.vec_env as sb3
 from gymnasium import spaces
-from stable_baselines3.common.monitor import load_results
 from stable_baselines3.common.running_mean_std import RunningMeanStd as OriginalStatistics
 
 import shoal.sb3
@@ -310,6 +309,48 @@ class TestVecNormalize:
         assert wrapper.obs_rms.count > 2
 
 
+class Halved(VecNormalize):
+    def normalize_reward(self, reward):
+        return super().normalize_reward(reward) / 2
+
+
+class HalvedOfTheirs(sb3.VecNormalize):
+    pass
+
+
+@pytest.mark.parametrize("kind", [Halved, HalvedOfTheirs])
+def test_a_class_derived_from_normalize_is_loaded_as_itself(tmp_path, kind):
+    written = kind(DummyVecEnv(pendulums()))
+    written.reset()
+    written.save(str(tmp_path / "statistics.pkl"))
+    read = VecNormalize.load(str(tmp_path / "statistics.pkl"), DummyVecEnv(pendulums()))
+    assert type(read) is kind
+    np.testing.assert_array_equal(read.obs_rms.mean, written.obs_rms.mean)
+    read.reset()
+
+
+@pytest.mark.parametrize(
+    "numbers",
+    [
+        {"mean": np.zeros(3, np.float32)},
+        {"var": np.float64(2)},
+        {"var": 2.0, "mean": 1.0},
+        {"mean": np.zeros((3, 2))[:, 0]},
+    ],
+    ids=str,
+)
+@pytest.mark.parametrize("limit", [10.0, np.float32(0.5), np.array([1.0, 0.5, 0.1])], ids=str)
+def test_statistics_may_be_set_by_hand(numbers, limit):
+    both = [lib.VecNormalize(lib.DummyVecEnv(pendulums())) for lib in (shoal.sb3, sb3)]
+    results = []
+    for vec_env in both:
+        vars(vec_env.obs_rms).update(numbers)
+        vec_env.clip_obs, vec_env.training = limit, False
+        vec_env.seed(1)
+        results.append(vec_env.reset())
+    np.testing.assert_array_equal(*results)
+
+
 class TestVecCheckNan:
     def told(self, observations=0.0, reward=0.0, **arguments):
         observations = np.full((2, 2), observations)
@@ -452,7 +493,7 @@ def test_turning():
         VecTransposeImage(DummyVecEnv(random_envs(first)))
 
 
-def test_results_are_loaded_as_ever(tmp_path):
+def test_monitors_write_their_files(tmp_path):
     vec_env = shoal.sb3.make_vec_env(
         "CartPole-v1", 2, monitor_dir=str(tmp_path), env_kwargs={"max_episode_steps": 3}
     )
@@ -460,5 +501,8 @@ def test_results_are_loaded_as_ever(tmp_path):
     for _ in range(7):
         vec_env.step([0, 1])
     vec_env.close()
-    pytest.importorskip("pandas")
-    assert len(load_results(str(tmp_path))) == 4
+    for slot in range(2):
+        header, names, *episodes = (tmp_path / f"{slot}.monitor.csv").read_text().splitlines()
+        assert "CartPole-v1" in header
+        assert names == "r,l,t"
+        assert [row.split(",")[:2] for row in episodes] == [["3.0", "3"]] * 2

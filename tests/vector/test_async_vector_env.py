@@ -42,7 +42,9 @@ VARIANTS = [
 
 
 def named(options):
-    return " ".join(f"{name}={getattr(value, '__name__', value)}" for name, value in options.items())
+    return " ".join(
+        f"{name}={getattr(value, '__name__', value)}" for name, value in options.items()
+    )
 
 
 @pytest.mark.parametrize("options", VARIANTS, ids=named)

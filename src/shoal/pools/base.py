@@ -47,6 +47,8 @@ class Pool(Protocol):
     A slot has at most one thing in flight: a reset or a step that was queued and not yet received.
     ``slots`` is everywhere None for all of them, a sequence of slot numbers, or a boolean mask.
     ``copy`` tells whether batches are the caller's to keep, or views that are used again.
+    ``restarts`` tells whether a slot that has lost its environment gets a new one: it then comes
+    back reset, truncated, and with ``crashed`` in its info.
     """
 
     num_envs: int
@@ -55,6 +57,7 @@ class Pool(Protocol):
     metadata: dict[str, Any]
     render_mode: str | None
     copy: bool
+    restarts: bool
 
     @property
     def envs(self) -> list[Env[Any, Any]] | None:

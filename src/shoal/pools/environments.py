@@ -44,9 +44,13 @@ def open_environments(
     """Build one environment from each factory; if one fails, close those before it.
 
     ``first`` is the slot of the first one, and ``count`` how many slots the vector has in all.
+
+    Raises:
+        ValueError: Two factories have made the same environment.
     """
     total = len(factories) if count is None else count
     envs: list[Env[Any, Any]] = []
+    slots: dict[int, int] = {}
     try:
         for slot, factory in enumerate(factories, first):
             with naming_slot(slot, total, "building the environment"):
@@ -55,6 +59,15 @@ def open_environments(
                         f"expected a function that makes an environment, got {factory!r}"
                     )
                 envs.append(factory())
+                # What is no environment at all is found out later.
+                base = getattr(envs[-1], "unwrapped", None)
+                other = slot if base is None else slots.setdefault(id(base), slot)
+                if other != slot:
+                    raise ValueError(
+                        "the function to create this environment returned the same instance as "
+                        f"that of slot {other} instead of creating a new one: replace "
+                        "`lambda: env` by a function that makes an environment at every call"
+                    )
     except BaseException:
         close_environments(envs, reporting=False)
         raise

@@ -43,6 +43,8 @@ class InlinePool:
         statistics: Whether to report return, length and time of each episode that ends.
     """
 
+    restarts = False
+
     def __init__(
         self,
         factories: Iterable[EnvFactory],

@@ -119,6 +119,7 @@ class ParallelPool:
     errors: list[tuple[int, BaseException]] = []  # noqa: RUF012 - replaced, never changed
 
     envs: list[Env[Any, Any]] | None = None
+    restarts = False
     num_envs: int
     spaces: VectorSpaces
     autoreset_mode: AutoresetMode

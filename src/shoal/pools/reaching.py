@@ -30,7 +30,7 @@ def set_attribute(env: Env, name: str, value: Any) -> None:
     """Set an attribute where it is: in the outermost wrapper that has it, or in the environment.
 
     An environment without wrappers takes a new one. With wrappers, a new attribute would be the
-    outermost one's, where nobody looks for it.
+    outermost one's, and the environment would never know of it.
     """
     if not env.has_wrapper_attr(name) and isinstance(env, gymnasium.Wrapper):
         raise AttributeError(

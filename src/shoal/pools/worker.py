@@ -27,10 +27,10 @@ from shoal.pools.messages import (
     Step,
 )
 from shoal.spaces import Layout
+from shoal.types import CRASHED
 
 __all__ = ["INBOX", "Setup", "Worker"]
 
-CRASHED = "crashed"
 FIRST_DUTY = 1
 
 INBOX = 0

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
+import numpy as np
 from gymnasium import Space, spaces
 
 from shoal.errors import InvalidActionError
@@ -16,10 +17,16 @@ def batched_actions(space: Space[Any], actions: Any, num_envs: int) -> Any:
     """One action after the other, as this interface has it, as a batch of the whole.
 
     For arrays and numbers the two are the same; of dicts and tuples each part becomes a batch.
+    Policies give their actions as floats where a space is not one of choices, whatever its dtype:
+    whole numbers become integers.
 
     >>> batched_actions(spaces.Dict(a=spaces.Discrete(2)), [{"a": 1}, {"a": 0}], 2)
     {'a': [1, 0]}
+    >>> batched_actions(spaces.MultiBinary(2), np.array([[0.0, 1.0]]), 1)
+    array([[0, 1]], dtype=int8)
     """
+    if isinstance(space, spaces.Box | spaces.MultiBinary):
+        return _whole(space, actions)
     if not isinstance(space, spaces.Dict | spaces.Tuple):
         return actions
     if not hasattr(actions, "__len__") or isinstance(actions, dict):
@@ -29,6 +36,16 @@ def batched_actions(space: Space[Any], actions: Any, num_envs: int) -> Any:
     if len(actions) != num_envs:
         raise InvalidActionError(f"got {len(actions)} actions for {num_envs} environments")
     return _transposed(space, list(actions), "")
+
+
+def _whole(space: spaces.Box | spaces.MultiBinary, actions: Any) -> Any:
+    if not isinstance(actions, np.ndarray) or actions.dtype.kind != "f":
+        return actions
+    if not np.issubdtype(space.dtype, np.integer):
+        return actions
+    with np.errstate(invalid="ignore"):  # what is no number is seen in the comparison
+        whole = actions.astype(space.dtype)
+    return whole if np.array_equal(whole, actions) else actions
 
 
 def _transposed(space: Space[Any], actions: Sequence[Any], path: str) -> Any:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from abc import ABCMeta
 from collections.abc import Callable, Sequence
 from typing import Any, TypeVar
 
@@ -15,7 +16,6 @@ from stable_baselines3.common.vec_env.base_vec_env import (
     VecEnvIndices,
     VecEnvObs,
     VecEnvStepReturn,
-    tile_images,
 )
 
 __all__ = [
@@ -25,9 +25,7 @@ __all__ = [
     "VecEnvObs",
     "VecEnvStepReturn",
     "VecEnvWrapper",
-    "of_either_library",
     "stands_in_for",
-    "tile_images",
 ]
 
 Info = dict[str, Any]
@@ -35,6 +33,15 @@ Vector = TypeVar("Vector", bound=VecEnv)
 
 
 _counterparts: dict[type, type] = {}
+
+
+class OfEitherLibrary(ABCMeta):
+    """The type of classes whose instances include those of the class that they stand in for."""
+
+    def __instancecheck__(cls, instance: Any) -> bool:
+        return super().__instancecheck__(instance) or isinstance(
+            instance, _counterparts.get(cls, ())
+        )
 
 
 def stands_in_for(counterpart: Any) -> Callable[[type[Vector]], type[Vector]]:
@@ -48,13 +55,8 @@ def stands_in_for(counterpart: Any) -> Callable[[type[Vector]], type[Vector]]:
     return registered
 
 
-def of_either_library(vector_class: type) -> type:
-    """The class whose instances are those of a class here and of the one that it stands in for."""
-    return _counterparts.get(vector_class, vector_class)
-
-
 @stands_in_for(original.VecEnvWrapper)
-class VecEnvWrapper(VecEnv):
+class VecEnvWrapper(VecEnv, metaclass=OfEitherLibrary):
     """A vector around another one, which it changes in part.
 
     What a wrapper does not have itself is looked for in the vectors below it; a name that several
@@ -174,7 +176,7 @@ class VecEnvWrapper(VecEnv):
         return self.venv.getattr_depth_check(name, already_found or found)
 
     def _has(self, name: str) -> bool:
-        return name in vars(self) or hasattr(type(self), name)
+        return name in vars(self) or any(name in vars(base) for base in type(self).__mro__)
 
 
 def _name(thing: object) -> str:

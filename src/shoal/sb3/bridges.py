@@ -35,8 +35,9 @@ def as_vec_env(envs: gymnasium.vector.VectorEnv[Any, Any, Any]) -> VecEnv:
     wrappers or not.
 
     Closing one closes both. Whatever the vector's autoreset mode is, environments are reset in the
-    step in which their episode ends. With ``statistics=True`` the vector reports its episodes where
-    Stable-Baselines3 looks for them.
+    step in which their episode ends; in other modes than SAME_STEP the vector, and what is around
+    it, must know ``reset_mask`` for that (Gymnasium's own wrappers do not). With
+    ``statistics=True`` the vector reports its episodes where Stable-Baselines3 looks for them.
 
     Example:
         >>> import shoal
@@ -99,17 +100,20 @@ class _AdaptedBack(gymnasium.vector.VectorEnv[Any, Any, Arrays]):
         mask, options = split_reset_mask(options, self.num_envs)
         if mask is not None and not mask.all():
             raise ResetMaskError("a VecEnv resets all of its environments, not some of them")
-        if seed is not None:
+        if isinstance(seed, int | np.integer):
+            self.vec_env.seed(int(seed))
+        elif seed is not None:
             self.vec_env.unwrapped._seeds = slot_seeds(seed, self.num_envs, "adjacent")
         self.vec_env.set_options(options)
         observations = self.vec_env.reset()
-        return observations, self._batched(enumerate(self.vec_env.reset_infos))
+        return observations, self._batched(enumerate(self._reset_infos))
 
     def step(self, actions: Any) -> tuple[Any, Arrays, Arrays, Arrays, Info]:
         """Step every slot; those whose episode ends are reset."""
         if isinstance(self.single_action_space, spaces.Dict | spaces.Tuple):
             actions = list(iterate(self.action_space, actions))
-        observations, rewards, dones, infos = self.vec_env.step(actions)
+        observations, rewards, ended, infos = self.vec_env.step(actions)
+        dones = np.asarray(ended, np.bool_)
         truncated = dones & [bool(info.get(TRUNCATED, False)) for info in infos]
         events: list[Event] = []
         for slot, info in enumerate(infos):
@@ -119,9 +123,14 @@ class _AdaptedBack(gymnasium.vector.VectorEnv[Any, Any, Arrays]):
                 continue
             final = own.pop(TERMINAL_OBSERVATION, None)
             events.append((slot, {"final_obs": final, "final_info": own}))
-            events.append((slot, self.vec_env.reset_infos[slot]))
-        flags = np.asarray(dones & ~truncated), np.asarray(truncated)
-        return observations, np.asarray(rewards, np.float64), *flags, self._batched(events)
+            events.append((slot, self._reset_infos[slot]))
+        rewards = np.asarray(rewards, np.float64)
+        return observations, rewards, dones & ~truncated, truncated, self._batched(events)
+
+    @property
+    def _reset_infos(self) -> list[Info]:
+        # Stable-Baselines3's wrappers have a list of their own, which stays as it was.
+        return self.vec_env.unwrapped.reset_infos
 
     def _batched(self, events: Any) -> Info:
         told = [(slot, info) for slot, info in events if info]

@@ -45,13 +45,6 @@ class DummyVecEnv(PoolVecEnv):
     def __init__(self, env_fns: Sequence[Callable[[], gymnasium.Env[Any, Any]]]) -> None:
         factories = [partial(gymnasium_env, env_fn) for env_fn in env_fns]
         pool = InlinePool(factories, autoreset_mode=AutoresetMode.SAME_STEP)
-        if len({id(env.unwrapped) for env in pool.envs}) < len(pool.envs):
-            pool.close()
-            raise ValueError(
-                "You tried to create multiple environments, but the function to create them "
-                "returned the same instance instead of creating different objects: replace "
-                "`lambda: env` by a function that makes a new environment at every call"
-            )
         super().__init__(pool)
         self.metadata = pool.envs[0].metadata
 

@@ -3,33 +3,51 @@
 from __future__ import annotations
 
 from copy import deepcopy
+from typing import Any
 
 import numpy as np
 from gymnasium.vector.utils import iterate
 
 from shoal.pools import Pool
-from shoal.types import Results
+from shoal.types import CRASHED, Results
 
 __all__ = ["reset_ended"]
 
 
-def reset_ended(pool: Pool, results: Results) -> Results:
-    """Reset the slots whose episode has ended, and return what a pool would that does so itself."""
+def reset_ended(pool: Pool, results: Results, before: Any) -> Results:
+    """Reset the slots whose episode has ended, and return what a pool would that does so itself.
+
+    Args:
+        pool: The pool, which resets slots later or not at all.
+        results: Those of a step of all slots.
+        before: The observations before that step, if the pool restarts slots.
+    """
     observations, rewards, terminated, truncated, raw = results
     ended = np.flatnonzero(terminated | truncated)
     if not ended.size:
         return results
     events, episodes = raw or ([], None)
-    infos = dict(events)
+    infos: dict[int, dict[str, Any]] = {}
+    for slot, info in events:  # a slot that was restarted tells twice
+        infos[slot] = {**infos.get(slot, {}), **info}
     rows = list(iterate(pool.spaces.observation, observations))
+    over = []
     for slot in ended.tolist():
-        final = deepcopy(rows[slot])
-        infos[slot] = {"final_obs": final, "final_info": infos.get(slot, {})}
+        info = infos.get(slot, {})
+        if pool.restarts and info.get(CRASHED) is True and not terminated[slot]:
+            # The next episode has begun. What the last one would have ended with is lost.
+            last = list(iterate(pool.spaces.observation, before))[slot]
+        else:
+            over.append(slot)
+            last = rows[slot]
+        infos[slot] = {"final_obs": deepcopy(last), "final_info": info}
+    if not over:
+        return observations, rewards, terminated, truncated, (list(infos.items()), episodes)
     # Of these arrays, those of a pool of views are about to be used again.
     rewards, terminated, truncated = rewards.copy(), terminated.copy(), truncated.copy()
-    pool.reset(ended)
+    pool.reset(over)
     batch = pool.recv()
-    resets = [(int(ended[row]), info) for row, info in (batch.raw_infos or ([], None))[0]]
+    resets = [(over[row], info) for row, info in (batch.raw_infos or ([], None))[0]]
     return (
         pool.latest(),
         rewards,

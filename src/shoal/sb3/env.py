@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 import warnings
 from collections.abc import Sequence
 from copy import deepcopy
@@ -22,14 +23,20 @@ from shoal.pools.reaching import (
     set_attribute,
 )
 from shoal.sb3.actions import batched_actions
-from shoal.sb3.base_vec_env import VecEnv, VecEnvIndices, VecEnvObs, VecEnvStepReturn
+from shoal.sb3.base_vec_env import (
+    OfEitherLibrary,
+    VecEnv,
+    VecEnvIndices,
+    VecEnvObs,
+    VecEnvStepReturn,
+)
 from shoal.sb3.endings import reset_ended
 from shoal.sb3.infos import infos_by_slot, vec_env_infos
 
 __all__ = ["PoolVecEnv"]
 
 
-class PoolVecEnv(VecEnv):
+class PoolVecEnv(VecEnv, metaclass=OfEitherLibrary):
     """A pool behind Stable-Baselines3's interface.
 
     An environment whose episode has ended is reset in the same step; see the guide for what the
@@ -42,6 +49,7 @@ class PoolVecEnv(VecEnv):
     reset_infos: list[dict[str, Any]]
 
     _owns_pool = True
+    _before: VecEnvObs | None = None  # where a crash could lose them
 
     def __init__(self, pool: Pool) -> None:
         self._pool = pool
@@ -60,9 +68,13 @@ class PoolVecEnv(VecEnv):
         The seeds and options that were chosen are used once.
         """
         pool = self._pool
+        if len(self._options) != self.num_envs:
+            raise ValueError(
+                f"got options for {len(self._options)} of {self.num_envs} environments"
+            )
         pool.drop()
         options = [given or None for given in self._options]
-        if all(given == options[0] for given in options):
+        if all(given is options[0] for given in options):
             pool.reset(None, self._seeds, options[0])
         else:
             for slot, (seed, given) in enumerate(zip(self._seeds, options, strict=True)):
@@ -80,14 +92,17 @@ class PoolVecEnv(VecEnv):
             InvalidActionError: There are too few or too many, or one is not of the action space.
             AlreadyPendingCallError: The step before was not waited for.
         """
-        self._pool.begin_step(batched_actions(self.action_space, actions, self.num_envs))
+        pool = self._pool
+        pool.begin_step(batched_actions(self.action_space, actions, self.num_envs))
+        if pool.restarts and pool.autoreset_mode is not AutoresetMode.SAME_STEP:
+            self._before = pool.latest()
 
     def step_wait(self) -> VecEnvStepReturn:
         """Wait for the step that was begun, and return its observations, rewards, dones, infos."""
         pool = self._pool
         results = pool.end_step()
         if pool.autoreset_mode is not AutoresetMode.SAME_STEP:
-            results = reset_ended(pool, results)
+            results = reset_ended(pool, results, self._before)
         observations, rewards, terminated, truncated, raw = results
         infos = vec_env_infos(raw, terminated, truncated, self.reset_infos)
         return (
@@ -106,7 +121,8 @@ class PoolVecEnv(VecEnv):
 
     def __del__(self) -> None:
         pool = vars(self).get("_pool")
-        if pool is not None and self._owns_pool:
+        # At the interpreter's end, what an environment closes itself with may be gone.
+        if pool is not None and self._owns_pool and not sys.is_finalizing():
             pool.abandon()
 
     def get_images(self) -> Sequence[npt.NDArray[Any] | None]:

@@ -41,7 +41,8 @@ def make_vec_env(
         n_envs: How many.
         seed: Seeds the first reset and the action spaces; each environment gets its own, counted
             from this one.
-        start_index: The number of the first environment, for its seed and its file.
+        start_index: The number of the first environment, for the seed of its action space and for
+            its file.
         monitor_dir: A folder for the monitors' files; without it none are written.
         wrapper_class: A wrapper, or a function that wraps; it goes around the monitor.
         env_kwargs: Given to the environment's constructor.

@@ -7,13 +7,12 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from shoal.types import RawInfos
+from shoal.types import EPISODE, RawInfos
 
 __all__ = ["TERMINAL_OBSERVATION", "TRUNCATED", "infos_by_slot", "vec_env_infos"]
 
 TRUNCATED = "TimeLimit.truncated"
 TERMINAL_OBSERVATION = "terminal_observation"
-_EPISODE = "episode"
 
 Info = dict[str, Any]
 Flags = npt.NDArray[np.bool_]
@@ -55,7 +54,12 @@ def vec_env_infos(
     if episodes is not None:
         mask, returns, lengths, seconds = episodes
         for slot in np.flatnonzero(mask).tolist():
-            infos[slot][_EPISODE] = {
+            if EPISODE in infos[slot]:
+                raise ValueError(
+                    f"statistics=True would overwrite the info {EPISODE!r} that the environments "
+                    "give themselves: drop one of the two (is a Monitor wrapper in use?)"
+                )
+            infos[slot][EPISODE] = {
                 "r": float(returns[slot]),
                 "l": int(lengths[slot]),
                 "t": float(seconds[slot]),

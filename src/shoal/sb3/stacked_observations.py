@@ -57,6 +57,8 @@ class StackedObservations:
             orders = channels_order
             if not isinstance(orders, Mapping):
                 orders = dict.fromkeys(observation_space.spaces, channels_order)
+            if missing := observation_space.spaces.keys() - orders.keys():
+                raise KeyError(f"channels_order says nothing of {sorted(missing)}")
             self.sub_stacked_observations = {
                 key: StackedObservations(num_envs, n_stack, _stackable(space), orders[key])
                 for key, space in observation_space.spaces.items()
@@ -127,6 +129,7 @@ class StackedObservations:
         The stacks of environments that are done begin anew. The terminal observations in their
         infos are stacked too.
         """
+        dones = np.asarray(dones, np.bool_)
         terminals: dict[int, Any] = {}
         for slot in np.flatnonzero(dones).tolist():
             if TERMINAL_OBSERVATION in infos[slot]:

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from copy import deepcopy
-from typing import TypeVar, cast
+from typing import TypeVar
 
-from shoal.sb3.base_vec_env import VecEnv, VecEnvWrapper, of_either_library
+from shoal.sb3.base_vec_env import VecEnv, VecEnvWrapper
 from shoal.sb3.vec_normalize import VecNormalize
 
 __all__ = [
@@ -20,11 +20,10 @@ Wrapper = TypeVar("Wrapper", bound=VecEnv)
 
 def unwrap_vec_wrapper(env: VecEnv, vec_wrapper_class: type[Wrapper]) -> Wrapper | None:
     """The outermost wrapper of this class around a vector, or None."""
-    wanted = of_either_library(vec_wrapper_class)
-    while _is(env, VecEnvWrapper):
-        if isinstance(env, wanted):
-            return cast(Wrapper, env)
-        env = cast(VecEnvWrapper, env).venv
+    while isinstance(env, VecEnvWrapper):
+        if isinstance(env, vec_wrapper_class):
+            return env
+        env = env.venv
     return None
 
 
@@ -40,25 +39,21 @@ def is_vecenv_wrapped(env: VecEnv, vec_wrapper_class: type[VecEnv]) -> bool:
 
 def sync_envs_normalization(env: VecEnv, eval_env: VecEnv) -> None:
     """Give the ``VecNormalize`` of one vector the statistics of another's, wrapped the same way."""
-    while _is(env, VecEnvWrapper):
-        _check_alike(env, eval_env, VecEnvWrapper)
-        if _is(env, VecNormalize):
-            _check_alike(env, eval_env, VecNormalize)
-            trained, evaluated = cast(VecNormalize, env), cast(VecNormalize, eval_env)
-            if hasattr(trained, "obs_rms"):
-                evaluated.obs_rms = deepcopy(trained.obs_rms)
-            evaluated.ret_rms = deepcopy(trained.ret_rms)
-        env, eval_env = cast(VecEnvWrapper, env).venv, cast(VecEnvWrapper, eval_env).venv
+    while isinstance(env, VecEnvWrapper):
+        outer = _alike(env, eval_env, VecEnvWrapper)  # type: ignore[type-abstract]
+        if isinstance(env, VecNormalize):
+            evaluated = _alike(env, eval_env, VecNormalize)
+            if hasattr(env, "obs_rms"):
+                evaluated.obs_rms = deepcopy(env.obs_rms)
+            evaluated.ret_rms = deepcopy(env.ret_rms)
+        env, eval_env = env.venv, outer.venv
 
 
-def _is(env: VecEnv, vector_class: type) -> bool:
-    return isinstance(env, of_either_library(vector_class))
-
-
-def _check_alike(env: VecEnv, eval_env: VecEnv, vector_class: type) -> None:
-    if not _is(eval_env, vector_class):
+def _alike(env: VecEnv, eval_env: VecEnv, vector_class: type[Wrapper]) -> Wrapper:
+    if not isinstance(eval_env, vector_class):
         raise AssertionError(
             "Error while synchronizing normalization stats: expected the eval env to be a "
             f"{vector_class.__name__} but got {eval_env} instead. The two must be wrapped the same "
             f"way; the training env is {env}."
         )
+    return eval_env

@@ -60,10 +60,18 @@ class VecMonitor(VecEnvWrapper):
         """The return so far of the episode that each environment is in."""
         return self._totals.returns
 
+    @episode_returns.setter
+    def episode_returns(self, returns: npt.NDArray[np.float32]) -> None:
+        self._totals.returns[:] = returns
+
     @property
     def episode_lengths(self) -> npt.NDArray[np.int32]:
         """The length so far of the episode that each environment is in."""
         return self._totals.lengths
+
+    @episode_lengths.setter
+    def episode_lengths(self, lengths: npt.NDArray[np.int32]) -> None:
+        self._totals.lengths[:] = lengths
 
     def reset(self) -> VecEnvObs:
         """Begin new episodes."""

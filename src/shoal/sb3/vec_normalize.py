@@ -82,6 +82,8 @@ class VecNormalize(VecEnvWrapper):
             if self.norm_obs_keys is None:
                 self.norm_obs_keys = list(space.spaces)
             for key in self.norm_obs_keys:
+                if key not in space.spaces:
+                    raise KeyError(f"norm_obs_keys: {key!r} is none of {list(space.spaces)}")
                 _check_box(space.spaces[key], key)
             self.obs_spaces = space.spaces
             self.obs_rms = {
@@ -209,10 +211,12 @@ class VecNormalize(VecEnvWrapper):
     def save(self, save_path: str) -> None:
         """Write statistics and settings to a file, as Stable-Baselines3 does.
 
-        That is a pickle; either library reads what the other has written.
+        That is a pickle; either library reads what the other has written. A class derived from
+        this one is written as itself.
         """
+        saved = self._as_original() if type(self) is VecNormalize else self
         with open(save_path, "wb") as file:
-            pickle.dump(self._as_original(), file)
+            pickle.dump(saved, file)
 
     @staticmethod
     def load(load_path: str, venv: VecEnv) -> VecNormalize:
@@ -224,10 +228,13 @@ class VecNormalize(VecEnvWrapper):
             saved = pickle.load(file)
         if not isinstance(saved, original.VecNormalize):
             raise TypeError(f"{load_path} holds a {type(saved).__name__}, expected a VecNormalize")
-        wrapper = VecNormalize.__new__(VecNormalize)
-        wrapper.__setstate__(_state_of(saved))
+        wrapper: Any = saved
+        if type(saved) is original.VecNormalize:
+            wrapper = VecNormalize.__new__(VecNormalize)
+            wrapper.__setstate__(_state_of(saved))
         wrapper.set_venv(venv)
-        return wrapper
+        loaded: VecNormalize = wrapper
+        return loaded
 
     def _as_original(self) -> original.VecNormalize:
         """The same as an object of Stable-Baselines3's class, without a vector."""

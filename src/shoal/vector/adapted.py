@@ -2,17 +2,21 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from copy import deepcopy
 from typing import Any
 
 import gymnasium.vector
 import numpy as np
 import numpy.typing as npt
+from gymnasium import Space, spaces
 from gymnasium.error import AlreadyPendingCallError, ClosedEnvironmentError, NoAsyncCallError
 from gymnasium.vector import AutoresetMode
 from gymnasium.vector.utils import iterate
 
+from shoal import _native
+from shoal.errors import ResetMaskError
+from shoal.memory import VectorColumns
 from shoal.pools.base import Batch, SlotChoice, checked_seeds, slot_numbers
 from shoal.pools.environments import Called
 from shoal.pools.reaching import (
@@ -22,13 +26,15 @@ from shoal.pools.reaching import (
     is_wrapped,
     set_attribute,
 )
-from shoal.spaces import VectorSpaces
-from shoal.types import Event, RawInfos, Results, Work
+from shoal.spaces import Layout, VectorSpaces
+from shoal.types import EPISODE, Event, RawInfos, Results, Work
 from shoal.vector.env import VectorEnv
-from shoal.vector.infos import EPISODE, infos_as_list
+from shoal.vector.infos import infos_as_list
 from shoal.vector.wrappers.base import autoreset_mode_of, batch_of
 
 __all__ = ["VectorEnvPool"]
+
+_ARRAYS = (spaces.Box, spaces.Discrete, spaces.MultiBinary, spaces.MultiDiscrete)
 
 
 class VectorEnvPool:
@@ -42,7 +48,7 @@ class VectorEnvPool:
     """
 
     envs = None
-    copy = False  # who knows
+    copy = False  # some vectors return the same arrays in every step
 
     def __init__(self, vector: gymnasium.vector.VectorEnv[Any, Any, Any]) -> None:
         self.vector = vector
@@ -55,6 +61,15 @@ class VectorEnvPool:
             vector.observation_space,
             vector.single_action_space,
             vector.action_space,
+        )
+        base = vector.unwrapped
+        self._is_ours = isinstance(base, VectorEnv)
+        self.restarts = isinstance(base, VectorEnv) and base.pool.restarts
+        # Others check actions while they step, if at all.
+        layout = Layout.of(self.spaces.single_action, ordered_like=self.spaces.action)
+        columns = VectorColumns(layout, layout, self.num_envs, 0)
+        self._intake = _native.ActionIntake(
+            layout.tree, columns.actions(), columns.state(), _native.Autoreset.DISABLED
         )
         self._actions: Any = None
         self._is_stepping = False
@@ -79,11 +94,13 @@ class VectorEnvPool:
         self._resets.append((chosen, checked_seeds(seeds, len(chosen)), options))
 
     def begin_step(self, actions: Any) -> None:
-        """Take actions for every slot; they are stepped in ``end_step``."""
+        """Check actions for every slot; they are stepped in ``end_step``."""
         self._check_idle("step")
         if self._resets:
             raise AlreadyPendingCallError("step: resets are in flight", "recv")
-        self._actions, self._is_stepping = actions, True
+        self._intake.accept(actions, None)
+        self._actions = _as_arrays(self.spaces.single_action, actions)
+        self._is_stepping = True
 
     def end_step(self, timeout: float | None = None) -> Results:  # noqa: ARG002
         """Step every slot, with the actions that ``begin_step`` was given."""
@@ -122,6 +139,9 @@ class VectorEnvPool:
             raise NoAsyncCallError("recv: no reset or step is in flight", "recv")
         work, self._resets = self._resets, []
         events: list[Event] = []
+        if self._observations is None and len(work) > 1:
+            # The first reset is one of all slots, whatever becomes of some of them right after.
+            self._reset(np.arange(self.num_envs), [None] * self.num_envs, None)
         for slots_of_one, seeds, options in work:
             raw = self._reset(slots_of_one, list(seeds or ()), options)
             events += raw[0] if raw is not None else []
@@ -144,13 +164,32 @@ class VectorEnvPool:
         every: list[int | None] = [None] * self.num_envs
         for slot, seed in zip(slots.tolist(), seeds, strict=True):
             every[slot] = seed
-        if len(slots) < self.num_envs:
-            mask = np.zeros(self.num_envs, np.bool_)
-            mask[slots] = True
-            options = {**(options or {}), "reset_mask": mask}
-        given: Any = None if every == [None] * self.num_envs else every
-        self._observations, infos = self.vector.reset(seed=given, options=options)
+        if len(slots) == self.num_envs:
+            self._observations, infos = self.vector.reset(seed=_as_given(every), options=options)
+            return self._raw(infos, None)
+        mask = np.zeros(self.num_envs, np.bool_)
+        mask[slots] = True
+        options = {**(options or {}), "reset_mask": mask}
+        before = None if self._knows_masks() else self.latest()
+        self._observations, infos = self.vector.reset(seed=_as_given(every), options=options)
+        if before is not None:
+            self._check_untouched(before, np.flatnonzero(~mask).tolist())
         return self._raw(infos, None)
+
+    def _knows_masks(self) -> bool:
+        known = (gymnasium.vector.SyncVectorEnv, gymnasium.vector.AsyncVectorEnv)
+        return self._is_ours or isinstance(self.vector.unwrapped, known)
+
+    def _check_untouched(self, before: Any, slots: list[int]) -> None:
+        old = list(iterate(self.spaces.observation, before))
+        new = list(iterate(self.spaces.observation, self._observations))
+        for slot in slots:
+            if not _same(old[slot], new[slot]):
+                raise ResetMaskError(
+                    f"{type(self.vector.unwrapped).__name__} has reset slot {slot} as well, which "
+                    "options['reset_mask'] leaves out: its slots cannot be reset one by one. Make "
+                    "it with AutoresetMode.SAME_STEP"
+                )
 
     def _raw(self, infos: Any, ended: npt.NDArray[np.bool_] | None) -> RawInfos | None:
         """Infos as pools give them; ``ended`` says which slots were reset in the same step."""
@@ -160,7 +199,8 @@ class VectorEnvPool:
                 final_info = info.pop("final_info", {})
                 if EPISODE in info:  # the one that has ended, which a wrapper tells of
                     final_info = {**final_info, EPISODE: info.pop(EPISODE)}
-                final = {"final_obs": info.pop("final_obs", None), "final_info": final_info}
+                older = info.pop("final_observation", None)  # before Gymnasium 1.0
+                final = {"final_obs": info.pop("final_obs", older), "final_info": final_info}
                 events.append((slot, final))
             if info:
                 events.append((slot, info))
@@ -187,7 +227,7 @@ class VectorEnvPool:
         """
         self._check_idle("call")
         base = self.vector.unwrapped
-        if isinstance(base, VectorEnv):  # one of ours, in wrappers
+        if isinstance(base, VectorEnv):  # in wrappers
             return base.pool.call(what, *args, slots=slots, **kwargs)
         chosen = slot_numbers(slots, self.num_envs).tolist()
         if what is set_attribute:
@@ -256,3 +296,30 @@ class VectorEnvPool:
             raise ClosedEnvironmentError(f"{doing}: the vector environment is closed")
         if self._is_stepping:
             raise AlreadyPendingCallError(f"{doing}: a step is in flight", "recv")
+
+
+def _as_given(seeds: list[int | None]) -> Any:
+    """Seeds as a vector takes them; some take only one, from which the others follow."""
+    first = seeds[0]
+    if first is None:
+        return None if seeds == [None] * len(seeds) else seeds
+    return first if seeds == list(range(first, first + len(seeds))) else seeds
+
+
+def _as_arrays(space: Space[Any], actions: Any) -> Any:
+    """Actions that were accepted, with an array for each part that can be one."""
+    if isinstance(space, spaces.Dict):
+        return {key: _as_arrays(part, actions[key]) for key, part in space.spaces.items()}
+    if isinstance(space, spaces.Tuple):
+        return tuple(map(_as_arrays, space.spaces, actions))
+    return np.asarray(actions) if isinstance(space, _ARRAYS) else actions
+
+
+def _same(one: Any, other: Any) -> bool:
+    if isinstance(one, Mapping):
+        return all(_same(one[key], other[key]) for key in one)
+    if isinstance(one, tuple):
+        return all(map(_same, one, other))
+    if isinstance(one, np.ndarray):
+        return np.array_equal(one, other, equal_nan=one.dtype.kind in "fc")
+    return bool(one == other)

@@ -9,17 +9,15 @@ import numpy as np
 import numpy.typing as npt
 
 from shoal._native import batch_infos
-from shoal.types import FINAL_KEYS, RawInfos
+from shoal.types import EPISODE, FINAL_KEYS, RawInfos
 
-__all__ = ["EPISODE", "InfoFormat", "format_infos", "infos_as_list"]
+__all__ = ["InfoFormat", "format_infos", "infos_as_list"]
 
 InfoFormat = Literal["dict", "list", "pre-1.0"]
 """``"dict"``: a dict of arrays with ``_key`` masks, as in Gymnasium today. ``"list"``: a dict for
 each slot. ``"pre-1.0"``: as ``"dict"``, but an episode's end stands in ``final_observation`` and
 ``final_info``, lists with an entry or None for each slot, as training loops written before
 Gymnasium 1.0 read it."""
-
-EPISODE = "episode"
 
 
 def format_infos(raw: RawInfos | None, rows: int, form: InfoFormat) -> Any:
@@ -96,8 +94,8 @@ def infos_as_list(infos: Any, num_envs: int) -> list[dict[str, Any]]:
         return infos
     listed: list[dict[str, Any]] = [{} for _ in range(num_envs)]
     for key, column in infos.items():
-        if key.startswith("_"):
-            continue
+        if key.startswith("_") and key[1:] in infos:
+            continue  # the mask of another one
         values = infos_as_list(column, num_envs) if isinstance(column, dict) else column
         if len(values) != num_envs:
             raise ValueError(f"info {key!r} has {len(values)} rows for {num_envs} slots")

@@ -92,14 +92,12 @@ def normalized(
 ) -> npt.NDArray[np.float32]:
     """Values, one or a batch of them, scaled to mean 0 and variance 1, within both limits."""
     mean, deviation = statistics.mean, np.sqrt(statistics.var + epsilon)
-    if _fits_native(values, mean):
+    if _fits_native(values, mean, deviation) and isinstance(limit, float | int):
         result = np.empty(values.shape, np.float32)
         rows = (-1, *mean.shape)
         _native.normalize_batch(values.reshape(rows), mean, deviation, limit, result.reshape(rows))
         return result
-    scaled = (values - mean) / deviation
-    if limit < math.inf:
-        scaled = np.clip(scaled, -limit, limit)
+    scaled = np.clip((values - mean) / deviation, np.negative(limit), limit)
     return np.asarray(scaled, np.float32)
 
 
@@ -122,8 +120,12 @@ def _moments(batch: Array) -> tuple[Array, Array]:
     return mean, np.add.reduce(distance * distance, axis=0) / len(batch)
 
 
-def _fits_native(values: Any, mean: Array) -> bool:
-    if mean.ndim == 0 or not isinstance(values, np.ndarray) or not values.flags.c_contiguous:
+def _fits_native(values: Any, mean: Any, deviation: Any) -> bool:
+    if not all(isinstance(part, np.ndarray) for part in (values, mean, deviation)):
+        return False  # statistics may be set by hand
+    if mean.ndim == 0 or not values.flags.c_contiguous or not deviation.flags.c_contiguous:
+        return False
+    if (mean.shape, mean.dtype) != (deviation.shape, deviation.dtype):
         return False
     if values.size == 0 or values.shape[values.ndim - mean.ndim :] != mean.shape:
         return False

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-__all__ = ["load_state", "save_state"]
+__all__ = ["State", "load_state", "save_state"]
 
 State = dict[str, npt.NDArray[Any]]
 

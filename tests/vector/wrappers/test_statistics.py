@@ -142,11 +142,12 @@ def test_normalized_rewards_of_each_slot_begin_anew_with_its_episode(mode):
         assert envs.accumulated_reward.tolist() == [last, 3, 3]
 
 
-def test_environments_may_give_the_info_crashed_themselves():
+@pytest.mark.parametrize("truncates", [False, True])
+def test_environments_may_give_the_info_crashed_themselves(truncates):
     class CarEnv(CountingEnv):
         def step(self, action):
-            *result, _ = super().step(action)
-            return *result, {"crashed": result[2]}
+            observation, reward, ended, _, _ = super().step(action)
+            return observation, reward, ended and not truncates, ended, {"crashed": ended}
 
     with wrappers.RecordEpisodeStatistics(shoal.make(lambda: CarEnv(2), backend="inline")) as envs:
         envs.reset()

@@ -69,6 +69,8 @@ class CustomWorkerPool:
 
     envs: list[Env[Any, Any]] | None = None
 
+    restarts = False
+
     def __init__(
         self,
         env_fns: Sequence[EnvFactory],

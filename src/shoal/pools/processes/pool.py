@@ -102,7 +102,7 @@ class ProcessPool(ParallelPool):
         self.autoreset_mode = autoreset_mode
         self.copy, self._statistics = copy, statistics
         self._shares = shares = share_out(self.num_envs, workers, caller_works)
-        self._on_crash = on_crash
+        self.restarts = on_crash == "restart"
         self._watch = None if step_timeout is None else HangWatch(step_timeout)
         self._limit = RestartLimit(restarts_per_minute)
         self._seeds = SlotSeeds(self.num_envs)
@@ -213,7 +213,7 @@ class ProcessPool(ParallelPool):
 
     def _lose(self, worker: int, loss: WorkerCrashedError) -> None:
         """Deal with the loss of a worker: replace it, or give up."""
-        if self._on_crash == "raise":
+        if not self.restarts:
             self._failure = loss
             raise loss
         if not self._limit.allows():

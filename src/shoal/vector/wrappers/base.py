@@ -135,7 +135,7 @@ class VectorObservationWrapper(VectorWrapper, gymnasium.vector.VectorObservation
 
     def reset(self, *, seed: Seed = None, options: dict[str, Any] | None = None) -> tuple[Any, Any]:
         """Reset the wrapped vector, and change its observations."""
-        observations, infos = self.env.reset(seed=seed, options=options)  # type: ignore[arg-type]
+        _, observations, infos = self._reset_slots(seed, options)
         return self.observations(observations), infos
 
     def step(self, actions: Any) -> Step:

@@ -9,14 +9,13 @@ import numpy as np
 import numpy.typing as npt
 from gymnasium.vector import AutoresetMode
 
+from shoal.types import CRASHED
 from shoal.vector.env import VectorEnv
 from shoal.vector.wrappers.base import SlotIndex, autoreset_mode_of
 
 __all__ = ["EpisodeBounds", "Passed"]
 
 Mask = npt.NDArray[np.bool_]
-
-_CRASHED = "crashed"
 
 
 class Passed(NamedTuple):
@@ -39,8 +38,9 @@ class EpisodeBounds:
 
     def __init__(self, env: gymnasium.vector.VectorEnv[Any, Any, Any]) -> None:
         self.same_step = autoreset_mode_of(env) is AutoresetMode.SAME_STEP
-        # Other vectors may give an info of the same name another meaning.
-        self._may_crash = isinstance(env.unwrapped, VectorEnv)
+        # Others may give an info of the same name another meaning.
+        base = env.unwrapped
+        self._restarts = isinstance(base, VectorEnv) and base.pool.restarts
         self.over: Mask = np.zeros(env.num_envs, np.bool_)
         """The slots whose episode has ended, and which were not reset since."""
         self._none: Mask = np.zeros(env.num_envs, np.bool_)
@@ -54,7 +54,7 @@ class EpisodeBounds:
         reset, ended = self.over, np.logical_or(terminated, truncated)
         if self.same_step:
             return Passed(self._none, ended, ended)
-        crashed = self._crashed(infos) if self._may_crash else None
+        crashed = self._crashed(infos) if self._restarts else None
         if crashed is None:
             self.over = ended.copy()
             return Passed(reset, ended, self._none)
@@ -65,7 +65,7 @@ class EpisodeBounds:
     def _crashed(self, infos: Any) -> Mask | None:
         """The slots that have lost their environment, and got a new one in the same step."""
         if isinstance(infos, list):
-            return np.array([info.get(_CRASHED) is True for info in infos])
-        if _CRASHED in infos:
-            return np.array([bool(value) for value in infos[_CRASHED]])
+            return np.array([info.get(CRASHED) is True for info in infos])
+        if CRASHED in infos:
+            return np.array([bool(value) for value in infos[CRASHED]])
         return None

@@ -15,8 +15,9 @@ from shoal.vector.seeding import Seed
 from shoal.vector.wrappers.base import SlotIndex, Step, VectorWrapper
 from shoal.vector.wrappers.episodes import EpisodeBounds
 from shoal.vector.wrappers.finals import Finals, replace_final_observations
-from shoal.vector.wrappers.state import SavesState, State
+from shoal.vector.wrappers.state import SavesState
 from shoal.wrapping.stacking import FrameRing
+from shoal.wrapping.state import State
 
 __all__ = ["FrameStackObservation"]
 

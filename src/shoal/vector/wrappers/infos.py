@@ -30,7 +30,7 @@ class DictInfoToList(VectorWrapper):
 
     def reset(self, *, seed: Seed = None, options: dict[str, Any] | None = None) -> tuple[Any, Any]:
         """Reset the wrapped vector; the infos are a list."""
-        observations, infos = self.env.reset(seed=seed, options=options)  # type: ignore[arg-type]
+        _, observations, infos = self._reset_slots(seed, options)
         return observations, infos_as_list(infos, self.num_envs)
 
     def step(self, actions: Any) -> Step:

@@ -15,8 +15,9 @@ from shoal.vector.seeding import Seed
 from shoal.vector.wrappers.base import SlotIndex, Step, VectorObservationWrapper, VectorWrapper
 from shoal.vector.wrappers.episodes import EpisodeBounds
 from shoal.vector.wrappers.finals import Finals
-from shoal.vector.wrappers.state import SavesState, State
+from shoal.vector.wrappers.state import SavesState
 from shoal.wrapping.moments import RunningMeanStd
+from shoal.wrapping.state import State
 
 __all__ = ["NormalizeObservation", "NormalizeReward"]
 

@@ -4,16 +4,13 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from pathlib import Path
-from typing import Any, ClassVar
+from typing import ClassVar
 
 import numpy as np
-import numpy.typing as npt
 
-from shoal.wrapping.state import load_state, save_state
+from shoal.wrapping.state import State, load_state, save_state
 
 __all__ = ["SavesState"]
-
-State = dict[str, npt.NDArray[Any]]
 
 
 class SavesState(ABC):

@@ -13,8 +13,9 @@ import numpy.typing as npt
 from shoal.vector.seeding import Seed
 from shoal.vector.wrappers.base import Arrays, Step, VectorWrapper
 from shoal.vector.wrappers.episodes import EpisodeBounds
-from shoal.vector.wrappers.state import SavesState, State
+from shoal.vector.wrappers.state import SavesState
 from shoal.wrapping.episodes import EpisodeTotals
+from shoal.wrapping.state import State
 
 __all__ = ["RecordEpisodeStatistics"]
 

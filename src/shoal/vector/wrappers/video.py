@@ -71,7 +71,7 @@ class RecordVideo(VectorWrapper):
         gc_trigger: Trigger | None = lambda _: True,
     ) -> None:
         super().__init__(env)
-        if env.render_mode in {None, "human", "ansi"}:
+        if env.render_mode in {None, "human", "ansi"} or env.render_mode.endswith("_list"):
             raise ValueError(
                 f"Render mode is {env.render_mode}, which is incompatible with RecordVideo. "
                 "Initialize your environment with a render_mode that returns an image, such as "

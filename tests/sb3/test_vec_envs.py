@@ -170,6 +170,16 @@ def test_an_environment_without_wrappers_takes_new_attributes(vec_env_class):
     vec_env.close()
 
 
+def test_a_monitor_is_no_wrapper_in_which_attributes_are_lost():
+    vec_env = DummyVecEnv([lambda: Monitor(Box())])
+    vec_env.set_attr("novelty", 1)
+    vec_env.set_attr("number", 2)
+    assert vec_env.get_attr("novelty") == [1]
+    assert vec_env.envs[0].unwrapped.number == 2
+    with pytest.raises(AttributeError, match="darkness"):
+        DummyVecEnv([lambda: Monitor(Lamp(Box()))]).set_attr("darkness", 1)
+
+
 @BOTH
 def test_a_method_may_take_any_keyword(vec_env_class):
     class Slotted(Box):
@@ -272,6 +282,17 @@ class TestActions:
         observations, *_ = vec_env.step((1, 2, 3))
         assert observations[:, 1].tolist() == [1, 2, 3]
         vec_env.close()
+
+    def test_one_environment_may_be_given_its_action_as_it_is(self):
+        vec_env = DummyVecEnv([partial(Taker, spaces.Box(-1, 1, (2, 3)))])
+        vec_env.reset()
+        action = vec_env.action_space.sample()
+        for given in (action, [action], action[None], action.tolist()):
+            vec_env.step(given)
+            assert vec_env.get_attr("got")[0].shape == (2, 3)
+            np.testing.assert_array_equal(vec_env.get_attr("got")[0], action)
+        with pytest.raises(InvalidActionError):
+            vec_env.step(action[:1])
 
     @BOTH
     def test_a_second_step_is_refused(self, vec_env_class):
@@ -378,7 +399,7 @@ class TestMaking:
         vec_env.close()
 
     def test_unknown_start_method(self):
-        with pytest.raises(ValueError, match="start"):
+        with pytest.raises(ValueError, match="cannot find context for 'teleport'"):
             SubprocVecEnv([Box], start_method="teleport")
 
     def test_factories_that_cannot_be_pickled(self):

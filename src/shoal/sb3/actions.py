@@ -18,13 +18,15 @@ def batched_actions(space: Space[Any], actions: Any, num_envs: int) -> Any:
 
     For arrays and numbers the two are the same; of dicts and tuples each part becomes a batch.
     Policies give their actions as floats where a space is not one of choices, whatever its dtype:
-    whole numbers become integers.
+    whole numbers become integers. One environment may be given its action as it is.
 
     >>> batched_actions(spaces.Dict(a=spaces.Discrete(2)), [{"a": 1}, {"a": 0}], 2)
     {'a': [1, 0]}
     >>> batched_actions(spaces.MultiBinary(2), np.array([[0.0, 1.0]]), 1)
     array([[0, 1]], dtype=int8)
     """
+    if num_envs == 1 and space.shape and np.shape(actions) == space.shape:
+        actions = np.asarray(actions)[None]
     if isinstance(space, spaces.Box | spaces.MultiBinary):
         return _whole(space, actions)
     if not isinstance(space, spaces.Dict | spaces.Tuple):

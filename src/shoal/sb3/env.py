@@ -13,10 +13,12 @@ import gymnasium
 import numpy as np
 import numpy.typing as npt
 from gymnasium.vector import AutoresetMode
+from stable_baselines3.common.monitor import Monitor
 
 from shoal.pools import Pool
 from shoal.pools.reaching import (
     call_method,
+    class_name,
     get_attribute,
     has_attribute,
     is_wrapped,
@@ -148,9 +150,10 @@ class PoolVecEnv(VecEnv, metaclass=OfEitherLibrary):
         """Set an attribute of each of these environments, where it is: there or in a wrapper.
 
         Raises:
-            AttributeError: It is in neither, and there is a wrapper, in which it would be lost.
+            AttributeError: It is in neither, and there is a wrapper, in which it would be lost. (A
+                ``Monitor`` does not count.)
         """
-        self._each(indices, set_attribute, attr_name, value)
+        self._each(indices, set_attribute, attr_name, value, class_name(Monitor))
 
     def env_method(
         self,
@@ -168,8 +171,7 @@ class PoolVecEnv(VecEnv, metaclass=OfEitherLibrary):
         indices: VecEnvIndices = None,
     ) -> list[bool]:
         """Whether a wrapper of this class is around each of these environments."""
-        name = wrapper_class.__qualname__
-        return self._each(indices, is_wrapped, wrapper_class.__module__, name)
+        return self._each(indices, is_wrapped, class_name(wrapper_class))
 
     def _each(self, indices: VecEnvIndices, function: Any, *args: Any) -> list[Any]:
         slots = [self._slot(number) for number in self._get_indices(indices)]

@@ -12,7 +12,7 @@ from stable_baselines3.common.vec_env import subproc_vec_env as original
 
 from shoal.legacy.openai_gym import gymnasium_env
 from shoal.pools.processes import ProcessPool, lenient_pool
-from shoal.pools.processes.starting import StartMethod
+from shoal.pools.processes.starting import START_METHODS, StartMethod
 from shoal.pools.processes.supervision import OnCrash
 from shoal.sb3.base_vec_env import stands_in_for
 from shoal.sb3.env import PoolVecEnv
@@ -60,6 +60,10 @@ class SubprocVecEnv(PoolVecEnv):
         on_crash: OnCrash = "raise",
         step_timeout: float | None = None,
     ) -> None:
+        if start_method is not None and start_method not in START_METHODS:
+            raise ValueError(
+                f"cannot find context for {start_method!r}: expected one of {START_METHODS}"
+            )
         if caller_works is None:
             caller_works = on_crash == "raise" and step_timeout is None
         super().__init__(

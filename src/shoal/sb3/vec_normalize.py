@@ -300,7 +300,7 @@ def _check_box(space: spaces.Space[Any], key: str | None = None) -> None:
         )
     raise ValueError(
         f"VecNormalize only supports `gym.spaces.Box` observation spaces but {key} is of type "
-        f"{space}: name the keys to normalise with `norm_obs_keys`"
+        f"{space}: explicitly pass the observation keys to normalise, as `norm_obs_keys`"
     )
 
 

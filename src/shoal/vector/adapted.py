@@ -231,7 +231,7 @@ class VectorEnvPool:
             return base.pool.call(what, *args, slots=slots, **kwargs)
         chosen = slot_numbers(slots, self.num_envs).tolist()
         if what is set_attribute:
-            name, value = args
+            name, value, *_ = args
             self._set(name, value, chosen)
             return [None] * len(chosen)
         results = self._all(what, args, kwargs, partly=len(chosen) < self.num_envs)

@@ -287,12 +287,13 @@ class TestActions:
         vec_env = DummyVecEnv([partial(Taker, spaces.Box(-1, 1, (2, 3)))])
         vec_env.reset()
         action = vec_env.action_space.sample()
-        for given in (action, [action], action[None], action.tolist()):
+        for given in (action, [action], action[None]):
             vec_env.step(given)
             assert vec_env.get_attr("got")[0].shape == (2, 3)
             np.testing.assert_array_equal(vec_env.get_attr("got")[0], action)
-        with pytest.raises(InvalidActionError):
-            vec_env.step(action[:1])
+        for wrong in (action[:1], [[1.0], [2.0, 3.0]]):
+            with pytest.raises(InvalidActionError):
+                vec_env.step(wrong)
 
     @BOTH
     def test_a_second_step_is_refused(self, vec_env_class):

@@ -82,6 +82,21 @@ ALL = {
 
 
 @pytest.mark.parametrize("name", ALL)
+def test_vectors_with_little_of_their_own_can_be_wrapped(name):
+    class Minimal(Told):
+        def __init__(self, results):
+            self.results = [results]
+            self.num_envs = 1
+            self.observation_space = spaces.Box(-9, 9, (2,))
+            self.action_space = spaces.Box(-9, 9, (1,))
+
+    zeros = np.zeros((1, 2), np.float32)
+    wrapper = ALL[name](Minimal((zeros, np.zeros(1), np.zeros(1, bool), [{}])))
+    assert wrapper.reset().shape[0] == 1
+    assert wrapper.step(np.zeros((1, 1)))[2].tolist() == [False]
+
+
+@pytest.mark.parametrize("name", ALL)
 def test_stable_baselines3_takes_them_for_its_own(name):
     wrapper = ALL[name](DummyVecEnv(pendulums()))
     assert isinstance(wrapper, getattr(sb3, name))

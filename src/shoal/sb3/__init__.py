@@ -25,7 +25,7 @@ from shoal.sb3.base_vec_env import (
 )
 from shoal.sb3.bridges import as_vec_env, as_vector_env
 from shoal.sb3.dummy_vec_env import DummyVecEnv
-from shoal.sb3.env_util import make_atari_env, make_vec_env
+from shoal.sb3.env_util import is_wrapped, make_atari_env, make_vec_env, unwrap_wrapper
 from shoal.sb3.stacked_observations import StackedObservations
 from shoal.sb3.subproc_vec_env import SubprocVecEnv
 from shoal.sb3.unwrapping import (
@@ -62,9 +62,11 @@ __all__ = [
     "as_vec_env",
     "as_vector_env",
     "is_vecenv_wrapped",
+    "is_wrapped",
     "make_atari_env",
     "make_vec_env",
     "sync_envs_normalization",
     "unwrap_vec_normalize",
     "unwrap_vec_wrapper",
+    "unwrap_wrapper",
 ]

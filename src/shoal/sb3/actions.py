@@ -25,8 +25,8 @@ def batched_actions(space: Space[Any], actions: Any, num_envs: int) -> Any:
     >>> batched_actions(spaces.MultiBinary(2), np.array([[0.0, 1.0]]), 1)
     array([[0, 1]], dtype=int8)
     """
-    if num_envs == 1 and space.shape and np.shape(actions) == space.shape:
-        actions = np.asarray(actions)[None]
+    if num_envs == 1 and space.shape and getattr(actions, "shape", None) == space.shape:
+        actions = actions[None]
     if isinstance(space, spaces.Box | spaces.MultiBinary):
         return _whole(space, actions)
     if not isinstance(space, spaces.Dict | spaces.Tuple):

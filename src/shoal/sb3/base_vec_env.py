@@ -82,8 +82,9 @@ class VecEnvWrapper(VecEnv, metaclass=OfEitherLibrary):
             venv.observation_space if observation_space is None else observation_space
         )
         self.action_space = venv.action_space if action_space is None else action_space
-        self.render_mode = venv.render_mode
-        self.metadata = {"render_modes": _render_modes(venv.render_mode)}
+        # A vector of somebody else's need not have called the constructor of its class.
+        self.render_mode = getattr(venv, "render_mode", None)
+        self.metadata = {"render_modes": _render_modes(self.render_mode)}
 
     @property
     def reset_infos(self) -> list[Info]:

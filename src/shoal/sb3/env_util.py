@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from functools import partial
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeVar
 
 import gymnasium
 from stable_baselines3.common.atari_wrappers import AtariWrapper
@@ -15,9 +15,24 @@ from shoal.legacy.openai_gym import gymnasium_env
 from shoal.sb3.base_vec_env import VecEnv
 from shoal.sb3.dummy_vec_env import DummyVecEnv
 
-__all__ = ["make_atari_env", "make_vec_env"]
+__all__ = ["is_wrapped", "make_atari_env", "make_vec_env", "unwrap_wrapper"]
 
 Env = gymnasium.Env[Any, Any]
+Wrapper = TypeVar("Wrapper", bound=gymnasium.Wrapper[Any, Any, Any, Any])
+
+
+def unwrap_wrapper(env: Env, wrapper_class: type[Wrapper]) -> Wrapper | None:
+    """The outermost wrapper of this class around one environment, or None."""
+    while isinstance(env, gymnasium.Wrapper):
+        if isinstance(env, wrapper_class):
+            return env
+        env = env.env
+    return None
+
+
+def is_wrapped(env: Env, wrapper_class: type[gymnasium.Wrapper[Any, Any, Any, Any]]) -> bool:
+    """Whether a wrapper of this class is around one environment."""
+    return unwrap_wrapper(env, wrapper_class) is not None
 
 
 def make_vec_env(

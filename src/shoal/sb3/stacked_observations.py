@@ -5,7 +5,7 @@ from __future__ import annotations
 import warnings
 from collections.abc import Mapping
 from operator import index
-from typing import Any
+from typing import Any, Generic, TypeVar
 
 import numpy as np
 import numpy.typing as npt
@@ -19,8 +19,11 @@ __all__ = ["StackedObservations"]
 
 ChannelsOrder = str | Mapping[str, Any] | None
 
+# As Stable-Baselines3 writes it in annotations; either kind is taken.
+Observations = TypeVar("Observations", npt.NDArray[Any], dict[str, npt.NDArray[Any]])
 
-class StackedObservations:
+
+class StackedObservations(Generic[Observations]):
     """The last observations of every environment, joined along the axis of the channels.
 
     What it returns are new arrays, which later calls do not change.
@@ -59,7 +62,7 @@ class StackedObservations:
                 orders = dict.fromkeys(observation_space.spaces, channels_order)
             if missing := observation_space.spaces.keys() - orders.keys():
                 raise KeyError(f"channels_order says nothing of {sorted(missing)}")
-            self.sub_stacked_observations = {
+            self.sub_stacked_observations: dict[str, StackedObservations[Any]] = {
                 key: StackedObservations(num_envs, n_stack, _stackable(space), orders[key])
                 for key, space in observation_space.spaces.items()
             }

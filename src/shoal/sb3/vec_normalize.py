@@ -194,7 +194,7 @@ class VecNormalize(VecEnvWrapper):
         utils.check_shape_equal(self.observation_space, venv.observation_space)
         self.venv = venv
         self.num_envs = venv.num_envs
-        self.render_mode = venv.render_mode
+        self.render_mode = getattr(venv, "render_mode", None)
         self.returns = np.zeros(self.num_envs)
 
     def __getstate__(self) -> dict[str, Any]:

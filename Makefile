@@ -12,8 +12,10 @@ NATIVE  := $(shell find native -name '*.cpp' -o -name '*.h')
 PYTHON_FILES := src tests benchmarks examples
 
 # What could depend on the versions of Gymnasium and NumPy.
-TESTS_OF_VERSIONS := tests/spaces tests/vector tests/legacy tests/guides tests/wrapping \
-	tests/sb3/test_against_sb3.py tests/sb3/test_bridges.py tests/sb3/test_wrappers.py
+TESTS_OF_VERSIONS := tests/spaces tests/legacy tests/guides tests/wrapping \
+	tests/vector/test_against_gymnasium.py tests/vector/test_wrappers.py tests/vector/wrappers \
+	tests/vector/test_infos.py tests/vector/test_statistics.py \
+	tests/sb3/test_against_sb3.py tests/sb3/test_wrappers.py
 
 # What the native sources include, as the compiler wants it said.
 HEADERS = $$($(BIN)/python -c 'import nanobind, numpy, sysconfig; print(*(f"-isystem {path}" for path in (sysconfig.get_path("include"), numpy.get_include(), nanobind.include_dir())))')
@@ -25,7 +27,8 @@ PIP := -m pip --disable-pip-version-check install --quiet
 demo: $(VENV)/installed.stamp
 	$(BIN)/python -m benchmarks demo
 
-test: lint $(VENV)/installed.stamp $(OLDEST)/installed.stamp
+test:
+	$(MAKE) --no-print-directory -j 2 lint $(OLDEST)/installed.stamp
 	$(BIN)/python -m pytest -n 2 -m "not slow" --pyargs shoal tests
 	$(OLDEST)/bin/python -m pytest -n 2 -m "not slow" -q $(TESTS_OF_VERSIONS)
 

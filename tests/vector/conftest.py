@@ -1,0 +1,17 @@
+"""What all tests of vectors have in common."""
+
+import sys
+
+import pytest
+
+from shoal.plan import Measured
+
+
+@pytest.fixture(autouse=True)
+def steps_seem_short(monkeypatch):
+    """Vectors are made inline unless a test says otherwise, however busy the machine is.
+
+    What is chosen, and by which measurements, is the matter of ``tests/test_plan.py``.
+    """
+    measured = Measured(1e-6, 1e-6, 0.0, 100)
+    monkeypatch.setattr(sys.modules["shoal.make"], "measure", lambda *_: measured)

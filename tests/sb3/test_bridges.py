@@ -294,6 +294,8 @@ class TestBack:
         envs.reset(options={"reset_mask": np.array([True, True])})
         with pytest.raises(ResetMaskError, match="not some of them"):
             envs.reset(options={"reset_mask": np.array([True, False])})
+        with pytest.raises(ValueError, match="-1"):
+            envs.reset(seed=-1)
         envs.close()
 
     def test_structured_actions(self):

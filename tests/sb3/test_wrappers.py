@@ -324,6 +324,35 @@ class TestVecNormalize:
         assert wrapper.obs_rms.count > 2
 
 
+def test_what_cannot_be_saved_leaves_the_file_as_it_was(tmp_path):
+    vec_env = VecNormalize(DummyVecEnv(pendulums()))
+    vec_env.save(str(tmp_path / "statistics.pkl"))
+    vec_env.gamma = lambda: 0.9  # cannot be pickled
+    with pytest.raises((pickle.PicklingError, AttributeError)):
+        vec_env.save(str(tmp_path / "statistics.pkl"))
+    again = VecNormalize.load(str(tmp_path / "statistics.pkl"), DummyVecEnv(pendulums()))
+    assert again.gamma == 0.99
+    assert len(list(tmp_path.iterdir())) == 1
+
+
+def test_keys_that_are_missing_are_named():
+    space = spaces.Dict(a=spaces.Box(-1, 1, (2,)), b=spaces.Box(-1, 1, (2,)))
+    vec_env = DummyVecEnv(random_envs(space))
+    with pytest.raises(KeyError, match=r"norm_obs_keys: 'c' is none of \['a', 'b'\]"):
+        VecNormalize(vec_env, norm_obs_keys=["a", "c"])
+    with pytest.raises(KeyError, match=r"channels_order says nothing of \['b'\]"):
+        VecFrameStack(vec_env, 2, channels_order={"a": "last"})
+
+
+def test_dones_may_be_a_list():
+    stacks = shoal.sb3.StackedObservations(2, 2, spaces.Box(0, 9, (1,)))
+    stacks.reset(np.ones((2, 1), np.float32))
+    info = {"terminal_observation": np.array([3], np.float32)}
+    stacked, infos = stacks.update(np.full((2, 1), 2, np.float32), [True, False], [info, {}])
+    assert stacked.tolist() == [[0, 2], [1, 2]]
+    assert infos[0]["terminal_observation"].tolist() == [1, 3]
+
+
 class Halved(VecNormalize):
     def normalize_reward(self, reward):
         return super().normalize_reward(reward) / 2

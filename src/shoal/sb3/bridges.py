@@ -100,10 +100,11 @@ class _AdaptedBack(gymnasium.vector.VectorEnv[Any, Any, Arrays]):
         mask, options = split_reset_mask(options, self.num_envs)
         if mask is not None and not mask.all():
             raise ResetMaskError("a VecEnv resets all of its environments, not some of them")
+        seeds = slot_seeds(seed, self.num_envs, "adjacent")
         if isinstance(seed, int | np.integer):
             self.vec_env.seed(int(seed))
         elif seed is not None:
-            self.vec_env.unwrapped._seeds = slot_seeds(seed, self.num_envs, "adjacent")
+            self.vec_env.unwrapped._seeds = seeds
         self.vec_env.set_options(options)
         observations = self.vec_env.reset()
         return observations, self._batched(enumerate(self._reset_infos))

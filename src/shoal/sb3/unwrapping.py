@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from copy import deepcopy
-from typing import TypeVar
+from typing import Any, TypeVar
 
 from shoal.sb3.base_vec_env import VecEnv, VecEnvWrapper
 from shoal.sb3.vec_normalize import VecNormalize
@@ -40,7 +40,7 @@ def is_vecenv_wrapped(env: VecEnv, vec_wrapper_class: type[VecEnv]) -> bool:
 def sync_envs_normalization(env: VecEnv, eval_env: VecEnv) -> None:
     """Give the ``VecNormalize`` of one vector the statistics of another's, wrapped the same way."""
     while isinstance(env, VecEnvWrapper):
-        outer = _alike(env, eval_env, VecEnvWrapper)  # type: ignore[type-abstract]
+        outer = _alike(env, eval_env, VecEnvWrapper)
         if isinstance(env, VecNormalize):
             evaluated = _alike(env, eval_env, VecNormalize)
             if hasattr(env, "obs_rms"):
@@ -49,7 +49,7 @@ def sync_envs_normalization(env: VecEnv, eval_env: VecEnv) -> None:
         env, eval_env = env.venv, outer.venv
 
 
-def _alike(env: VecEnv, eval_env: VecEnv, vector_class: type[Wrapper]) -> Wrapper:
+def _alike(env: VecEnv, eval_env: VecEnv, vector_class: type[Any]) -> Any:
     if not isinstance(eval_env, vector_class):
         raise AssertionError(
             "Error while synchronizing normalization stats: expected the eval env to be a "

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pickle
 from copy import deepcopy
-from typing import Any
+from typing import Any, cast
 
 import numpy as np
 import numpy.typing as npt
@@ -15,6 +15,7 @@ from stable_baselines3.common.vec_env import vec_normalize as original
 
 from shoal.sb3.base_vec_env import VecEnv, VecEnvObs, VecEnvStepReturn, VecEnvWrapper, stands_in_for
 from shoal.sb3.infos import TERMINAL_OBSERVATION
+from shoal.wrapping.files import replacing
 from shoal.wrapping.moments import RunningMeanStd, Statistics, normalized, restored
 
 __all__ = ["VecNormalize"]
@@ -215,7 +216,7 @@ class VecNormalize(VecEnvWrapper):
         this one is written as itself.
         """
         saved = self._as_original() if type(self) is VecNormalize else self
-        with open(save_path, "wb") as file:
+        with replacing(save_path) as file:
             pickle.dump(saved, file)
 
     @staticmethod
@@ -233,8 +234,7 @@ class VecNormalize(VecEnvWrapper):
             wrapper = VecNormalize.__new__(VecNormalize)
             wrapper.__setstate__(_state_of(saved))
         wrapper.set_venv(venv)
-        loaded: VecNormalize = wrapper
-        return loaded
+        return cast(VecNormalize, wrapper)
 
     def _as_original(self) -> original.VecNormalize:
         """The same as an object of Stable-Baselines3's class, without a vector."""

@@ -9,6 +9,8 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from shoal.wrapping.files import replacing
+
 __all__ = ["State", "load_state", "save_state"]
 
 State = dict[str, npt.NDArray[Any]]
@@ -19,7 +21,7 @@ _KIND = "kind"
 def save_state(path: str | Path, kind: str, state: State) -> None:
     """Write a state as an ``.npz`` file, under exactly this name; ``kind`` says whose it is."""
     # Not by np.savez: in older versions of NumPy it cannot be kept from pickling.
-    with zipfile.ZipFile(path, "w") as archive:
+    with replacing(path) as target, zipfile.ZipFile(target, "w") as archive:
         for name, array in {_KIND: np.array(kind), **state}.items():
             with archive.open(f"{name}.npy", "w", force_zip64=True) as file:
                 np.lib.format.write_array(file, np.asanyarray(array), allow_pickle=False)

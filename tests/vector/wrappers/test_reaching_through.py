@@ -3,15 +3,18 @@
 import re
 import subprocess
 import sys
+from functools import partial
 
 import gymnasium
 import numpy as np
 import pytest
 from gymnasium.error import DependencyNotInstalled
+from gymnasium.vector import AutoresetMode
 
 import shoal
 from shoal.testing import assert_identical
 from shoal.vector import wrappers
+from shoal.vector.infos import infos_as_list
 from tests.vector.wrappers.playing import made
 
 
@@ -129,3 +132,22 @@ else:
     raise AssertionError
 """
     subprocess.run([sys.executable, "-c", code], check=True, timeout=60)
+
+
+def test_options_of_the_caller_stay_as_they_are():
+    factories = [partial(gymnasium.make, "FrozenLake-v1")] * 2
+    envs = gymnasium.vector.SyncVectorEnv(factories, autoreset_mode=AutoresetMode.DISABLED)
+    with wrappers.DictInfoToList(wrappers.FlattenObservation(envs)) as around:
+        around.reset(seed=1)
+        options = {"reset_mask": np.array([True, False])}
+        around.reset(options=options)
+        assert list(options) == ["reset_mask"]
+
+
+def test_infos_whose_name_begins_like_a_mask():
+    infos = {
+        "_hidden": np.array([1, 2]),
+        "seen": np.array([3, 4]),
+        "_seen": np.array([True, False]),
+    }
+    assert infos_as_list(infos, 2) == [{"_hidden": 1, "seen": 3}, {"_hidden": 2}]

@@ -171,3 +171,10 @@ def test_a_window_needs_images():
     envs.metadata.pop("render_fps")
     with envs, pytest.raises(ValueError, match="render_fps"):
         wrappers.HumanRendering(envs)
+
+
+@pytest.mark.parametrize("mode", [None, "rgb_array_list"])
+def test_what_gives_no_pictures_is_not_recorded(tmp_path, mode):
+    envs = SyncVectorEnv([lambda: gymnasium.make("CartPole-v1", render_mode=mode)])
+    with envs, pytest.raises(ValueError, match=f"Render mode is {mode}"):
+        wrappers.RecordVideo(envs, tmp_path)

@@ -1,11 +1,13 @@
 // The Python face of the native code: shoal._native.
 #define SHOAL_IMPORT_NUMPY
+#include <nanobind/stl/string.h>
 #include <nanobind/stl/vector.h>
 
 #include "crew/crew.h"
 #include "crew/hand.h"
 #include "crew/lifeline.h"
 #include "infos/batch.h"
+#include "kernels/runner.h"
 #include "layout/tree.h"
 #include "stepper/stepper.h"
 #include "wrapping/moments.h"
@@ -70,8 +72,8 @@ NB_MODULE(_native, module) {
            "episode_return"_a, "episode_length"_a, "episode_start"_a, "slots"_a);
 
   nb::class_<shoal::ActionIntake>(module, "ActionIntake", nb::type_slots(intake_slots))
-      .def(nb::init<const shoal::Tree&, nb::sequence, shoal::SlotState&, shoal::Autoreset>(),
-           "tree"_a, "columns"_a, "state"_a, "mode"_a, nb::keep_alive<1, 2>(),
+      .def(nb::init<const shoal::Tree&, nb::sequence, shoal::SlotState&, shoal::Autoreset, bool>(),
+           "tree"_a, "columns"_a, "state"_a, "mode"_a, "casts"_a = false, nb::keep_alive<1, 2>(),
            nb::keep_alive<1, 4>())
       .def("accept", &shoal::ActionIntake::accept, "actions"_a.none(), "slots"_a.none())
       .def("has_extras", &shoal::ActionIntake::has_extras, "slots"_a.none())
@@ -146,6 +148,60 @@ NB_MODULE(_native, module) {
       .def("settle", &shoal::Crew::settle)
       .def("clear", &shoal::Crew::clear, "worker"_a);
 
+  nb::class_<shoal::Kernel>(module, "Kernel")
+      .def(nb::init<const char*>(), "name"_a)
+      .def_static("of_table", &shoal::Kernel::of_table, "parts"_a)
+      .def_static("at", &shoal::Kernel::at, "address"_a, "owner"_a)
+      .def_static("of_functions", &shoal::Kernel::of_functions, "parts"_a, "owner"_a)
+      .def("description", &shoal::Kernel::description);
+
+  nb::class_<shoal::KernelRunner>(module, "KernelRunner")
+      .def(
+          "__init__",
+          [](shoal::KernelRunner* self, nb::object kernel, nb::object observations,
+             nb::object infos, nb::object intake, nb::object state, shoal::Autoreset mode,
+             bool statistics, bool check_nan, int64_t max_episode_steps, bool counter_based,
+             std::vector<double> parameters, int workers, std::vector<int> cores, bool may_spin) {
+            const auto generator =
+                counter_based ? shoal::Generator::kCounter : shoal::Generator::kPcg64;
+            new (self)
+                shoal::KernelRunner(kernel, observations, infos, intake, state,
+                                    {mode, statistics, check_nan, max_episode_steps, generator,
+                                     std::move(parameters), workers, std::move(cores), may_spin});
+          },
+          "kernel"_a, "observations"_a, "infos"_a, "intake"_a, "state"_a, nb::kw_only(), "mode"_a,
+          "statistics"_a, "check_nan"_a, "max_episode_steps"_a, "counter_based"_a, "parameters"_a,
+          "workers"_a, "cores"_a, "may_spin"_a)
+      .def("step", &shoal::KernelRunner::step, "actions"_a.none(), "bank"_a.none())
+      .def("send", &shoal::KernelRunner::send, "slots"_a.none())
+      .def("send_reset", &shoal::KernelRunner::send_reset, "slots"_a.none(), "seeds"_a, "options"_a)
+      .def("receive", &shoal::KernelRunner::receive, "wanted"_a.none(), "least"_a, "most"_a,
+           "seconds"_a, "bank"_a.none())
+      .def("slots_in_flight", &shoal::KernelRunner::slots_in_flight)
+      .def("drop", &shoal::KernelRunner::drop)
+      .def("latest", &shoal::KernelRunner::latest, "slots"_a.none(), "bank"_a.none())
+      .def("refuse_unbegun", &shoal::KernelRunner::refuse_unbegun, "slots"_a.none())
+      .def("draw", &shoal::KernelRunner::draw, "slots"_a.none())
+      .def("save", &shoal::KernelRunner::save, "slots"_a.none())
+      .def("restore", &shoal::KernelRunner::restore, "slots"_a.none(), "rows"_a)
+      .def_prop_ro(
+          "states",
+          [](nb::handle self) { return nb::cast<shoal::KernelRunner&>(self).states(self); })
+      .def("random_state", &shoal::KernelRunner::random_state, "slot"_a)
+      .def("seed", &shoal::KernelRunner::seed, "slot"_a)
+      .def("parameters", &shoal::KernelRunner::parameters, "slot"_a)
+      .def("set_parameter", &shoal::KernelRunner::set_parameter, "slot"_a, "number"_a, "value"_a)
+      .def_prop_ro("step_nanoseconds", &shoal::KernelRunner::step_nanoseconds)
+      .def("stop", &shoal::KernelRunner::stop, "seconds"_a);
+
+  module.def("random_functions", [] {
+    const shoal::RandomFunctions functions = shoal::random_functions();
+    nb::dict addresses;
+    addresses["double"] = functions.random_double;
+    addresses["uniform"] = functions.uniform;
+    addresses["below"] = functions.below;
+    return addresses;
+  });
   module.def("has_futex", &shoal::has_futex);
   module.def("start_lifeline", &shoal::start_lifeline, "parent"_a, "dies_with_thread"_a);
   module.def("batch_infos", &shoal::batch_infos, "events"_a, "num_rows"_a, "merge"_a);

@@ -14,11 +14,13 @@ struct Slots {
   Py_ssize_t operator[](Py_ssize_t k) const { return numbers ? numbers[k] : first + k; }
 };
 
+/// What becomes of an array of another dtype than its leaf's, where the values fit.
+enum class OtherDtypes { kAsGiven, kCast };
+
 /// Checks a batch of actions and writes it to the rows of its slots. Nothing is written unless all
-/// of it is right, except that a slot marked in `ignored` may hold any value. An array of another
-/// dtype than its leaf's, where the values fit, is handed on in its own dtype.
+/// of it is right, except that a slot marked in `ignored` may hold any value.
 void encode_batch(const Tree& tree, PyObject* batch, const Slots& slots, const uint8_t* ignored,
-                  Columns& columns);
+                  OtherDtypes other_dtypes, Columns& columns);
 
 /// The value in a row, as a new object of the kind that Gymnasium passes to an environment.
 Ref decode_row(const Tree& tree, const Columns& columns, Py_ssize_t row);

@@ -20,6 +20,7 @@ struct Intake {
   const Tree& tree;
   const Slots& slots;
   const uint8_t* ignored;
+  OtherDtypes other_dtypes;
   std::vector<Accepted> leaves;
   std::vector<std::pair<size_t, Ref>> objects;
 
@@ -95,6 +96,14 @@ bool within(T value, int64_t low, int64_t high) {
   return static_cast<int64_t>(value) >= low && static_cast<int64_t>(value) <= high;
 }
 
+/// Whether all of these lie within the bounds: a loop without branches, for the usual case.
+template <class T>
+bool all_within(const T* values, Py_ssize_t count, int64_t low, int64_t high) {
+  bool all = true;
+  for (Py_ssize_t k = 0; k < count; ++k) all &= within(values[k], low, high);
+  return all;
+}
+
 /// Integers must lie within the leaf's bounds, or, where it has none, fit its dtype.
 void check_integers(const Intake& intake, const Leaf& leaf, PyArrayObject* array) {
   int64_t low = std::numeric_limits<int64_t>::min();
@@ -112,6 +121,10 @@ void check_integers(const Intake& intake, const Leaf& leaf, PyArrayObject* array
   with_integer_type(PyArray_TYPE(array), [&](auto pointer) {
     using T = std::remove_pointer_t<decltype(pointer)>;
     const T* values = static_cast<T*>(PyArray_DATA(array));
+    if (leaf.elements == 1 && !leaf.low.empty() &&
+        all_within(values, intake.slots.count, leaf.low[0], leaf.high[0])) {
+      return;
+    }
     for (Py_ssize_t k = 0; k < intake.slots.count; ++k) {
       if (!intake.counts(k)) continue;
       for (Py_ssize_t e = 0; e < leaf.elements; ++e) {
@@ -168,11 +181,13 @@ void accept_leaf(Intake& intake, size_t index, PyObject* batch) {
     }
     check_integers(intake, leaf, reinterpret_cast<PyArrayObject*>(plain.get()));
   }
-  if (exact && !PyArray_ISCARRAY_RO(array)) {
+  const bool cast = !exact && intake.other_dtypes == OtherDtypes::kCast;
+  if (cast || (exact && !PyArray_ISCARRAY_RO(array))) {
     Py_INCREF(leaf.descr.get());
-    source = Ref::checked(PyArray_FromArray(array, leaf.dtype(), NPY_ARRAY_CARRAY_RO));
+    const int flags = NPY_ARRAY_CARRAY_RO | NPY_ARRAY_FORCECAST;
+    source = Ref::checked(PyArray_FromArray(array, leaf.dtype(), flags));
   }
-  intake.leaves.push_back({index, std::move(source), exact});
+  intake.leaves.push_back({index, std::move(source), exact || cast});
 }
 
 void accept_object(Intake& intake, size_t index, PyObject* batch) {
@@ -275,8 +290,8 @@ void write(const Intake& intake, Columns& columns) {
 }  // namespace
 
 void encode_batch(const Tree& tree, PyObject* batch, const Slots& slots, const uint8_t* ignored,
-                  Columns& columns) {
-  Intake intake{tree, slots, ignored, {}, {}};
+                  OtherDtypes other_dtypes, Columns& columns) {
+  Intake intake{tree, slots, ignored, other_dtypes, {}, {}};
   accept(intake, tree.root, batch);
   write(intake, columns);
 }

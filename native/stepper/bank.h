@@ -2,6 +2,7 @@
 #pragma once
 
 #include "../layout/tree.h"
+#include "autoreset.h"
 
 namespace shoal {
 
@@ -147,7 +148,5 @@ class Occupied {
  private:
   SlotState& state_;
 };
-
-enum class Autoreset { kNextStep, kSameStep, kDisabled };
 
 }  // namespace shoal

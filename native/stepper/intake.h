@@ -11,8 +11,12 @@ Slots read_slots(nb::handle slots, Py_ssize_t num_slots);
 
 class ActionIntake {
  public:
-  ActionIntake(const Tree& tree, nb::sequence columns, SlotState& state, Autoreset mode)
-      : tree_(tree), columns_(tree, columns, state.count), state_(state), mode_(mode) {}
+  ActionIntake(const Tree& tree, nb::sequence columns, SlotState& state, Autoreset mode, bool casts)
+      : tree_(tree),
+        columns_(tree, columns, state.count),
+        state_(state),
+        mode_(mode),
+        other_dtypes_(casts ? OtherDtypes::kCast : OtherDtypes::kAsGiven) {}
 
   /// Checks actions for these slots and writes them to the arena, or raises and writes nothing.
   void accept(nb::handle actions, nb::handle slots) {
@@ -21,7 +25,7 @@ class ActionIntake {
     if (mode_ == Autoreset::kDisabled) refuse_finished(chosen);
     // Where the next step will be a reset, the action is never used and may be anything.
     const uint8_t* ignored = mode_ == Autoreset::kNextStep ? state_.finished.data : nullptr;
-    encode_batch(tree_, actions.ptr(), chosen, ignored, columns_);
+    encode_batch(tree_, actions.ptr(), chosen, ignored, other_dtypes_, columns_);
   }
 
   /// What of these slots' actions is not in the arena; and a worker's side of that.
@@ -57,6 +61,7 @@ class ActionIntake {
   Columns columns_;
   SlotState& state_;
   Autoreset mode_;
+  OtherDtypes other_dtypes_;
 };
 
 }  // namespace shoal

@@ -13,11 +13,12 @@ Importing it makes ``gymnasium.make_vec(..., vectorization_mode="shoal")`` work 
 
 from importlib.metadata import version
 
+from shoal.kernels import kernel
 from shoal.make import make
 from shoal.pools import Batch
 from shoal.registration import register_vectorization_mode
 
-__all__ = ["Batch", "make"]
+__all__ = ["Batch", "kernel", "make"]
 
 __version__ = version("shoal")
 

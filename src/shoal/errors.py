@@ -16,12 +16,15 @@ __all__ = [
     "ActionTypeError",
     "FactoryPicklingError",
     "InvalidActionError",
+    "KernelDefinitionError",
+    "KernelError",
     "ObservationError",
     "ReceiveTimeoutError",
     "RemoteError",
     "ResetMaskError",
     "SeedError",
     "SlotFinishedError",
+    "SlotNotResetError",
     "SpaceMismatchError",
     "StepResultError",
     "StepTimeoutError",
@@ -48,6 +51,18 @@ class StepResultError(ValueError, TypeError):
 
 class SlotFinishedError(gymnasium.error.ResetNeeded, AssertionError):
     """With autoreset disabled, a slot was stepped after its episode had ended."""
+
+
+class SlotNotResetError(gymnasium.error.ResetNeeded, AssertionError):
+    """A slot of a kernel was stepped before its first reset."""
+
+
+class KernelDefinitionError(ValueError, TypeError):
+    """A kernel does not say of itself what it must, or it does not fit its spaces."""
+
+
+class KernelError(RuntimeError):
+    """A kernel has reported a failure in a slot. The other slots of the batch have been stepped."""
 
 
 class SpaceMismatchError(RuntimeError, ValueError, TypeError, AssertionError):

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Sequence
 from copy import deepcopy
 from functools import partial
@@ -11,24 +12,27 @@ import gymnasium
 from gymnasium.envs.registration import EnvSpec
 from gymnasium.vector import AutoresetMode
 
+from shoal.envs import builtin_kernel, has_builtin_kernel
 from shoal.errors import FactoryPicklingError
+from shoal.kernels import Kernel
 from shoal.options import Backend, VectorOptions
 from shoal.plan import Plan, choose, measure
-from shoal.pools import InlinePool, Pool, ProcessPool, ThreadPool
+from shoal.pools import InlinePool, KernelPool, Pool, ProcessPool, ThreadPool
 from shoal.pools.environments import EnvFactory, EnvWrapper, wrapped
 from shoal.pools.processes.starting import StartMethod
 from shoal.pools.processes.supervision import OnCrash
-from shoal.pools.shares import share_out
+from shoal.pools.shares import available_core_numbers, share_out
 from shoal.spaces import ObservationMode
 from shoal.vector.env import VectorEnv
 from shoal.vector.infos import InfoFormat
+from shoal.vector.kernel_env import KernelVectorEnv
 from shoal.vector.seeding import Seeding
 
 __all__ = ["make"]
 
 
 def make(
-    what: str | EnvSpec | EnvFactory | Sequence[EnvFactory],
+    what: str | EnvSpec | Kernel | EnvFactory | Sequence[EnvFactory],
     num_envs: int | None = None,
     *,
     backend: Backend = "auto",
@@ -46,20 +50,23 @@ def make(
     step_timeout: float | None = None,
     pin: bool = False,
     worker_threads: int | None = 1,
+    thread_affinity_offset: int = -1,
     wrappers: Sequence[EnvWrapper] = (),
     **env_kwargs: Any,
 ) -> VectorEnv:
     """Make a vector of environments.
 
     Args:
-        what: An environment's id or spec, a function that makes an environment, or a list of such
-            functions, one for each slot, which may differ in their parameters.
+        what: An environment's id or spec, a kernel, a function that makes an environment, or a list
+            of such functions, one for each slot, which may differ in their parameters.
         num_envs: How many; 1 by default. For a list it follows from the list.
-        backend: What steps the environments. ``"inline"``: the caller, one after the other.
-            ``"process"``: worker processes. ``"thread"``: worker threads, for environments that
-            release the GIL. ``"auto"``: the fastest of inline and processes, which it finds out by
-            timing a few steps of one environment that it makes for that and closes again;
-            ``envs.plan`` tells what it has found and chosen.
+        backend: What steps the environments. ``"kernel"``: native code on threads, for kernels and
+            for environments of Gymnasium's that there are kernels for. ``"inline"``: the caller,
+            one Python environment after the other. ``"process"``: worker processes. ``"thread"``:
+            worker threads, for environments that release the GIL. ``"python"``: the fastest of
+            inline and processes, which it finds out by timing a few steps of one environment that
+            it makes for that and closes again. ``"auto"``: a kernel if there is one, else as
+            ``"python"``. ``envs.plan`` tells what was found and chosen.
         autoreset_mode: When a slot whose episode has ended is reset: in the next step (the
             default), in the same step, or only when the user says so.
         copy: Whether batches are new arrays, or views that stay valid until the batch after next.
@@ -71,7 +78,10 @@ def make(
             ``"pre-1.0"`` with ``final_observation`` and ``final_info``, which implies the
             autoreset mode that was the only one then, SAME_STEP.
         seeding: How one seed becomes one for each slot: ``"adjacent"`` or ``"independent"``.
-        workers: How many workers; by default as many as keep all cores busy.
+            Kernels draw as Gymnasium's environments do, from NumPy's generator; with ``"counter"``
+            from a counter-based one instead, which is seeded faster.
+        workers: How many workers; by default as many as keep all cores busy. For kernels, threads
+            besides the caller; with ``backend="kernel"`` there may be 0.
         caller_works: Whether the caller drives a share of the slots itself, the last ones. It does
             by default, unless ``batch_size``, ``step_timeout`` or ``on_crash="restart"`` ask for a
             caller that is free and safe.
@@ -82,16 +92,19 @@ def make(
             one takes its place and its slots come back reset, truncated and with ``crashed`` in
             their infos (``"restart"``).
         step_timeout: Seconds after which an environment that does not answer counts as crashed.
-        pin: Whether each worker process is bound to a core.
+        pin: Whether each worker process, or thread of a kernel, is bound to a core.
         worker_threads: How many threads BLAS and OpenMP may use in a worker process.
+        thread_affinity_offset: Bind the threads of a kernel to this core and those after it; -1
+            for no binding.
         wrappers: Put around each environment, the first one innermost.
-        **env_kwargs: Given to the environment's constructor.
+        **env_kwargs: Given to the environment's constructor. For a kernel: its parameters,
+            ``max_episode_steps`` and ``render_mode``.
 
     Example:
         >>> import gymnasium as gym
         >>> envs = make("Acrobot-v1", num_envs=2, statistics=True)
         >>> envs
-        VectorEnv(Acrobot-v1, num_envs=2)
+        KernelVectorEnv(Acrobot-v1, num_envs=2)
         >>> envs.close()
         >>> worlds = [9.81, 1.62, 3.72]
         >>> envs = make([lambda g=g: gym.make("Pendulum-v1", g=g) for g in worlds])
@@ -115,9 +128,14 @@ def make(
         step_timeout,
         pin,
         worker_threads,
+        thread_affinity_offset,
     )
     if isinstance(what, EnvSpec) and "vectorization_mode" in what.kwargs:
         return _made_again(what, num_envs, options, wrappers, env_kwargs)
+    kernel = _kernel(what, options, wrappers, env_kwargs)
+    if kernel is not None:
+        return _kernel_vector(what, kernel, _count(num_envs), options, env_kwargs)
+    assert not isinstance(what, Kernel)
     factories = _factories(what, num_envs, env_kwargs)
     if wrappers:
         factories = [partial(wrapped, factory, tuple(wrappers)) for factory in factories]
@@ -127,6 +145,63 @@ def make(
     if isinstance(what, str | EnvSpec):
         spec = what if isinstance(what, EnvSpec) else _registered(pool)
         envs.spec = _vector_spec(spec, pool.num_envs, options, wrappers, env_kwargs)
+    return envs
+
+
+def _kernel(
+    what: Any, options: VectorOptions, wrappers: Sequence[EnvWrapper], env_kwargs: dict[str, Any]
+) -> Kernel | None:
+    """The kernel that a vector is made of, None where it is to be made of Python environments."""
+    if isinstance(what, Kernel):
+        if options.excludes_kernels or wrappers:
+            raise ValueError(
+                f"{what.name} is a kernel: it takes no wrappers around single environments, no "
+                "backend but 'kernel', and no options for worker processes; those given are "
+                f"{', '.join([*options.changed(), *(['wrappers'] if wrappers else [])])}"
+            )
+        return what.with_arguments(**env_kwargs)
+    found = isinstance(what, str | EnvSpec) and has_builtin_kernel(what, env_kwargs)
+    if found and not options.excludes_kernels and not wrappers:
+        return builtin_kernel(what, env_kwargs)
+    if options.needs_kernels:
+        raise ValueError(
+            f"there is no kernel for {what!r} with these arguments, as backend='kernel', "
+            "seeding='counter' and thread_affinity_offset need"
+        )
+    return None
+
+
+def _kernel_vector(
+    what: Any, kernel: Kernel, count: int, options: VectorOptions, env_kwargs: dict[str, Any]
+) -> KernelVectorEnv:
+    cores: list[int] = []
+    if options.thread_affinity_offset >= 0:
+        cores = [*range(options.thread_affinity_offset, os.cpu_count() or 1)]
+    elif options.pin:
+        # The first one is left for the caller.
+        allowed = available_core_numbers()
+        cores = allowed[1:] or allowed
+    pool = KernelPool(
+        kernel,
+        count,
+        autoreset_mode=options.mode,
+        copy=options.copy,
+        statistics=options.statistics,
+        counter_based=options.seeding == "counter",
+        workers=options.workers,
+        cores=cores,
+    )
+    envs = KernelVectorEnv(
+        pool,
+        info_format=options.info_format,
+        seeding=options.seeding,
+        batch_size=options.batch_size,
+    )
+    reason = "asked for" if options.backend == "kernel" else "there is one for it"
+    envs.plan = Plan("kernel", count, pool.workers, count, reason)
+    if kernel.prototype is not None and kernel.prototype.spec is not None:
+        spec = what if isinstance(what, EnvSpec) else gymnasium.spec(kernel.prototype.spec.id)
+        envs.spec = _vector_spec(spec, count, options, (), env_kwargs)
     return envs
 
 
@@ -168,6 +243,8 @@ def _pool(factories: list[EnvFactory], options: VectorOptions) -> tuple[Pool, Pl
 
 def _planned(factories: list[EnvFactory], options: VectorOptions) -> Plan:
     count, backend = len(factories), options.backend
+    if backend == "python":
+        backend = "auto"
     if backend == "auto" and options.needs_processes:
         backend = "process"
     if backend == "inline":

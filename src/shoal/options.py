@@ -15,9 +15,10 @@ from shoal.vector.seeding import Seeding
 
 __all__ = ["Backend", "VectorOptions"]
 
-Backend = Literal["auto", "inline", "thread", "process"]
+Backend = Literal["auto", "kernel", "python", "inline", "thread", "process"]
 
-_FOR_PROCESSES = ("start", "on_crash", "step_timeout", "pin", "worker_threads")
+_FOR_PROCESSES = ("start", "on_crash", "step_timeout", "worker_threads")
+_FOR_KERNELS = ("thread_affinity_offset",)
 
 
 @dataclass
@@ -43,6 +44,7 @@ class VectorOptions:
     step_timeout: float | None = None
     pin: bool = False
     worker_threads: int | None = 1
+    thread_affinity_offset: int = -1
 
     def __post_init__(self) -> None:
         for name, choices in (
@@ -68,8 +70,16 @@ class VectorOptions:
 
         for name in ("workers", "batch_size", "worker_threads"):
             value = getattr(self, name)
-            if value is not None and not _is_count(value):
-                raise ValueError(f"{name} must be a positive integer or None, got {value!r}")
+            if value is None or _is_count(value):
+                continue
+            if name == "workers" and self.backend == "kernel" and _is_count(value, least=0):
+                continue
+            raise ValueError(f"{name} must be a positive integer or None, got {value!r}")
+        if not _is_count(self.thread_affinity_offset, least=-1):
+            raise ValueError(
+                "thread_affinity_offset must be the number of a core, or -1 for none, got "
+                f"{self.thread_affinity_offset!r}"
+            )
         if self.step_timeout is not None and not self.step_timeout > 0:
             raise ValueError(f"step_timeout must be a positive number, got {self.step_timeout!r}")
         self._check_workers()
@@ -77,17 +87,42 @@ class VectorOptions:
     def _check_workers(self) -> None:
         """Refuse options for workers that there are not."""
         processes = [name for name in _FOR_PROCESSES if name in self.changed()]
-        if self.backend in ("inline", "thread") and processes:
+        if self.pin and self.backend != "kernel":
+            processes.append("pin")
+        if self.backend in ("inline", "thread", "kernel") and processes:
             raise ValueError(
                 f"{', '.join(processes)}: for backend='process', got backend={self.backend!r}"
             )
+        kernels = [name for name in _FOR_KERNELS if name in self.changed()]
+        if self.seeding == "counter":
+            kernels.append("seeding='counter'")
+        if self.backend not in ("auto", "kernel") and kernels:
+            raise ValueError(
+                f"{', '.join(kernels)}: for backend='kernel', got backend={self.backend!r}"
+            )
+        if self.backend == "kernel" and self.caller_works is False:
+            raise ValueError("with backend='kernel' the caller works as well")
         if self.backend == "inline" and (self.workers is not None or self.caller_works is False):
             raise ValueError("with backend='inline' there are no workers: the caller does the work")
 
     @property
     def needs_processes(self) -> bool:
-        """Whether some option makes sense with worker processes only."""
-        return any(name in self.changed() for name in ("workers", *_FOR_PROCESSES))
+        """Whether, of Python environments, some option makes sense with worker processes only."""
+        return any(name in self.changed() for name in ("workers", "pin", *_FOR_PROCESSES))
+
+    @property
+    def excludes_kernels(self) -> bool:
+        """Whether some option makes sense with Python environments only."""
+        of_python = ("observation_mode", *_FOR_PROCESSES)
+        changed = self.changed()
+        asked_for = self.backend not in ("auto", "kernel")
+        return asked_for or self.caller_works is False or any(name in changed for name in of_python)
+
+    @property
+    def needs_kernels(self) -> bool:
+        """Whether some option makes sense with kernels only."""
+        is_offset = self.thread_affinity_offset >= 0
+        return self.backend == "kernel" or is_offset or self.seeding == "counter"
 
     @property
     def is_shared_by_caller(self) -> bool:
@@ -115,5 +150,7 @@ class VectorOptions:
         }
 
 
-def _is_count(value: object) -> bool:
-    return hasattr(value, "__index__") and not isinstance(value, bool) and value.__index__() > 0
+def _is_count(value: object, least: int = 1) -> bool:
+    return (
+        hasattr(value, "__index__") and not isinstance(value, bool) and value.__index__() >= least
+    )

@@ -17,7 +17,7 @@ from shoal.pools.shares import Shares, available_cores, share_out
 
 __all__ = ["Measured", "Plan", "PoolKind", "choose", "measure"]
 
-PoolKind = Literal["inline", "thread", "process"]
+PoolKind = Literal["inline", "thread", "process", "kernel"]
 
 _ROUND = 25e-6
 """Seconds that it takes to wake workers and to wait for them, beyond their work."""
@@ -77,7 +77,9 @@ class Plan:
 
     def __str__(self) -> str:
         who = "inline"
-        if self.workers:
+        if self.backend == "kernel":
+            who = f"a kernel on up to {self.workers + 1} threads"
+        elif self.workers:
             several = "es" if self.backend == "process" and self.workers > 1 else ""
             several = "s" if self.backend == "thread" and self.workers > 1 else several
             who = f"{self.workers} worker {self.backend}{several}"

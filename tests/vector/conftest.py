@@ -9,9 +9,11 @@ from shoal.plan import Measured
 
 @pytest.fixture(autouse=True)
 def steps_seem_short(monkeypatch):
-    """Vectors are made inline unless a test says otherwise, however busy the machine is.
+    """Vectors are made of Python environments, inline, unless a test says otherwise.
 
-    What is chosen, and by which measurements, is the matter of ``tests/test_plan.py``.
+    What is chosen, and by which measurements, is the matter of ``tests/test_plan.py``; kernels are
+    that of ``tests/kernels``.
     """
     measured = Measured(1e-6, 1e-6, 0.0, 100)
     monkeypatch.setattr(sys.modules["shoal.make"], "measure", lambda *_: measured)
+    monkeypatch.setattr(sys.modules["shoal.make"], "has_builtin_kernel", lambda *_: False)

@@ -2,7 +2,8 @@
 
 from shoal.pools.base import Batch, Pool
 from shoal.pools.inline import InlinePool
+from shoal.pools.kernel import KernelPool
 from shoal.pools.processes import ProcessPool
 from shoal.pools.threads import ThreadPool
 
-__all__ = ["Batch", "InlinePool", "Pool", "ProcessPool", "ThreadPool"]
+__all__ = ["Batch", "InlinePool", "KernelPool", "Pool", "ProcessPool", "ThreadPool"]

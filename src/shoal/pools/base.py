@@ -12,7 +12,7 @@ from gymnasium.vector import AutoresetMode
 
 from shoal.pools.environments import Called
 from shoal.spaces import VectorSpaces
-from shoal.types import RawInfos, Results
+from shoal.types import RawInfos, Results, as_events
 
 __all__ = ["Batch", "Pool", "SlotChoice", "checked_seeds", "slot_numbers"]
 
@@ -23,8 +23,9 @@ class Batch(NamedTuple):
     """What ``recv`` returns: row k of everything belongs to ``slots[k]``.
 
     A pool gives ``infos`` raw: None where no slot had any, else the pair of a list of (row, info)
-    and the episodes that ended, as (mask, returns, lengths, seconds) or None. A door puts them
-    into the form that its users know.
+    and the episodes that ended, as (mask, returns, lengths, seconds) or None; or, where all slots
+    tell the same, :class:`shoal.types.ColumnInfos`. A door puts them into the form that its users
+    know.
     """
 
     slots: npt.NDArray[np.int64]
@@ -36,9 +37,8 @@ class Batch(NamedTuple):
 
     @property
     def raw_infos(self) -> RawInfos | None:
-        """``infos`` as a pool gives them."""
-        infos: RawInfos | None = self.infos
-        return infos
+        """``infos`` as a pool gives them, in the form of a list."""
+        return as_events(self.infos, len(self.slots))
 
 
 class Pool(Protocol):

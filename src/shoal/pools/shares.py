@@ -7,7 +7,7 @@ import os
 from dataclasses import dataclass
 from pathlib import Path
 
-__all__ = ["Shares", "available_cores", "share_out"]
+__all__ = ["Shares", "available_core_numbers", "available_cores", "share_out"]
 
 _CGROUP = Path("/sys/fs/cgroup")
 
@@ -68,12 +68,16 @@ def share_out(num_envs: int, workers: int | None, caller_works: bool) -> Shares:
 
 def available_cores() -> int:
     """How many cores this process may use: by affinity, and by the limits of its control group."""
-    if hasattr(os, "sched_getaffinity"):
-        cores = len(os.sched_getaffinity(0))
-    else:
-        cores = os.cpu_count() or 1
+    cores = len(available_core_numbers())
     quota = _cgroup_quota()
     return max(1, min(cores, math.ceil(quota))) if quota else cores
+
+
+def available_core_numbers() -> list[int]:
+    """The cores that this process may run on."""
+    if hasattr(os, "sched_getaffinity"):
+        return sorted(os.sched_getaffinity(0))
+    return [*range(os.cpu_count() or 1)]
 
 
 def _cgroup_quota(root: Path = _CGROUP) -> float | None:

@@ -9,7 +9,7 @@ import numpy as np
 from gymnasium.vector.utils import iterate
 
 from shoal.pools import Pool
-from shoal.types import CRASHED, Results
+from shoal.types import CRASHED, Results, as_events
 
 __all__ = ["reset_ended"]
 
@@ -26,7 +26,7 @@ def reset_ended(pool: Pool, results: Results, before: Any) -> Results:
     ended = np.flatnonzero(terminated | truncated)
     if not ended.size:
         return results
-    events, episodes = raw or ([], None)
+    events, episodes = as_events(raw, pool.num_envs) or ([], None)
     infos: dict[int, dict[str, Any]] = {}
     for slot, info in events:  # a slot that was restarted tells twice
         infos[slot] = {**infos.get(slot, {}), **info}

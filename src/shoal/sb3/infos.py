@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from shoal.types import EPISODE, RawInfos
+from shoal.types import EPISODE, ColumnInfos, RawInfos, as_events
 
 __all__ = ["TERMINAL_OBSERVATION", "TRUNCATED", "infos_by_slot", "vec_env_infos"]
 
@@ -27,7 +27,10 @@ def infos_by_slot(raw: RawInfos | None, num_envs: int) -> list[Info]:
 
 
 def vec_env_infos(
-    raw: RawInfos | None, terminated: Flags, truncated: Flags, reset_infos: list[Info]
+    raw: RawInfos | ColumnInfos | None,
+    terminated: Flags,
+    truncated: Flags,
+    reset_infos: list[Info],
 ) -> list[Info]:
     """The infos of a step of all slots, in which those whose episode ended were reset.
 
@@ -35,7 +38,8 @@ def vec_env_infos(
     """
     if raw is None:  # most steps
         return [{TRUNCATED: False} for _ in range(len(terminated))]
-    events, episodes = raw
+    told = as_events(raw, len(terminated))
+    events, episodes = ([], None) if told is None else told
     ended = (terminated | truncated).tolist()
     infos: list[Info] = [{} for _ in ended]
     for slot, info in events:

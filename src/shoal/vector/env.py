@@ -153,7 +153,7 @@ class VectorEnv(EnvironmentCalls, gymnasium.vector.VectorEnv[Any, Any, Arrays]):
         return batch._replace(infos=self._formatted(batch))
 
     def _formatted(self, batch: Batch) -> Any:
-        return format_infos(batch.raw_infos, len(batch.slots), self._info_format)
+        return format_infos(batch.infos, len(batch.slots), self._info_format)
 
     @property
     def envs(self) -> list[Env[Any, Any]]:

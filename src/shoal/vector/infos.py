@@ -9,7 +9,7 @@ import numpy as np
 import numpy.typing as npt
 
 from shoal._native import batch_infos
-from shoal.types import EPISODE, FINAL_KEYS, RawInfos
+from shoal.types import EPISODE, FINAL_KEYS, ColumnInfos, Episodes, RawInfos, as_events, row_of
 
 __all__ = ["InfoFormat", "format_infos", "infos_as_list"]
 
@@ -20,8 +20,11 @@ each slot. ``"pre-1.0"``: as ``"dict"``, but an episode's end stands in ``final_
 Gymnasium 1.0 read it."""
 
 
-def format_infos(raw: RawInfos | None, rows: int, form: InfoFormat) -> Any:
+def format_infos(raw: RawInfos | ColumnInfos | None, rows: int, form: InfoFormat) -> Any:
     """Put a pool's raw infos into the form that the user asked for."""
+    if isinstance(raw, ColumnInfos) and form == "dict":
+        return _from_columns(raw, rows)
+    raw = as_events(raw, rows)
     if raw is None:
         return [{} for _ in range(rows)] if form == "list" else {}
     events, episodes = raw
@@ -35,11 +38,45 @@ def format_infos(raw: RawInfos | None, rows: int, form: InfoFormat) -> Any:
     if form == "pre-1.0":
         return _as_pre_1_0(raw, rows)
     infos = batch_infos(events, rows, merge_column)
+    _add_episodes(infos, episodes)
+    return infos
+
+
+def _add_episodes(infos: dict[str, Any], episodes: Episodes | None) -> None:
     if episodes is not None:
         mask, returns, lengths, seconds = episodes
         infos[EPISODE] = {"r": returns, "l": lengths, "t": seconds}
         infos[f"_{EPISODE}"] = mask
+
+
+def _from_columns(raw: ColumnInfos, rows: int) -> dict[str, Any]:
+    told = _masked(raw.columns, np.ones(rows, np.bool_))
+    finals = raw.finals
+    ended: dict[str, Any] = {}
+    if finals is not None:
+        mask = np.zeros(rows, np.bool_)
+        mask[finals.rows] = True
+        observations = np.full(rows, None, object)
+        for place, row in enumerate(finals.rows.tolist()):
+            observations[row] = row_of(finals.observations, place)
+        columns = {}
+        for key, values in finals.columns.items():
+            columns[key] = np.zeros((rows, *values.shape[1:]), values.dtype)
+            columns[key][finals.rows] = values
+        ended = _masked({"final_obs": observations, "final_info": _masked(columns, mask)}, mask)
+    # Keys stand in the order in which the slots, one after the other, have told of them.
+    infos = {**ended, **told} if finals is not None and finals.rows[0] == 0 else {**told, **ended}
+    _add_episodes(infos, raw.episodes)
     return infos
+
+
+def _masked(columns: dict[str, Any], mask: npt.NDArray[np.bool_]) -> dict[str, Any]:
+    """Columns, each followed by its mask."""
+    return {
+        name: value
+        for key in columns
+        for name, value in ((key, columns[key]), (f"_{key}", mask.copy()))
+    }
 
 
 def _tells_episode(info: dict[str, Any], form: InfoFormat) -> bool:

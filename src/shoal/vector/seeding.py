@@ -14,7 +14,7 @@ from shoal.errors import SeedError
 __all__ = ["Seed", "Seeding", "slot_seeds"]
 
 Seed = SupportsInt | Sequence[SupportsInt | None] | npt.NDArray[np.integer[Any]] | None
-Seeding = Literal["adjacent", "independent"]
+Seeding = Literal["adjacent", "independent", "counter"]
 
 
 def slot_seeds(seed: Seed, num_envs: int, seeding: Seeding = "adjacent") -> list[int | None]:
@@ -26,6 +26,8 @@ def slot_seeds(seed: Seed, num_envs: int, seeding: Seeding = "adjacent") -> list
         seeding: How one integer becomes many. ``"adjacent"`` counts up from it, as Gymnasium does;
             two runs with seeds 1 and 2 then share all but one of their environments.
             ``"independent"`` derives unrelated seeds with :class:`numpy.random.SeedSequence`.
+            ``"counter"`` counts up as well: the counter-based generator of kernels, which goes with
+            it, makes unrelated streams of adjacent seeds.
 
     >>> slot_seeds(np.int64(7), 3)
     [7, 8, 9]

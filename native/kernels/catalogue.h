@@ -1,0 +1,15 @@
+// The kernels that come with Shoal.
+#pragma once
+
+#include "shoal_kernel.h"
+
+namespace shoal {
+
+extern const shoal_kernel kCartPole;
+extern const shoal_kernel kMountainCar;
+extern const shoal_kernel kMountainCarContinuous;
+extern const shoal_kernel kPendulum;
+extern const shoal_kernel kAcrobot;
+extern const shoal_kernel kBlackjack;
+
+}  // namespace shoal

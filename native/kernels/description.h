@@ -1,0 +1,89 @@
+// Short forms for what built-in kernels say of themselves.
+//
+// Their spaces and time limits are those of Gymnasium's environments, read in Python; told here are
+// only dtypes and shapes.
+#pragma once
+
+#include "shoal_kernel.h"
+
+namespace shoal {
+
+constexpr shoal_leaf number(shoal_dtype dtype, const char* name = nullptr) {
+  return {name, dtype, 0, {}, SHOAL_BOX, 0.0, 0.0, nullptr, nullptr, 0};
+}
+
+constexpr shoal_leaf array(shoal_dtype dtype, int64_t length, const char* name = nullptr) {
+  return {name, dtype, 1, {length}, SHOAL_BOX, 0.0, 0.0, nullptr, nullptr, 0};
+}
+
+constexpr shoal_leaf field(const char* name, shoal_dtype dtype, size_t offset) {
+  return {name, dtype, 0, {}, SHOAL_BOX, 0.0, 0.0, nullptr, nullptr, offset};
+}
+
+/// A kernel, put together part by part.
+class Description {
+ public:
+  constexpr Description(const char* name, size_t state_bytes) : kernel_{} {
+    kernel_.version = SHOAL_KERNEL_VERSION;
+    kernel_.name = name;
+    kernel_.state_bytes = state_bytes;
+  }
+
+  template <int count>
+  constexpr Description& observations(const shoal_leaf (&leaves)[count]) {
+    kernel_.observations = leaves;
+    kernel_.observation_count = count;
+    return *this;
+  }
+  template <int count>
+  constexpr Description& actions(const shoal_leaf (&leaves)[count]) {
+    kernel_.actions = leaves;
+    kernel_.action_count = count;
+    return *this;
+  }
+  template <int count>
+  constexpr Description& infos(const shoal_leaf (&leaves)[count]) {
+    kernel_.infos = leaves;
+    kernel_.info_count = count;
+    return *this;
+  }
+  template <int count>
+  constexpr Description& fields(const shoal_leaf (&leaves)[count]) {
+    kernel_.fields = leaves;
+    kernel_.field_count = count;
+    return *this;
+  }
+  template <int count>
+  constexpr Description& parameters(const shoal_number (&numbers)[count]) {
+    kernel_.parameters = numbers;
+    kernel_.parameter_count = count;
+    return *this;
+  }
+  template <int count>
+  constexpr Description& options(const shoal_number (&numbers)[count]) {
+    kernel_.options = numbers;
+    kernel_.option_count = count;
+    return *this;
+  }
+  constexpr Description& functions(int64_t (*reset)(const shoal_slots*),
+                                   int64_t (*step)(const shoal_slots*)) {
+    kernel_.reset = reset;
+    kernel_.step = step;
+    return *this;
+  }
+  constexpr Description& pictures(void (*draw)(const shoal_slots*, shoal_canvas*), int width,
+                                  int height, int frames_per_second) {
+    kernel_.draw = draw;
+    kernel_.width = width;
+    kernel_.height = height;
+    kernel_.frames_per_second = frames_per_second;
+    return *this;
+  }
+
+  constexpr operator shoal_kernel() const { return kernel_; }
+
+ private:
+  shoal_kernel kernel_;
+};
+
+}  // namespace shoal

@@ -1,0 +1,441 @@
+#include "engine.h"
+
+#include <chrono>
+#include <cmath>
+#include <cstdlib>
+#include <cstring>
+#include <new>
+
+namespace shoal {
+
+namespace {
+
+constexpr size_t kCacheLine = 64;
+
+double now() {
+  return std::chrono::duration<double>(std::chrono::steady_clock::now().time_since_epoch()).count();
+}
+
+size_t dtype_bytes(shoal_dtype dtype) {
+  switch (dtype) {
+    case SHOAL_FLOAT64:
+    case SHOAL_INT64:
+      return 8;
+    case SHOAL_FLOAT32:
+    case SHOAL_INT32:
+      return 4;
+    case SHOAL_INT16:
+      return 2;
+    default:
+      return 1;
+  }
+}
+
+std::vector<size_t> bytes_of(const shoal_leaf* leaves, int count) {
+  std::vector<size_t> bytes;
+  for (int k = 0; k < count; ++k) bytes.push_back(leaf_bytes(leaves[k]));
+  return bytes;
+}
+
+template <class T>
+int64_t first_nan(const char* column, size_t bytes, int64_t first, int64_t last) {
+  const auto elements = static_cast<int64_t>(bytes / sizeof(T));
+  const T* values = reinterpret_cast<const T*>(column);
+  bool any = false;
+  for (int64_t k = first * elements; k < last * elements; ++k) any |= std::isnan(values[k]);
+  if (!any) return -1;
+  for (int64_t k = first * elements;; ++k) {
+    if (std::isnan(values[k])) return k / elements;
+  }
+}
+
+/// The first of these rows that holds a NaN, or -1.
+int64_t first_nan(const shoal_leaf& leaf, const char* column, int64_t first, int64_t last) {
+  const size_t bytes = leaf_bytes(leaf);
+  if (leaf.dtype == SHOAL_FLOAT64) return first_nan<double>(column, bytes, first, last);
+  if (leaf.dtype == SHOAL_FLOAT32) return first_nan<float>(column, bytes, first, last);
+  return -1;
+}
+
+}  // namespace
+
+size_t leaf_bytes(const shoal_leaf& leaf) {
+  size_t bytes = dtype_bytes(leaf.dtype);
+  for (int k = 0; k < leaf.dimensions; ++k) bytes *= static_cast<size_t>(leaf.shape[k]);
+  return bytes;
+}
+
+Block::Block(size_t bytes) {
+  const size_t rounded = (bytes + kCacheLine - 1) / kCacheLine * kCacheLine;
+  auto* memory = static_cast<char*>(std::aligned_alloc(kCacheLine, rounded + kCacheLine));
+  if (memory == nullptr) throw std::bad_alloc();
+  std::memset(memory, 0, rounded + kCacheLine);
+  data_.reset(memory);
+}
+
+void Block::Free::operator()(char* memory) const { std::free(memory); }
+
+LeafColumns::LeafColumns(const std::vector<size_t>& bytes, int64_t slots) {
+  for (const size_t row : bytes) {
+    blocks_.emplace_back(row * static_cast<size_t>(slots));
+    data_.push_back(blocks_.back().data());
+  }
+}
+
+Engine::Engine(const shoal_kernel& kernel, const EngineOptions& options, const SlotColumns& columns,
+               std::vector<char*> actions, std::vector<double> parameters)
+    : kernel_(kernel),
+      options_(options),
+      columns_(columns),
+      actions_(std::move(actions)),
+      action_bytes_(bytes_of(kernel.actions, kernel.action_count)),
+      observation_bytes_(bytes_of(kernel.observations, kernel.observation_count)),
+      info_bytes_(bytes_of(kernel.infos, kernel.info_count)),
+      parameters_(std::move(parameters)),
+      states_(kernel.state_bytes * static_cast<size_t>(options.slots)),
+      randoms_block_(sizeof(shoal_random) * static_cast<size_t>(options.slots)),
+      randoms_(reinterpret_cast<shoal_random*>(randoms_block_.data())),
+      begun_(static_cast<size_t>(options.slots)),
+      shelf_observations_(observation_bytes_, options.slots),
+      shelf_infos_(info_bytes_, options.slots),
+      shelf_rewards_(sizeof(double) * static_cast<size_t>(options.slots)),
+      shelf_terminated_(static_cast<size_t>(options.slots)),
+      shelf_truncated_(static_cast<size_t>(options.slots)) {
+  for (int k = 0; k < kernel.option_count; ++k) {
+    option_defaults_.push_back(kernel.options[k].value);
+  }
+  if (options.statistics) ended_.resize(static_cast<size_t>(options.slots));
+  if (options.mode == Autoreset::kSameStep) {
+    final_observations_ = LeafColumns(observation_bytes_, options.slots);
+    final_infos_ = LeafColumns(info_bytes_, options.slots);
+  }
+  shelf_.observations = shelf_observations_.data();
+  shelf_.infos = shelf_infos_.data();
+  shelf_.rewards = reinterpret_cast<double*>(shelf_rewards_.data());
+  shelf_.terminated = reinterpret_cast<uint8_t*>(shelf_terminated_.data());
+  shelf_.truncated = reinterpret_cast<uint8_t*>(shelf_truncated_.data());
+}
+
+/// A run of slots in the form in which a kernel is given it.
+class Engine::Run {
+ public:
+  Run(const Engine& engine, int64_t first, int64_t last, const Rows& rows) : slots_{} {
+    const auto start = static_cast<size_t>(first);
+    for (size_t k = 0; k < engine.actions_.size(); ++k) {
+      pointers_[0][k] = engine.actions_[k] + start * engine.action_bytes_[k];
+    }
+    for (size_t k = 0; k < rows.observations.size(); ++k) {
+      pointers_[1][k] = rows.observations[k] + start * engine.observation_bytes_[k];
+    }
+    for (size_t k = 0; k < rows.infos.size(); ++k) {
+      pointers_[2][k] = rows.infos[k] + start * engine.info_bytes_[k];
+    }
+    slots_.first = first;
+    slots_.count = last - first;
+    slots_.state = engine.states_.data() + start * engine.kernel_.state_bytes;
+    slots_.random = engine.randoms_ + first;
+    slots_.observations = pointers_[1];
+    slots_.infos = pointers_[2];
+    slots_.parameters = engine.parameters(first);
+    slots_.tables = engine.kernel_.tables;
+    slots_.message = message_;
+  }
+  Run(const Run&) = delete;
+  Run& operator=(const Run&) = delete;
+
+  shoal_slots& slots() { return slots_; }
+  const void* const* actions() const { return pointers_[0]; }
+  const char* message() const { return message_; }
+
+ private:
+  shoal_slots slots_;
+  void* pointers_[3][kMostLeaves];
+  char message_[SHOAL_MESSAGE_BYTES] = "";
+};
+
+void Engine::fail(int64_t slot, const char* method, std::string message, Outcome& outcome) {
+  // Whatever state it is in, it needs a reset before it can go on.
+  columns_.finished[slot] = 1;
+  const std::lock_guard lock(outcome.mutex);
+  outcome.failures.push_back({slot, method, std::move(message)});
+}
+
+/// Calls a function of the kernel for a run of slots; where one of them fails, for the rest again.
+template <class Function>
+void Engine::call(int64_t first, int64_t last, const Rows& rows, const char* method,
+                  Outcome& outcome, const Function& function) {
+  while (first < last) {
+    Run run(*this, first, last, rows);
+    int64_t failed = SHOAL_OK;
+    try {
+      failed = function(run);
+    } catch (const std::exception& error) {
+      // Nobody knows how far it came.
+      std::memset(columns_.finished + first, 1, static_cast<size_t>(last - first));
+      return fail(first, method, std::string("the kernel threw: ") + error.what(), outcome);
+    }
+    if (failed == SHOAL_OK) return;
+    if (failed < 0 || failed >= last - first) {
+      return fail(first, method,
+                  "the kernel returned " + std::to_string(failed) +
+                      ", expected SHOAL_OK or a row " + "of the " + std::to_string(last - first) +
+                      " that it was given",
+                  outcome);
+    }
+    fail(first + failed, method, run.message(), outcome);
+    first += failed + 1;
+  }
+}
+
+const double* Engine::parameters(int64_t slot) const {
+  if (slot_parameters_.empty()) return parameters_.data();
+  return slot_parameters_.data() + static_cast<size_t>(slot) * parameters_.size();
+}
+
+void Engine::set_parameter(int64_t slot, size_t number, double value) {
+  if (slot_parameters_.empty()) {
+    for (int64_t k = 0; k < options_.slots; ++k) {
+      slot_parameters_.insert(slot_parameters_.end(), parameters_.begin(), parameters_.end());
+    }
+  }
+  slot_parameters_[static_cast<size_t>(slot) * parameters_.size() + number] = value;
+  // Where all have become the same again, runs can be long again. The last slot is the last to be
+  // set by who sets all of them.
+  if (slot != options_.slots - 1) return;
+  const auto row = slot_parameters_.end() - static_cast<std::ptrdiff_t>(parameters_.size());
+  for (size_t k = 0; k < slot_parameters_.size(); ++k) {
+    if (slot_parameters_[k] != row[static_cast<std::ptrdiff_t>(k % parameters_.size())]) return;
+  }
+  parameters_.assign(row, slot_parameters_.end());
+  slot_parameters_.clear();
+}
+
+/// Where a run of slots ends that are all stepped, or all reset, with the same parameters.
+int64_t Engine::run_end(int64_t first, int64_t last, bool resets) const {
+  int64_t end = first + 1;
+  if (!slot_parameters_.empty()) return end;
+  if (options_.mode != Autoreset::kNextStep) return last;
+  while (end < last && (columns_.finished[end] != 0) == resets) ++end;
+  return end;
+}
+
+void Engine::step(int64_t first, int64_t last, const Rows& rows, Outcome& outcome) {
+  for (int64_t slot = first; slot < last;) {
+    const bool resets = options_.mode == Autoreset::kNextStep && columns_.finished[slot] != 0;
+    const int64_t end = run_end(slot, last, resets);
+    if (resets) {
+      begin_run(slot, end, option_defaults_.data(), rows, outcome);
+    } else {
+      step_run(slot, end, rows, outcome);
+    }
+    slot = end;
+  }
+  if (options_.mode == Autoreset::kSameStep) restart_ended(first, last, rows, outcome);
+  keep_newest(first, last, rows);
+}
+
+void Engine::reset(int64_t first, int64_t last, const Seeds& seeds, size_t position,
+                   const double* options, const Rows& rows, Outcome& outcome) {
+  for (int64_t slot = first; slot < last; ++slot) {
+    const size_t k = position + static_cast<size_t>(slot - first);
+    if (seeds.count(k) == 0) continue;
+    randoms_[slot] =
+        seeded(options_.generator, seeds.words.data() + seeds.begin(k), seeds.count(k));
+    begun_[static_cast<size_t>(slot)] |= kSeeded;
+  }
+  const int64_t run = slot_parameters_.empty() ? last - first : 1;
+  for (int64_t slot = first; slot < last; slot += run) {
+    begin_run(slot, slot + run, options, rows, outcome);
+  }
+  keep_newest(first, last, rows);
+}
+
+void Engine::step_run(int64_t first, int64_t last, const Rows& rows, Outcome& outcome) {
+  const auto count = static_cast<size_t>(last - first);
+  std::memset(rows.rewards + first, 0, count * sizeof(double));
+  std::memset(rows.terminated + first, 0, count);
+  std::memset(rows.truncated + first, 0, count);
+  std::memset(columns_.finished + first, 0, count);
+  call(first, last, rows, "step", outcome, [&](Run& run) {
+    shoal_slots& slots = run.slots();
+    const int64_t row = slots.first;
+    slots.actions = run.actions();
+    slots.rewards = rows.rewards + row;
+    slots.terminated = rows.terminated + row;
+    slots.truncated = rows.truncated + row;
+    return kernel_.step(&slots);
+  });
+  if (options_.check_nan) report_nan(first, last, rows, true, outcome);
+  settle(first, last, rows, outcome);
+}
+
+void Engine::begin_run(int64_t first, int64_t last, const double* options, const Rows& rows,
+                       Outcome& outcome) {
+  for (int64_t slot = first; slot < last; ++slot) {
+    columns_.finished[slot] = 0;
+    columns_.episode_length[slot] = 0;
+    begun_[static_cast<size_t>(slot)] |= kBegun;
+    rows.rewards[slot] = 0.0;
+    rows.terminated[slot] = rows.truncated[slot] = 0;
+  }
+  if (options_.statistics) {
+    const double time = now();
+    for (int64_t slot = first; slot < last; ++slot) {
+      columns_.episode_return[slot] = 0.0;
+      columns_.episode_start[slot] = time;
+    }
+  }
+  call(first, last, rows, "reset", outcome, [&](Run& run) {
+    run.slots().options = options;
+    return kernel_.reset(&run.slots());
+  });
+  if (options_.check_nan) report_nan(first, last, rows, false, outcome);
+}
+
+/// Counts the steps of these slots, and finds those whose episodes have ended.
+void Engine::settle(int64_t first, int64_t last, const Rows& rows, Outcome& outcome) {
+  const int64_t limit = options_.max_episode_steps;
+  uint8_t any_ended = 0;
+  for (int64_t slot = first; slot < last; ++slot) {
+    const int64_t length = ++columns_.episode_length[slot];
+    // A kernel may write any number for true.
+    const uint8_t terminated = rows.terminated[slot] != 0;
+    const uint8_t truncated = (rows.truncated[slot] != 0) | (limit > 0 && length >= limit);
+    rows.terminated[slot] = terminated;
+    rows.truncated[slot] = truncated;
+    columns_.finished[slot] |= terminated | truncated;
+    any_ended |= terminated | truncated;
+  }
+  if (any_ended) outcome.any_ended.store(true, std::memory_order_relaxed);
+  if (!options_.statistics) return;
+  for (int64_t slot = first; slot < last; ++slot) {
+    columns_.episode_return[slot] += rows.rewards[slot];
+  }
+  if (!any_ended) return;
+  const double time = now();
+  for (int64_t slot = first; slot < last; ++slot) {
+    if (!(rows.terminated[slot] | rows.truncated[slot])) continue;
+    const double seconds = time - columns_.episode_start[slot];
+    ended_[static_cast<size_t>(slot)] = {columns_.episode_return[slot],
+                                         columns_.episode_length[slot],
+                                         std::rint(seconds * 1e6) / 1e6};
+  }
+}
+
+void Engine::report_nan(int64_t first, int64_t last, const Rows& rows, bool stepped,
+                        Outcome& outcome) {
+  const char* method = stepped ? "step" : "reset";
+  auto report = [&](const shoal_leaf& leaf, const char* column, const std::string& what) {
+    for (int64_t row = first; (row = first_nan(leaf, column, row, last)) >= 0; ++row) {
+      fail(row, method, "the kernel wrote NaN into " + what, outcome);
+    }
+  };
+  if (stepped) {
+    const shoal_leaf reward{nullptr, SHOAL_FLOAT64, 0, {}, SHOAL_BOX, 0, 0, nullptr, nullptr, 0};
+    report(reward, reinterpret_cast<const char*>(rows.rewards), "the reward");
+  }
+  for (int k = 0; k < kernel_.observation_count; ++k) {
+    const shoal_leaf& leaf = kernel_.observations[k];
+    report(
+        leaf, rows.observations[static_cast<size_t>(k)],
+        leaf.name == nullptr ? "the observation" : std::string("observation '") + leaf.name + "'");
+  }
+}
+
+void Engine::restart_ended(int64_t first, int64_t last, const Rows& rows, Outcome& outcome) {
+  auto copy_row = [](const std::vector<char*>& from, const std::vector<char*>& to,
+                     const std::vector<size_t>& bytes, size_t row) {
+    for (size_t k = 0; k < bytes.size(); ++k) {
+      std::memcpy(to[k] + row * bytes[k], from[k] + row * bytes[k], bytes[k]);
+    }
+  };
+  for (int64_t slot = first; slot < last; ++slot) {
+    if (!columns_.finished[slot]) continue;
+    const uint8_t terminated = rows.terminated[slot], truncated = rows.truncated[slot];
+    const double reward = rows.rewards[slot];
+    if (!(terminated | truncated)) continue;  // it has failed
+    const auto row = static_cast<size_t>(slot);
+    copy_row(rows.observations, final_observations_.data(), observation_bytes_, row);
+    copy_row(rows.infos, final_infos_.data(), info_bytes_, row);
+    begin_run(slot, slot + 1, option_defaults_.data(), rows, outcome);
+    rows.rewards[slot] = reward;
+    rows.terminated[slot] = terminated;
+    rows.truncated[slot] = truncated;
+  }
+}
+
+void Engine::keep_newest(int64_t first, int64_t last, const Rows& rows) {
+  const auto start = static_cast<size_t>(first), count = static_cast<size_t>(last - first);
+  for (size_t k = 0; k < observation_bytes_.size(); ++k) {
+    const size_t bytes = observation_bytes_[k];
+    if (rows.observations[k] == shelf_.observations[k]) continue;
+    std::memcpy(shelf_.observations[k] + start * bytes, rows.observations[k] + start * bytes,
+                count * bytes);
+  }
+}
+
+void Engine::draw(int64_t slot, shoal_canvas& canvas) const {
+  Run run(*this, slot, slot + 1, shelf_);
+  kernel_.draw(&run.slots(), &canvas);
+}
+
+namespace {
+
+/// The fixed part of a snapshot.
+struct SavedSlot {
+  shoal_random random;
+  double episode_return, episode_start;
+  int64_t episode_length;
+  uint8_t finished, begun;
+};
+
+}  // namespace
+
+size_t Engine::snapshot_bytes() const {
+  size_t bytes = sizeof(SavedSlot) + kernel_.state_bytes;
+  for (const size_t leaf : observation_bytes_) bytes += leaf;
+  return bytes;
+}
+
+void Engine::save(int64_t slot, char* snapshot) const {
+  const auto row = static_cast<size_t>(slot);
+  SavedSlot saved{};
+  saved.random = randoms_[slot];
+  saved.episode_return = columns_.episode_return[slot];
+  // As how long ago: the clock of another process, or of tomorrow, is another one.
+  if (options_.statistics) saved.episode_start = now() - columns_.episode_start[slot];
+  saved.episode_length = columns_.episode_length[slot];
+  saved.finished = columns_.finished[slot];
+  saved.begun = begun_[row];
+  std::memcpy(snapshot, &saved, sizeof saved);
+  snapshot += sizeof saved;
+  std::memcpy(snapshot, states_.data() + row * kernel_.state_bytes, kernel_.state_bytes);
+  snapshot += kernel_.state_bytes;
+  for (size_t k = 0; k < observation_bytes_.size(); ++k) {
+    const size_t bytes = observation_bytes_[k];
+    std::memcpy(snapshot, shelf_.observations[k] + row * bytes, bytes);
+    snapshot += bytes;
+  }
+}
+
+void Engine::restore(int64_t slot, const char* snapshot) {
+  const auto row = static_cast<size_t>(slot);
+  SavedSlot saved;
+  std::memcpy(&saved, snapshot, sizeof saved);
+  snapshot += sizeof saved;
+  randoms_[slot] = saved.random;
+  columns_.episode_return[slot] = saved.episode_return;
+  columns_.episode_start[slot] = now() - saved.episode_start;
+  columns_.episode_length[slot] = saved.episode_length;
+  columns_.finished[slot] = saved.finished;
+  begun_[row] = saved.begun;
+  std::memcpy(states_.data() + row * kernel_.state_bytes, snapshot, kernel_.state_bytes);
+  snapshot += kernel_.state_bytes;
+  for (size_t k = 0; k < observation_bytes_.size(); ++k) {
+    const size_t bytes = observation_bytes_[k];
+    std::memcpy(shelf_.observations[k] + row * bytes, snapshot, bytes);
+    snapshot += bytes;
+  }
+}
+
+}  // namespace shoal

@@ -1,0 +1,78 @@
+#include "jobs.h"
+
+#include <algorithm>
+
+#include "../doorbell/spin.h"
+#include "../image/canvas.h"
+
+namespace shoal {
+
+namespace {
+
+int64_t pieces(int64_t count, int64_t size) { return (count + size - 1) / size; }
+
+}  // namespace
+
+SlotJob::SlotJob(std::shared_ptr<Engine> engine, std::vector<int64_t> slots, Rows rows,
+                 std::unique_ptr<Reset> reset, int64_t chunk_slots, bool first_come)
+    : Job(pieces(slots.empty() ? engine->options().slots : static_cast<int64_t>(slots.size()),
+                 chunk_slots),
+          first_come),
+      engine_(std::move(engine)),
+      slots_(std::move(slots)),
+      rows_(std::move(rows)),
+      reset_(std::move(reset)),
+      count_(slots_.empty() ? engine_->options().slots : static_cast<int64_t>(slots_.size())),
+      chunk_slots_(chunk_slots),
+      order_(first_come ? static_cast<size_t>(pieces(count_, chunk_slots)) : 0) {
+  for (auto& place : order_) place.store(-1, std::memory_order_relaxed);
+}
+
+void SlotJob::run(int64_t chunk) {
+  const int64_t begun = monotonic_ns();
+  const int64_t end = std::min((chunk + 1) * chunk_slots_, count_);
+  for (int64_t k = chunk * chunk_slots_; k < end;) {
+    int64_t next = slots_.empty() ? end : k + 1;
+    while (next < end && slot(next) == slot(next - 1) + 1) ++next;
+    run_slots(slot(k), slot(next - 1) + 1, k);
+    k = next;
+  }
+  busy_.fetch_add(monotonic_ns() - begun, std::memory_order_relaxed);
+  if (order_.empty()) return;
+  const auto place = static_cast<size_t>(finished_.fetch_add(1, std::memory_order_relaxed));
+  order_[place].store(chunk, std::memory_order_release);
+}
+
+void SlotJob::run_slots(int64_t first, int64_t last, int64_t position) {
+  if (reset_ == nullptr) {
+    engine_->step(first, last, rows_, outcome_);
+  } else {
+    engine_->reset(first, last, reset_->seeds, static_cast<size_t>(position),
+                   reset_->options.data(), rows_, outcome_);
+  }
+}
+
+int64_t SlotJob::finished_chunk(int64_t place) const {
+  if (place >= static_cast<int64_t>(order_.size())) return -1;
+  return order_[static_cast<size_t>(place)].load(std::memory_order_acquire);
+}
+
+void SlotJob::append_slots(int64_t chunk, std::vector<int64_t>& slots) const {
+  const int64_t end = std::min((chunk + 1) * chunk_slots_, count_);
+  for (int64_t k = chunk * chunk_slots_; k < end; ++k) slots.push_back(slot(k));
+}
+
+DrawJob::DrawJob(std::shared_ptr<Engine> engine, std::vector<int64_t> slots, uint8_t* pixels)
+    : Job(static_cast<int64_t>(slots.size()), false),
+      engine_(std::move(engine)),
+      slots_(std::move(slots)),
+      pixels_(pixels) {}
+
+void DrawJob::run(int64_t chunk) {
+  const shoal_kernel& kernel = engine_->kernel();
+  const int64_t stride = 3 * int64_t{kernel.width};
+  Canvas canvas(pixels_ + chunk * stride * kernel.height, kernel.width, kernel.height, stride);
+  engine_->draw(slots_[static_cast<size_t>(chunk)], canvas.face());
+}
+
+}  // namespace shoal

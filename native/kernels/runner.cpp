@@ -1,0 +1,610 @@
+#include "runner.h"
+
+#include <sys/random.h>
+
+#include <algorithm>
+#include <cstring>
+
+#include "../doorbell/spin.h"
+
+namespace shoal {
+
+namespace {
+
+// Work below this many nanoseconds is not worth waking anybody.
+constexpr double kWorthSharing = 20'000.0;
+// A chunk should be long enough for the claim not to matter, and short enough to share fairly.
+constexpr double kShortestChunk = 2'000.0, kLongestChunk = 50'000.0;
+constexpr int64_t kFlagsOfCacheLine = 64;
+// What a slot is thought to take before one has been seen.
+constexpr double kUnknownCost = 1'000.0;
+// How long a wait lasts before signals are looked at.
+constexpr int64_t kLookUp = 10'000'000;
+
+const Tree& tree_of(const nb::object& tree) { return nb::cast<const Tree&>(tree); }
+
+void check_leaves(const char* what, const Tree& tree, const shoal_leaf* leaves, int count) {
+  bool same = tree.leaves.size() == static_cast<size_t>(count) && tree.objects.empty();
+  for (size_t k = 0; same && k < tree.leaves.size(); ++k) {
+    same = static_cast<size_t>(tree.leaves[k].bytes) == leaf_bytes(leaves[k]);
+  }
+  if (!same) raise(PyExc_ValueError, "the kernel's %s are not those of its space", what);
+}
+
+std::shared_ptr<Engine> make_engine(const shoal_kernel& kernel, const ActionIntake& intake,
+                                    const SlotState& state, const KernelRunner::Options& options) {
+  if (options.parameters.size() != static_cast<size_t>(kernel.parameter_count)) {
+    raise(PyExc_ValueError, "expected %d parameters", kernel.parameter_count);
+  }
+  check_leaves("actions", intake.tree(), kernel.actions, kernel.action_count);
+  return std::make_shared<Engine>(
+      kernel,
+      EngineOptions{state.count, options.mode, options.statistics, options.check_nan,
+                    options.max_episode_steps, options.generator},
+      SlotColumns{state.finished.data, state.episode_return.data, state.episode_length.data,
+                  state.episode_start.data},
+      intake.columns().data, options.parameters);
+}
+
+std::vector<int64_t> numbers_of(const Slots& slots) {
+  std::vector<int64_t> numbers;
+  numbers.reserve(static_cast<size_t>(slots.count));
+  for (Py_ssize_t k = 0; k < slots.count; ++k) numbers.push_back(slots[k]);
+  return numbers;
+}
+
+Ref new_array(int type_num, std::vector<npy_intp> shape) {
+  return Ref::checked(PyArray_SimpleNew(static_cast<int>(shape.size()), shape.data(), type_num));
+}
+
+template <class T>
+T* data_of(const Ref& array) {
+  return static_cast<T*>(PyArray_DATA(reinterpret_cast<PyArrayObject*>(array.get())));
+}
+
+/// Copies rows of slots to the rows 0, 1, ... of other columns.
+void gather(const std::vector<char*>& from, const std::vector<size_t>& bytes, const Slots& slots,
+            const std::vector<char*>& to) {
+  for (size_t leaf = 0; leaf < bytes.size(); ++leaf) {
+    if (slots.numbers == nullptr) {
+      std::memcpy(to[leaf], from[leaf] + static_cast<size_t>(slots.first) * bytes[leaf],
+                  static_cast<size_t>(slots.count) * bytes[leaf]);
+      continue;
+    }
+    for (Py_ssize_t k = 0; k < slots.count; ++k) {
+      std::memcpy(to[leaf] + static_cast<size_t>(k) * bytes[leaf],
+                  from[leaf] + static_cast<size_t>(slots[k]) * bytes[leaf], bytes[leaf]);
+    }
+  }
+}
+
+/// An integer of Python's as words, the lowest first.
+void append_words(PyObject* seed, std::vector<uint32_t>& words) {
+  int overflow = 0;
+  const long long small = PyLong_AsLongLongAndOverflow(seed, &overflow);
+  if (small == -1 && PyErr_Occurred()) throw nb::python_error();
+  if (overflow == 0 && small >= 0) {
+    words.push_back(static_cast<uint32_t>(small));
+    if (small >> 32 != 0) words.push_back(static_cast<uint32_t>(small >> 32));
+    return;
+  }
+  if (overflow <= 0) raise(PyExc_ValueError, "a seed must not be negative, got %R", seed);
+  const nb::handle number(seed);
+  const auto bits = nb::cast<size_t>(number.attr("bit_length")());
+  const size_t count = (bits + 31) / 32;
+  const auto bytes = nb::cast<nb::bytes>(number.attr("to_bytes")(4 * count, "little"));
+  const size_t begin = words.size();
+  words.resize(begin + count);
+  std::memcpy(words.data() + begin, bytes.c_str(), 4 * count);
+}
+
+/// A seed by chance, of 128 bits as NumPy's.
+Ref seed_by_chance() {
+  unsigned char bytes[16];
+  if (getrandom(bytes, sizeof bytes, 0) != sizeof bytes) {
+    raise(PyExc_OSError, "the system gives no random bytes");
+  }
+  const nb::handle type(reinterpret_cast<PyObject*>(&PyLong_Type));
+  return Ref::steal(
+      type.attr("from_bytes")(nb::bytes(bytes, sizeof bytes), "little").release().ptr());
+}
+
+}  // namespace
+
+KernelRunner::KernelRunner(nb::object kernel, nb::object observations, nb::object infos,
+                           nb::object intake, nb::object state, Options options)
+    : kernel_owner_(kernel),
+      observations_owner_(observations),
+      infos_owner_(infos),
+      intake_owner_(intake),
+      state_owner_(state),
+      observations_(tree_of(observations)),
+      infos_(tree_of(infos)),
+      intake_(nb::cast<ActionIntake&>(intake)),
+      state_(nb::cast<SlotState&>(state)),
+      engine_(make_engine(*nb::cast<const Kernel&>(kernel), intake_, state_, options)),
+      team_(options.workers, options.cores, options.may_spin),
+      step_cost_(kUnknownCost),
+      reset_cost_(kUnknownCost),
+      seeds_(static_cast<size_t>(state_.count)) {
+  const shoal_kernel& native = engine_->kernel();
+  check_leaves("observations", observations_, native.observations, native.observation_count);
+  check_leaves("infos", infos_, native.infos, native.info_count);
+}
+
+KernelRunner::~KernelRunner() {
+  if (team_.stop(10.0)) return;
+  // A thread is stuck inside the kernel, and may come back any time: what it uses must stay.
+  for (nb::object* owner : {&kernel_owner_, &intake_owner_, &state_owner_}) owner->inc_ref();
+}
+
+std::shared_ptr<SlotJob> KernelRunner::begin(std::vector<int64_t> slots, Rows rows,
+                                             std::unique_ptr<SlotJob::Reset> reset,
+                                             bool first_come) {
+  const int64_t count = slots.empty() ? state_.count : static_cast<int64_t>(slots.size());
+  const double cost = reset == nullptr ? step_cost_ : reset_cost_;
+  const bool shared = team_.workers() > 0 && static_cast<double>(count) * cost >= kWorthSharing;
+  int64_t chunk = count;
+  if (shared) {
+    const double fair = static_cast<double>(count) / (4.0 * (team_.workers() + 1));
+    const double shortest = kShortestChunk / cost, longest = kLongestChunk / cost;
+    chunk = static_cast<int64_t>(std::clamp(fair, shortest, std::max(shortest, longest)));
+    // Flags are bytes: two threads should not write to the same cache line of them all the time.
+    if (chunk > kFlagsOfCacheLine) chunk -= chunk % kFlagsOfCacheLine;
+    chunk = std::clamp<int64_t>(chunk, 1, count);
+  }
+  auto job = std::make_shared<SlotJob>(engine_, std::move(slots), std::move(rows), std::move(reset),
+                                       chunk, first_come);
+  if (shared) team_.post(job);
+  return job;
+}
+
+/// Takes note of how long a job has taken.
+void KernelRunner::learn(const SlotJob& job) {
+  double& cost = job.is_reset() ? reset_cost_ : step_cost_;
+  const double seen =
+      std::max(1.0, static_cast<double>(job.busy()) / static_cast<double>(job.slot_count()));
+  // Whoever is pushed off the core for a while has not become slower for good.
+  cost += 0.25 * (std::min(seen, 4.0 * cost) - cost);
+}
+
+/// Works on a job's next chunk, or waits for those who do, at most so long.
+void KernelRunner::make_progress(SlotJob& job, int64_t nanoseconds) {
+  if (team_.help(job)) return;
+  team_.wait(job, job.done(), std::min(nanoseconds, kLookUp));
+}
+
+/// Sees a job through to its end. If a signal's handler raises meanwhile, the job goes on, and
+/// whatever is asked of the slots next waits for it.
+void KernelRunner::finish(const std::shared_ptr<SlotJob>& job) {
+  if (job->chunk_count() == 1) {
+    team_.help(*job);  // short enough to keep the interpreter waiting
+  }
+  while (!job->is_done()) {
+    {
+      const nb::gil_scoped_release released;
+      const int64_t look_up = monotonic_ns() + kLookUp;
+      while (!job->is_done() && monotonic_ns() < look_up) make_progress(*job, kLookUp);
+    }
+    if (!job->is_done() && PyErr_CheckSignals() != 0) {
+      interrupted_ = job;
+      throw nb::python_error();
+    }
+  }
+  learn(*job);
+}
+
+void KernelRunner::finish_interrupted() {
+  if (!interrupted_) return;
+  const std::shared_ptr<SlotJob> job = std::exchange(interrupted_, nullptr);
+  finish(job);
+}
+
+void KernelRunner::raise_failure(std::vector<Failure> failures) const {
+  if (failures.empty()) return;
+  const auto first =
+      std::min_element(failures.begin(), failures.end(),
+                       [](const Failure& a, const Failure& b) { return a.slot < b.slot; });
+  Ref error = error_class("KernelError");
+  Ref message = Ref::checked(PyUnicode_DecodeUTF8(
+      first->message.data(), static_cast<Py_ssize_t>(first->message.size()), "replace"));
+  Ref others = Ref::checked(PyUnicode_FromString(""));
+  if (failures.size() > 1) {
+    others = Ref::checked(PyUnicode_FromFormat(" (and %zu more slots)", failures.size() - 1));
+  }
+  raise(error.get(), "slot %lld of %zd, in its %s: %U%U", static_cast<long long>(first->slot),
+        state_.count, first->method, message.get(), others.get());
+}
+
+Bank& KernelRunner::renewed(Bank* bank, Py_ssize_t rows) {
+  if (bank == nullptr) return user_banks_.renewed(observations_, rows);
+  if (bank->rows < rows) raise(PyExc_ValueError, "the bank has too few rows");
+  return *bank;
+}
+
+Columns& KernelRunner::renewed_infos(Py_ssize_t rows) {
+  info_turn_ = 1 - info_turn_;
+  Columns& columns = info_banks_[info_turn_];
+  if (!infos_.leaves.empty()) columns.renew(infos_, rows);
+  return columns;
+}
+
+Rows KernelRunner::rows_of(const Bank& bank, const Columns& infos) const {
+  return {bank.observations.data, infos.data, bank.rewards.data, bank.terminated.data,
+          bank.truncated.data};
+}
+
+nb::object KernelRunner::step(nb::handle actions, Bank* bank) {
+  refuse_unbegun(nb::none());
+  intake_.accept(actions, nb::none());
+  const Occupied occupied(state_);
+  finish_interrupted();
+  Bank& target = renewed(bank, state_.count);
+  Columns& infos = renewed_infos(state_.count);
+  const std::shared_ptr<SlotJob> job = begin({}, rows_of(target, infos), nullptr, false);
+  finish(job);
+  raise_failure(std::move(job->outcome().failures));
+  Ref batch = Ref::checked(PyTuple_New(5));
+  put_results(target, infos, {nullptr, state_.count}, job->outcome().any_ended, batch.get(), 0);
+  return nb::steal(batch.release());
+}
+
+/// Fills five places of a tuple with a batch.
+void KernelRunner::put_results(const Bank& bank, const Columns& infos, const Slots& slots,
+                               bool any_ended, PyObject* tuple, Py_ssize_t place) const {
+  const Py_ssize_t rows = slots.count;
+  Ref told = infos_of(bank, infos, slots, any_ended);
+  PyTuple_SET_ITEM(tuple, place, assemble(observations_, bank.observations, rows).release());
+  PyTuple_SET_ITEM(tuple, place + 1, bank.rewards.head(rows, bank.rows).release());
+  PyTuple_SET_ITEM(tuple, place + 2, bank.terminated.head(rows, bank.rows).release());
+  PyTuple_SET_ITEM(tuple, place + 3, bank.truncated.head(rows, bank.rows).release());
+  PyTuple_SET_ITEM(tuple, place + 4, told.release());
+}
+
+Ref KernelRunner::infos_of(const Bank& bank, const Columns& infos, const Slots& slots,
+                           bool any_ended) const {
+  const bool has_columns = !infos_.leaves.empty();
+  const bool has_episodes = any_ended && engine_->options().statistics;
+  const bool has_finals = any_ended && engine_->options().mode == Autoreset::kSameStep;
+  if (!has_columns && !has_episodes && !has_finals) return Ref::borrow(Py_None);
+  Ref columns = has_columns ? assemble(infos_, infos, slots.count) : Ref::borrow(Py_None);
+  Ref ended = has_episodes ? episodes(bank, slots) : Ref::borrow(Py_None);
+  Ref last = has_finals ? finals(bank, slots) : Ref::borrow(Py_None);
+  return Ref::checked(PyTuple_Pack(3, columns.get(), ended.get(), last.get()));
+}
+
+Ref KernelRunner::episodes(const Bank& bank, const Slots& slots) const {
+  npy_intp rows = slots.count;
+  Ref mask = Ref::checked(PyArray_ZEROS(1, &rows, NPY_BOOL, 0));
+  Ref totals = Ref::checked(PyArray_ZEROS(1, &rows, NPY_FLOAT64, 0));
+  Ref lengths = Ref::checked(PyArray_ZEROS(1, &rows, NPY_INT64, 0));
+  Ref times = Ref::checked(PyArray_ZEROS(1, &rows, NPY_FLOAT64, 0));
+  for (Py_ssize_t row = 0; row < rows; ++row) {
+    if (!(bank.terminated[row] | bank.truncated[row])) continue;
+    const Engine::Episode& episode = engine_->ended(slots[row]);
+    data_of<uint8_t>(mask)[row] = 1;
+    data_of<double>(totals)[row] = episode.total;
+    data_of<int64_t>(lengths)[row] = episode.length;
+    data_of<double>(times)[row] = episode.seconds;
+  }
+  return Ref::checked(PyTuple_Pack(4, mask.get(), totals.get(), lengths.get(), times.get()));
+}
+
+Ref KernelRunner::finals(const Bank& bank, const Slots& slots) const {
+  std::vector<int64_t> rows, ended;
+  for (Py_ssize_t row = 0; row < slots.count; ++row) {
+    if (!(bank.terminated[row] | bank.truncated[row])) continue;
+    rows.push_back(row);
+    ended.push_back(slots[row]);
+  }
+  const auto count = static_cast<Py_ssize_t>(rows.size());
+  const Slots finished{ended.data(), count};
+  Ref numbers = new_array(NPY_INT64, {count});
+  std::copy(rows.begin(), rows.end(), data_of<int64_t>(numbers));
+  Columns observations, infos;
+  observations.renew(observations_, count);
+  gather(engine_->final_observations(), engine_->observation_bytes(), finished, observations.data);
+  Ref told = Ref::borrow(Py_None);
+  if (!infos_.leaves.empty()) {
+    infos.renew(infos_, count);
+    gather(engine_->final_infos(), engine_->info_bytes(), finished, infos.data);
+    told = assemble(infos_, infos, count);
+  }
+  Ref batch = assemble(observations_, observations, count);
+  return Ref::checked(PyTuple_Pack(3, numbers.get(), batch.get(), told.get()));
+}
+
+void KernelRunner::refuse_unbegun(nb::handle slots) const {
+  if (all_begun_) return;
+  const Slots chosen = read_slots(slots, state_.count);
+  for (Py_ssize_t k = 0; k < chosen.count; ++k) {
+    if (engine_->is_begun(chosen[k])) continue;
+    Ref error = error_class("SlotNotResetError");
+    raise(error.get(), "slot %zd has never been reset: it needs a reset before its first step",
+          chosen[k]);
+  }
+  all_begun_ = chosen.count == state_.count;
+}
+
+void KernelRunner::send(nb::handle slots) {
+  const Occupied occupied(state_);
+  finish_interrupted();
+  const Slots chosen = read_slots(slots, state_.count);
+  if (chosen.count == 0) return;
+  flights_.push_back({begin(numbers_of(chosen), engine_->shelf(), nullptr, true)});
+}
+
+void KernelRunner::send_reset(nb::handle slots, nb::list seeds, std::vector<double> options) {
+  const Occupied occupied(state_);
+  finish_interrupted();
+  const Slots chosen = read_slots(slots, state_.count);
+  if (chosen.count == 0) return;
+  auto reset = std::make_unique<SlotJob::Reset>();
+  reset->seeds = read_seeds(chosen, seeds);
+  reset->options = std::move(options);
+  flights_.push_back({begin(numbers_of(chosen), engine_->shelf(), std::move(reset), true)});
+}
+
+Seeds KernelRunner::read_seeds(const Slots& slots, nb::list seeds) {
+  if (nb::len(seeds) != static_cast<size_t>(slots.count)) {
+    raise(PyExc_ValueError, "expected %zd seeds", slots.count);
+  }
+  Seeds read;
+  for (Py_ssize_t k = 0; k < slots.count; ++k) {
+    PyObject* given = PyList_GET_ITEM(seeds.ptr(), k);
+    Ref seed;
+    if (given != Py_None) {
+      seed = Ref::borrow(given);
+    } else if (!engine_->is_seeded(slots[k])) {
+      seed = seed_by_chance();
+    }
+    if (seed) {
+      append_words(seed.get(), read.words);
+      seeds_[static_cast<size_t>(slots[k])] = std::move(seed);
+    }
+    read.ends.push_back(read.words.size());
+  }
+  return read;
+}
+
+/// Takes note of chunks that are done.
+void KernelRunner::harvest() {
+  for (auto flight = flights_.begin(); flight != flights_.end();) {
+    SlotJob& job = *flight->job;
+    for (int64_t chunk; (chunk = job.finished_chunk(flight->harvested)) >= 0; ++flight->harvested) {
+      job.append_slots(chunk, ready_);
+    }
+    if (!job.is_done() || flight->harvested < job.chunk_count()) {
+      ++flight;
+      continue;
+    }
+    learn(job);
+    for (Failure& failure : job.outcome().failures) failures_.push_back(std::move(failure));
+    flight = flights_.erase(flight);
+  }
+}
+
+/// Takes slots out of those that are done: these, in this order, or the first so many.
+std::vector<int64_t> KernelRunner::take(const Slots* wanted, Py_ssize_t most) {
+  std::vector<int64_t> taken;
+  if (wanted == nullptr) {
+    const auto count = std::min(static_cast<size_t>(most), ready_.size());
+    taken.assign(ready_.begin(), ready_.begin() + static_cast<std::ptrdiff_t>(count));
+    ready_.erase(ready_.begin(), ready_.begin() + static_cast<std::ptrdiff_t>(count));
+    return taken;
+  }
+  taken = numbers_of(*wanted);
+  if (taken.size() == ready_.size()) {
+    ready_.clear();
+    return taken;
+  }
+  std::vector<uint8_t> is_taken(static_cast<size_t>(state_.count));
+  for (const int64_t slot : taken) is_taken[static_cast<size_t>(slot)] = 1;
+  ready_.erase(
+      std::remove_if(ready_.begin(), ready_.end(),
+                     [&](int64_t slot) { return is_taken[static_cast<size_t>(slot)] != 0; }),
+      ready_.end());
+  return taken;
+}
+
+nb::object KernelRunner::receive(nb::handle wanted, Py_ssize_t least, Py_ssize_t most,
+                                 double seconds, Bank* bank) {
+  const Occupied occupied(state_);
+  finish_interrupted();
+  const int64_t deadline =
+      seconds < 0 ? INT64_MAX : monotonic_ns() + static_cast<int64_t>(seconds * 1e9);
+  const bool by_number = wanted.is_none();
+  const Slots chosen = by_number ? Slots{} : read_slots(wanted, state_.count);
+  auto is_enough = [&] {
+    if (by_number) return static_cast<Py_ssize_t>(ready_.size()) >= least;
+    if (flights_.empty()) return true;
+    std::vector<uint8_t> done(static_cast<size_t>(state_.count));
+    for (const int64_t slot : ready_) done[static_cast<size_t>(slot)] = 1;
+    for (Py_ssize_t k = 0; k < chosen.count; ++k) {
+      if (!done[static_cast<size_t>(chosen[k])]) return false;
+    }
+    return true;
+  };
+  for (harvest(); !is_enough(); harvest()) {
+    if (flights_.empty()) raise(PyExc_RuntimeError, "slots are waited for that were not sent");
+    // Somebody may still be at work on the oldest: then the next one is as good.
+    auto flight = std::find_if(flights_.begin(), flights_.end(),
+                               [](const Flight& f) { return f.job->has_unclaimed(); });
+    const std::shared_ptr<SlotJob> job =
+        (flight == flights_.end() ? flights_.front() : *flight).job;
+    const int64_t now = monotonic_ns();
+    if (now >= deadline) return nb::none();
+    {
+      const nb::gil_scoped_release released;
+      make_progress(*job, deadline - now);
+    }
+    if (PyErr_CheckSignals() != 0) throw nb::python_error();
+  }
+
+  const std::vector<int64_t> taken = take(by_number ? nullptr : &chosen, most);
+  const Slots slots{taken.data(), static_cast<Py_ssize_t>(taken.size())};
+  std::vector<Failure> failures, others;
+  for (Failure& failure : failures_) {
+    const bool is_theirs = std::find(taken.begin(), taken.end(), failure.slot) != taken.end();
+    (is_theirs ? failures : others).push_back(std::move(failure));
+  }
+  failures_ = std::move(others);
+  raise_failure(std::move(failures));
+
+  Bank& target = renewed(bank, slots.count);
+  Columns& infos = renewed_infos(slots.count);
+  const Rows& shelf = engine_->shelf();
+  gather(shelf.observations, engine_->observation_bytes(), slots, target.observations.data);
+  gather(shelf.infos, engine_->info_bytes(), slots, infos.data);
+  bool any_ended = false;
+  for (Py_ssize_t row = 0; row < slots.count; ++row) {
+    const int64_t slot = slots[row];
+    target.rewards[row] = shelf.rewards[slot];
+    target.terminated[row] = shelf.terminated[slot];
+    target.truncated[row] = shelf.truncated[slot];
+    any_ended |= (shelf.terminated[slot] | shelf.truncated[slot]) != 0;
+  }
+  Ref numbers = new_array(NPY_INT64, {slots.count});
+  std::copy(taken.begin(), taken.end(), data_of<int64_t>(numbers));
+  Ref batch = Ref::checked(PyTuple_New(6));
+  PyTuple_SET_ITEM(batch.get(), 0, numbers.release());
+  put_results(target, infos, slots, any_ended, batch.get(), 1);
+  return nb::steal(batch.release());
+}
+
+nb::object KernelRunner::slots_in_flight() const {
+  std::vector<int64_t> slots = ready_;
+  for (const Flight& flight : flights_) {
+    for (int64_t chunk = 0; chunk < flight.job->chunk_count(); ++chunk) {
+      // What was harvested stands among the ready ones, or was received.
+      bool is_harvested = false;
+      for (int64_t place = 0; place < flight.harvested; ++place) {
+        is_harvested |= flight.job->finished_chunk(place) == chunk;
+      }
+      if (!is_harvested) flight.job->append_slots(chunk, slots);
+    }
+  }
+  Ref numbers = new_array(NPY_INT64, {static_cast<npy_intp>(slots.size())});
+  std::copy(slots.begin(), slots.end(), data_of<int64_t>(numbers));
+  return nb::steal(numbers.release());
+}
+
+void KernelRunner::drop() {
+  const Occupied occupied(state_);
+  finish_interrupted();
+  while (!flights_.empty()) {
+    finish(flights_.front().job);
+    flights_.pop_front();
+  }
+  ready_.clear();
+  failures_.clear();
+}
+
+nb::object KernelRunner::latest(nb::handle slots, Bank* bank) {
+  const Occupied occupied(state_);
+  finish_interrupted();
+  const Slots chosen = read_slots(slots, state_.count);
+  for (Py_ssize_t k = 0; k < chosen.count; ++k) {
+    if (engine_->is_begun(chosen[k])) continue;
+    Ref error = error_class("ResetMaskError");
+    raise(error.get(), "slot %zd has not been reset yet and has no observation", chosen[k]);
+  }
+  Bank& target = renewed(bank, chosen.count);
+  gather(engine_->shelf().observations, engine_->observation_bytes(), chosen,
+         target.observations.data);
+  return nb::steal(assemble(observations_, target.observations, chosen.count).release());
+}
+
+nb::object KernelRunner::draw(nb::handle slots) {
+  const Occupied occupied(state_);
+  finish_interrupted();
+  const Slots chosen = read_slots(slots, state_.count);
+  const shoal_kernel& kernel = engine_->kernel();
+  if (kernel.draw == nullptr) raise(PyExc_RuntimeError, "the kernel draws no pictures");
+  Ref pictures = new_array(NPY_UINT8, {chosen.count, kernel.height, kernel.width, 3});
+  const auto job =
+      std::make_shared<DrawJob>(engine_, numbers_of(chosen), data_of<uint8_t>(pictures));
+  {
+    const nb::gil_scoped_release released;
+    if (team_.workers() > 0 && chosen.count > 1) team_.post(job);
+    while (!job->is_done()) {
+      if (!team_.help(*job)) team_.wait(*job, job->done(), kLookUp);
+    }
+  }
+  return nb::steal(pictures.release());
+}
+
+nb::object KernelRunner::save(nb::handle slots) {
+  const Occupied occupied(state_);
+  finish_interrupted();
+  const Slots chosen = read_slots(slots, state_.count);
+  const auto bytes = static_cast<npy_intp>(engine_->snapshot_bytes());
+  Ref rows = new_array(NPY_UINT8, {chosen.count, bytes});
+  for (Py_ssize_t k = 0; k < chosen.count; ++k) {
+    engine_->save(chosen[k], data_of<char>(rows) + k * bytes);
+  }
+  return nb::steal(rows.release());
+}
+
+void KernelRunner::restore(nb::handle slots, nb::handle rows) {
+  const Occupied occupied(state_);
+  finish_interrupted();
+  const Slots chosen = read_slots(slots, state_.count);
+  const auto bytes = static_cast<npy_intp>(engine_->snapshot_bytes());
+  const Column<char> saved(rows, NPY_UINT8, chosen.count * bytes);
+  for (Py_ssize_t k = 0; k < chosen.count; ++k) {
+    engine_->restore(chosen[k], saved.data + k * bytes);
+  }
+}
+
+nb::object KernelRunner::states(nb::handle self) {
+  npy_intp shape[] = {state_.count, static_cast<npy_intp>(engine_->kernel().state_bytes)};
+  Ref array = Ref::checked(PyArray_SimpleNewFromData(2, shape, NPY_UINT8, engine_->states()));
+  check(
+      PyArray_SetBaseObject(reinterpret_cast<PyArrayObject*>(array.get()), Py_NewRef(self.ptr())));
+  return nb::steal(array.release());
+}
+
+nb::object KernelRunner::random_state(int64_t slot) const {
+  check_slot(slot);
+  const shoal_random& random = engine_->random(slot);
+  return nb::make_tuple(nb::make_tuple(random.state[0], random.state[1]),
+                        nb::make_tuple(random.increment[0], random.increment[1]), random.has_half,
+                        random.half);
+}
+
+nb::object KernelRunner::seed(int64_t slot) const {
+  check_slot(slot);
+  const Ref& seed = seeds_[static_cast<size_t>(slot)];
+  return seed ? nb::borrow(seed.get()) : nb::none();
+}
+
+void KernelRunner::check_slot(int64_t slot) const {
+  if (slot >= 0 && slot < state_.count) return;
+  raise(PyExc_IndexError, "slot %lld is out of range: there are %zd slots",
+        static_cast<long long>(slot), state_.count);
+}
+
+std::vector<double> KernelRunner::parameters(int64_t slot) const {
+  check_slot(slot);
+  const double* values = engine_->parameters(slot);
+  return {values, values + engine_->kernel().parameter_count};
+}
+
+void KernelRunner::set_parameter(int64_t slot, size_t number, double value) {
+  const Occupied occupied(state_);
+  finish_interrupted();
+  check_slot(slot);
+  if (!flights_.empty()) raise(PyExc_RuntimeError, "slots are in flight: receive them first");
+  if (number >= static_cast<size_t>(engine_->kernel().parameter_count)) {
+    raise(PyExc_IndexError, "there is no parameter number %zu", number);
+  }
+  engine_->set_parameter(slot, number, value);
+}
+
+bool KernelRunner::stop(double seconds) {
+  const nb::gil_scoped_release released;
+  return team_.stop(seconds);
+}
+
+}  // namespace shoal

@@ -1,0 +1,137 @@
+// A vector of kernel slots as Python drives it: actions in, batches out, threads in between.
+#pragma once
+
+#include <array>
+#include <deque>
+
+#include "../stepper/intake.h"
+#include "../threads/team.h"
+#include "jobs.h"
+#include "kernel.h"
+
+namespace shoal {
+
+class KernelRunner {
+ public:
+  struct Options {
+    Autoreset mode;
+    bool statistics, check_nan;
+    int64_t max_episode_steps;
+    Generator generator;
+    std::vector<double> parameters;
+    int workers;
+    std::vector<int> cores;
+    bool may_spin;
+  };
+
+  KernelRunner(nb::object kernel, nb::object observations, nb::object infos, nb::object intake,
+               nb::object state, Options options);
+  ~KernelRunner();
+
+  /// Checks actions for every slot and steps them all. Returns (observations, rewards, terminated,
+  /// truncated, infos); infos are None where there are none, else (columns, episodes, finals), each
+  /// None or: a dict of arrays; (mask, returns, lengths, seconds); (rows, observations, columns) of
+  /// episodes that ended before the row was reset. Without a bank the arrays are the caller's.
+  nb::object step(nb::handle actions, Bank* bank);
+
+  /// Begins a step of these slots, whose actions have been accepted.
+  void send(nb::handle slots);
+
+  /// Begins a reset of these slots, with a seed or None for each.
+  void send_reset(nb::handle slots, nb::list seeds, std::vector<double> options);
+
+  /// Waits for slots in flight and returns them: (slots, observations, ..., infos), or None when
+  /// the time is over. `wanted` are returned in this order; without, at least `least` and at most
+  /// `most` in the order in which they were done. A negative time is none at all.
+  nb::object receive(nb::handle wanted, Py_ssize_t least, Py_ssize_t most, double seconds,
+                     Bank* bank);
+
+  /// The slots that were sent and not received.
+  nb::object slots_in_flight() const;
+
+  /// Waits for everything in flight and forgets it.
+  void drop();
+
+  /// The newest observation of each of these slots, as a batch.
+  nb::object latest(nb::handle slots, Bank* bank);
+
+  /// Raises unless an episode has begun in each of these slots.
+  void refuse_unbegun(nb::handle slots) const;
+
+  /// Pictures of these slots: an array of (count, height, width, 3) bytes.
+  nb::object draw(nb::handle slots);
+
+  /// Everything about these slots, a row of bytes for each; and the way back.
+  nb::object save(nb::handle slots);
+  void restore(nb::handle slots, nb::handle rows);
+
+  /// The states as bytes that can be written to: an array of (slots, bytes of a state).
+  nb::object states(nb::handle self);
+
+  /// A slot's generator as (state, increment, has_half, half), the first two as pairs of low and
+  /// high word; and the seed that it was given, or got by chance.
+  nb::object random_state(int64_t slot) const;
+  nb::object seed(int64_t slot) const;
+
+  /// The parameters of a slot, in the kernel's order; and one of them anew.
+  std::vector<double> parameters(int64_t slot) const;
+  void set_parameter(int64_t slot, size_t number, double value);
+
+  /// How many nanoseconds a slot takes, as far as is known.
+  double step_nanoseconds() const { return step_cost_; }
+
+  /// Ends the threads; false where one has not come back in time. Nothing can be done afterwards.
+  bool stop(double seconds);
+
+ private:
+  struct Flight {
+    std::shared_ptr<SlotJob> job;
+    int64_t harvested = 0;  // chunks
+  };
+
+  /// Makes a job of slots, all where there are none, and lets the threads begin where it is worth
+  /// it.
+  std::shared_ptr<SlotJob> begin(std::vector<int64_t> slots, Rows rows,
+                                 std::unique_ptr<SlotJob::Reset> reset, bool first_come);
+  void learn(const SlotJob& job);
+  void finish(const std::shared_ptr<SlotJob>& job);
+  void finish_interrupted();
+  void make_progress(SlotJob& job, int64_t nanoseconds);
+  void harvest();
+  void check_slot(int64_t slot) const;
+  Seeds read_seeds(const Slots& slots, nb::list seeds);
+  std::vector<int64_t> take(const Slots* wanted, Py_ssize_t most);
+  void raise_failure(std::vector<Failure> failures) const;
+  Bank& renewed(Bank* bank, Py_ssize_t rows);
+  Columns& renewed_infos(Py_ssize_t rows);
+  Rows rows_of(const Bank& bank, const Columns& infos) const;
+  void put_results(const Bank& bank, const Columns& infos, const Slots& slots, bool any_ended,
+                   PyObject* tuple, Py_ssize_t place) const;
+  Ref infos_of(const Bank& bank, const Columns& infos, const Slots& slots, bool any_ended) const;
+  Ref episodes(const Bank& bank, const Slots& slots) const;
+  Ref finals(const Bank& bank, const Slots& slots) const;
+
+  // Kept alive, and shown to nobody: none of them refers to anything of users.
+  nb::object kernel_owner_, observations_owner_, infos_owner_, intake_owner_, state_owner_;
+  const Tree& observations_;
+  const Tree& infos_;
+  ActionIntake& intake_;
+  SlotState& state_;
+  std::shared_ptr<Engine> engine_;
+  Team team_;
+
+  UserBanks user_banks_;
+  std::array<Columns, 2> info_banks_;
+  size_t info_turn_ = 0;
+
+  std::deque<Flight> flights_;
+  std::vector<int64_t> ready_;            // slots that are done and were not received
+  std::vector<Failure> failures_;         // of those
+  std::shared_ptr<SlotJob> interrupted_;  // a step whose caller did not wait for its end
+
+  mutable bool all_begun_ = false;
+  double step_cost_, reset_cost_;  // nanoseconds for a slot
+  std::vector<Ref> seeds_;         // Python's integers
+};
+
+}  // namespace shoal

@@ -1,0 +1,8 @@
+// When a slot whose episode has ended is reset.
+#pragma once
+
+namespace shoal {
+
+enum class Autoreset { kNextStep, kSameStep, kDisabled };
+
+}  // namespace shoal

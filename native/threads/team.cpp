@@ -1,0 +1,265 @@
+#include "team.h"
+
+#include <pthread.h>
+#include <sched.h>
+#include <signal.h>
+#include <time.h>
+
+#include <algorithm>
+#include <deque>
+#include <mutex>
+#include <system_error>
+
+#include "../doorbell/bell.h"
+
+namespace shoal {
+
+namespace {
+
+constexpr int64_t kLongestSleep = 1'000'000'000;
+
+/// How many chunks the current thread is inside of: a kernel may itself fork.
+thread_local int chunks_inside = 0;
+
+void nap() {
+  const timespec moment{0, 20'000};
+  nanosleep(&moment, nullptr);
+}
+
+}  // namespace
+
+struct Team::State {
+  State(int worker_count, std::vector<int> worker_cores, bool spinning)
+      : workers(worker_count),
+        cores(std::move(worker_cores)),
+        may_spin(spinning),
+        calls(call_words, make_futex_sleep(), spinning),
+        answers(answer_words, make_futex_sleep(), spinning) {}
+
+  const int workers;
+  const std::vector<int> cores;
+  const bool may_spin;
+
+  BellWords call_words, answer_words;
+  Bell calls;    // for ringing: each worker waits at a bell of its own over the same words
+  Bell answers;  // at which the caller waits
+
+  // A mutex that a child of fork can make anew.
+  std::unique_ptr<std::mutex> mutex = std::make_unique<std::mutex>();
+  std::deque<std::shared_ptr<Job>> jobs;  // that may have unclaimed chunks
+  std::vector<pthread_t> threads;
+
+  std::atomic<bool> stopping{false};
+  std::atomic<bool> paused{false};
+  std::atomic<int> inside{0};  // threads that are inside a chunk, or about to be
+
+  /// The oldest job with unclaimed chunks.
+  std::shared_ptr<Job> next() {
+    const std::lock_guard lock(*mutex);
+    while (!jobs.empty() && !jobs.front()->has_unclaimed()) jobs.pop_front();
+    return jobs.empty() ? nullptr : jobs.front();
+  }
+
+  void enter() {
+    for (;;) {
+      inside.fetch_add(1);
+      if (!paused.load() || chunks_inside > 0) break;
+      inside.fetch_sub(1);
+      nap();
+    }
+    ++chunks_inside;
+  }
+
+  void leave() {
+    --chunks_inside;
+    inside.fetch_sub(1);
+  }
+
+  bool help(Job& job) {
+    enter();
+    const int64_t chunk = job.cursor_.fetch_add(1, std::memory_order_relaxed);
+    const bool claimed = chunk < job.chunks_;
+    if (claimed) {
+      job.run(chunk);
+      const int64_t done = job.done_.fetch_add(1, std::memory_order_acq_rel) + 1;
+      if (job.first_come_ || done == job.chunks_) answers.ring(kEveryone);
+    }
+    leave();
+    return claimed;
+  }
+
+  void work(int number) {
+    Bell call(call_words, make_futex_sleep(), may_spin);
+    for (;;) {
+      const uint32_t heard = call.generation();
+      if (stopping.load()) return;
+      if (const std::shared_ptr<Job> job = next()) {
+        while (!stopping.load() && help(*job)) {
+        }
+      } else {
+        call.wait(heard, number, kLongestSleep);
+      }
+    }
+  }
+
+  void start(const std::shared_ptr<State>& self);
+};
+
+namespace {
+
+/// All teams of this process, for the moments before and after a fork.
+struct Registry {
+  std::mutex mutex;
+  std::vector<Team::State*> teams;
+};
+
+Registry& registry() {
+  // Never destroyed: threads may still be running when the process ends.
+  static auto* teams = new Registry;
+  return *teams;
+}
+
+void before_fork() {
+  registry().mutex.lock();
+  for (Team::State* team : registry().teams) {
+    team->paused.store(true);
+    // A kernel that forks is inside a chunk itself, and would wait for itself.
+    while (chunks_inside == 0 && team->inside.load() > 0) nap();
+    team->mutex->lock();
+  }
+}
+
+void after_fork_in_parent() {
+  for (Team::State* team : registry().teams) {
+    team->mutex->unlock();
+    team->paused.store(false);
+  }
+  registry().mutex.unlock();
+}
+
+void after_fork_in_child() {
+  for (Team::State* team : registry().teams) {
+    // The threads are gone, and so are those who slept at the bells.
+    team->mutex.release();  // locked by nobody who is still there: not to be destroyed
+    team->mutex = std::make_unique<std::mutex>();
+    team->threads.clear();
+    team->call_words.sleepers.store(0);
+    team->answer_words.sleepers.store(0);
+    team->inside.store(chunks_inside > 0 ? 1 : 0);
+    team->paused.store(false);
+  }
+  new (&registry().mutex) std::mutex;
+}
+
+void enroll(Team::State* team) {
+  static const int status = pthread_atfork(before_fork, after_fork_in_parent, after_fork_in_child);
+  if (status != 0) throw std::system_error(status, std::generic_category());
+  const std::lock_guard lock(registry().mutex);
+  registry().teams.push_back(team);
+}
+
+void strike_off(Team::State* team) {
+  const std::lock_guard lock(registry().mutex);
+  auto& teams = registry().teams;
+  teams.erase(std::remove(teams.begin(), teams.end(), team), teams.end());
+}
+
+/// What a thread is started with.
+struct Start {
+  std::shared_ptr<Team::State> state;
+  int number;
+};
+
+void* begin_thread(void* argument) {
+  const std::unique_ptr<Start> start(static_cast<Start*>(argument));
+  start->state->work(start->number);
+  return nullptr;
+}
+
+void bind_to_core(pthread_t thread, int core) {
+  cpu_set_t set;
+  CPU_ZERO(&set);
+  CPU_SET(core, &set);
+  pthread_setaffinity_np(thread, sizeof set, &set);
+}
+
+}  // namespace
+
+void Team::State::start(const std::shared_ptr<State>& self) {
+  // Signals are for the threads of Python.
+  sigset_t all, previous;
+  sigfillset(&all);
+  pthread_sigmask(SIG_SETMASK, &all, &previous);
+  int status = 0;
+  while (status == 0 && static_cast<int>(threads.size()) < workers) {
+    const int number = static_cast<int>(threads.size());
+    auto argument = std::make_unique<Start>(Start{self, number});
+    pthread_t thread;
+    status = pthread_create(&thread, nullptr, begin_thread, argument.get());
+    if (status != 0) break;
+    static_cast<void>(argument.release());  // it is the thread's now
+    if (!cores.empty()) bind_to_core(thread, cores[static_cast<size_t>(number) % cores.size()]);
+    threads.push_back(thread);
+  }
+  pthread_sigmask(SIG_SETMASK, &previous, nullptr);
+  // Without any thread the caller does all the work; it is slower, but right.
+}
+
+Team::Team(int workers, std::vector<int> cores, bool may_spin)
+    : state_(std::make_shared<State>(workers, std::move(cores), may_spin)) {
+  enroll(state_.get());
+}
+
+Team::~Team() {
+  stop(0.0);
+  strike_off(state_.get());
+}
+
+int Team::workers() const { return state_->workers; }
+
+void Team::post(std::shared_ptr<Job> job) {
+  {
+    const std::lock_guard lock(*state_->mutex);
+    if (state_->threads.empty() && state_->workers > 0) state_->start(state_);
+    state_->jobs.push_back(std::move(job));
+  }
+  state_->calls.ring(kEveryone);
+}
+
+bool Team::help(Job& job) { return state_->help(job); }
+
+void Team::wait(const Job& job, int64_t done, int64_t nanoseconds) {
+  const uint32_t heard = state_->answers.generation();
+  if (job.done() > done || job.is_done()) return;
+  state_->answers.wait(heard, 0, nanoseconds);
+}
+
+bool Team::stop(double seconds) {
+  std::vector<pthread_t> threads;
+  {
+    const std::lock_guard lock(*state_->mutex);
+    state_->stopping.store(true);
+    threads.swap(state_->threads);
+    state_->jobs.clear();
+  }
+  if (threads.empty()) return true;
+  state_->calls.ring(kEveryone);
+  timespec limit;
+  clock_gettime(CLOCK_REALTIME, &limit);
+  const auto whole = static_cast<time_t>(seconds);
+  limit.tv_sec += whole;
+  limit.tv_nsec += static_cast<long>((seconds - static_cast<double>(whole)) * 1e9);
+  if (limit.tv_nsec >= 1'000'000'000) {
+    limit.tv_sec += 1;
+    limit.tv_nsec -= 1'000'000'000;
+  }
+  bool all_ended = true;
+  for (pthread_t thread : threads) {
+    if (pthread_timedjoin_np(thread, nullptr, &limit) == 0) continue;
+    pthread_detach(thread);
+    all_ended = false;
+  }
+  return all_ended;
+}
+
+}  // namespace shoal

@@ -1,0 +1,72 @@
+// Threads that work on jobs together with their caller, without Python.
+//
+// A job is a number of chunks. Whoever has time claims the next chunk, by one atomic addition,
+// until there are none left. The threads are started with the first job that is posted, sleep while
+// there is nothing to do, and live as long as the team. A fork waits until nobody is inside a
+// chunk; in the child the team starts new threads, and unclaimed chunks are worked on as if nothing
+// had been.
+#pragma once
+
+#include <atomic>
+#include <cstdint>
+#include <memory>
+#include <vector>
+
+namespace shoal {
+
+class Job {
+ public:
+  /// `first_come`: whether somebody waits for single chunks, and not only for the last of them.
+  Job(int64_t chunks, bool first_come) : chunks_(chunks), first_come_(first_come) {}
+  virtual ~Job() = default;
+  Job(const Job&) = delete;
+  Job& operator=(const Job&) = delete;
+
+  int64_t chunk_count() const { return chunks_; }
+  bool has_unclaimed() const { return cursor_.load(std::memory_order_relaxed) < chunks_; }
+  int64_t done() const { return done_.load(std::memory_order_acquire); }
+  bool is_done() const { return done() == chunks_; }
+
+ protected:
+  virtual void run(int64_t chunk) = 0;
+
+ private:
+  friend class Team;
+  const int64_t chunks_;
+  const bool first_come_;
+  alignas(64) std::atomic<int64_t> cursor_{0};
+  alignas(64) std::atomic<int64_t> done_{0};
+};
+
+class Team {
+ public:
+  /// `cores`: worker k is bound to core cores[k % size], or to none where there are no cores.
+  /// `may_spin`: whether there are cores enough for every worker and the caller.
+  Team(int workers, std::vector<int> cores, bool may_spin);
+  ~Team();
+  Team(const Team&) = delete;
+  Team& operator=(const Team&) = delete;
+
+  int workers() const;
+
+  /// Lets the workers begin with a job.
+  void post(std::shared_ptr<Job> job);
+
+  /// Works on one chunk of a job, posted or not; false where none is left to claim.
+  bool help(Job& job);
+
+  /// Sleeps until a job that is posted makes progress beyond `done` chunks, or is done, or so many
+  /// nanoseconds have passed.
+  void wait(const Job& job, int64_t done, int64_t nanoseconds);
+
+  /// Ends the threads, each after the chunk that it is in. Returns false where some did not end in
+  /// time: they are left alone, with what they work on.
+  bool stop(double seconds);
+
+  struct State;
+
+ private:
+  std::shared_ptr<State> state_;  // shared with the threads, which may outlive the team
+};
+
+}  // namespace shoal

@@ -1,0 +1,45 @@
+"""The commands of ``shoal``."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+from rich.console import Console
+
+import shoal
+from shoal.cli.new_kernel import write_kernel
+
+__all__ = ["app"]
+
+app = typer.Typer(no_args_is_help=True)
+
+
+@app.callback()
+def shoal_command() -> None:
+    """Steps many reinforcement-learning environments as one."""
+
+
+@app.command()
+def version() -> None:
+    """Say which version this is."""
+    Console().print(shoal.__version__, highlight=False)
+
+
+@app.command()
+def new_kernel(
+    name: Annotated[str, typer.Argument(help="What the environment is called, as in CatchBall.")],
+    folder: Annotated[
+        Path | None, typer.Option(help="Where to write it; by default a folder of its name.")
+    ] = None,
+) -> None:
+    """Write a native environment to start from: source, build and test."""
+    try:
+        written = write_kernel(name, folder)
+    except (ValueError, FileExistsError) as error:
+        Console(stderr=True).print(str(error), style="red", highlight=False)
+        raise typer.Exit(1) from error
+    console = Console()
+    console.print(f"{written}/: {', '.join(path.name for path in sorted(written.iterdir()))}")
+    console.print(f"Next: cd {written} && make test", highlight=False)

@@ -1,0 +1,275 @@
+"""Kernels written in Python and compiled by numba.
+
+A kernel in C is given a run of slots as one struct; see ``shoal_kernel.h``. Around the user's
+functions, which speak of a single slot, a loop over such a run is written here and compiled
+together with them, so that they are inlined into it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from functools import partial
+from typing import Any
+
+import numpy as np
+from gymnasium import Space, spaces
+from gymnasium.error import DependencyNotInstalled
+
+from shoal import _native
+from shoal.errors import KernelDefinitionError
+from shoal.kernels.definition import Kernel
+from shoal.spaces import Layout
+
+__all__ = ["compile_kernel"]
+
+# The members of shoal_slots, each of which takes eight bytes.
+_MEMBERS = (
+    "first",
+    "count",
+    "state",
+    "random",
+    "actions",
+    "observations",
+    "rewards",
+    "terminated",
+    "truncated",
+    "infos",
+    "parameters",
+    "options",
+)
+_RANDOM_BYTES = 40
+_OK = -1
+
+
+def compile_kernel(
+    name: str,
+    functions: Mapping[str, Any],
+    *,
+    observation_space: Space[Any],
+    action_space: Space[Any],
+    state: Any,
+    infos: Mapping[str, Any],
+    parameters: Mapping[str, float],
+    options: Mapping[str, float],
+    max_episode_steps: int | None,
+    check_nan: bool,
+) -> Kernel:
+    """Compile ``reset`` and ``step`` into a kernel; see :class:`shoal.kernels.api.KernelMaker`."""
+    recipe = partial(
+        compile_kernel,
+        name,
+        {key: value for key, value in functions.items() if not key.startswith("__")},
+        observation_space=observation_space,
+        action_space=action_space,
+        state=state,
+        infos=dict(infos),
+        parameters=dict(parameters),
+        options=dict(options),
+        max_episode_steps=max_episode_steps,
+        check_nan=check_nan,
+    )
+    functions = {
+        key: value.__func__ if isinstance(value, staticmethod) else value
+        for key, value in functions.items()
+    }
+    for needed in ("reset", "step"):
+        if not callable(functions.get(needed)):
+            raise KernelDefinitionError(f"kernel {name} needs a function {needed!r}")
+    state_dtype = _aligned(state, name)
+    info_space = spaces.Dict([(key, _info_space(kind)) for key, kind in infos.items()])
+    layouts = {
+        "observations": Layout.of(observation_space),
+        "actions": Layout.of(action_space),
+        "infos": Layout.of(info_space),
+    }
+    for kind, layout in layouts.items():
+        if layout.objects:
+            raise KernelDefinitionError(
+                f"kernel {name}: {kind} of {layout.space} have no fixed shape"
+            )
+    loops = _Loops(name, functions, layouts, state_dtype, list(parameters), list(options))
+    reset, step = loops.compiled("reset"), loops.compiled("step")
+    native = _native.Kernel.of_functions(
+        {
+            "name": name,
+            "state_bytes": state_dtype.itemsize,
+            **{kind: _leaves(layout) for kind, layout in layouts.items()},
+            "fields": _fields(state_dtype),
+            "parameters": {key: float(value) for key, value in parameters.items()},
+            "options": {key: float(value) for key, value in options.items()},
+            "max_episode_steps": max_episode_steps or 0,
+            "reset": reset.address,
+            "step": step.address,
+        },
+        (reset, step),
+    )
+    render = functions.get("render")
+    return Kernel(
+        native,
+        observation_space,
+        action_space,
+        max_episode_steps=max_episode_steps,
+        metadata={"render_modes": ["rgb_array"] if render else [], "render_fps": 30},
+        check_nan=check_nan,
+        paint=render,
+        recipe=recipe,
+    )
+
+
+def _aligned(state: Any, name: str) -> np.dtype[Any]:
+    """The record of a slot's state, with its fields where a compiler wants them."""
+    dtype: np.dtype[Any] = np.dtype(state, align=True)
+    if dtype.names is None:
+        raise KernelDefinitionError(
+            f"kernel {name}: state must name its fields, as in [('speed', np.float64)], got {state}"
+        )
+    return dtype
+
+
+def _info_space(kind: Any) -> Space[Any]:
+    """The space of an info column: a dtype, or a dtype and a shape."""
+    given, shape = kind if isinstance(kind, tuple) else (kind, ())
+    dtype: Any = np.dtype(given)
+    if dtype.kind == "f":
+        return spaces.Box(-np.inf, np.inf, shape, dtype.type)
+    if dtype.kind == "b":
+        return spaces.Box(0, 1, shape, np.bool_)
+    limits = np.iinfo(dtype)
+    return spaces.Box(limits.min, limits.max, shape, dtype.type)
+
+
+def _leaves(layout: Layout) -> list[dict[str, Any]]:
+    return [
+        {
+            "name": leaf.path.strip("[]'") or None,
+            "dtype": leaf.dtype.name,
+            "shape": list(leaf.shape),
+            "offset": 0,
+        }
+        for leaf in layout.leaves
+    ]
+
+
+def _fields(dtype: np.dtype[Any]) -> list[dict[str, Any]]:
+    assert dtype.names is not None
+    assert dtype.fields is not None
+    fields = []
+    for name in dtype.names:
+        kind, offset = dtype.fields[name][:2]
+        base, shape = kind.subdtype or (kind, ())
+        fields.append(
+            {"name": name, "dtype": base.name, "shape": list(shape), "offset": int(offset)}
+        )
+    return fields
+
+
+def _record(names: Sequence[str]) -> np.dtype[Any]:
+    """Numbers in a row as a record; numba knows no empty one."""
+    return np.dtype([(name, np.float64) for name in names] or [("nothing", np.float64)])
+
+
+class _Loops:
+    """Loops over a run of slots, around the functions of a user.
+
+    The text of a loop is put together for the leaves that the kernel has: numba needs to see each
+    of them by itself, since they differ in their types.
+    """
+
+    def __init__(
+        self,
+        name: str,
+        functions: Mapping[str, Any],
+        layouts: Mapping[str, Layout],
+        state: np.dtype[Any],
+        parameters: Sequence[str],
+        options: Sequence[str],
+    ) -> None:
+        try:
+            import numba
+        except ImportError as error:
+            raise DependencyNotInstalled(
+                'numba is not installed, run `pip install "shoal[numba]"`'
+            ) from error
+        self._numba = numba
+        self._name = name
+        self._functions = functions
+        self._layouts = layouts
+        self._dtypes = {
+            "state": state,
+            "parameters": _record(parameters),
+            "options": _record(options),
+        }
+
+    def compiled(self, method: str) -> Any:
+        """The address and the owner of a compiled loop: what ``numba.cfunc`` returns."""
+        numba = self._numba
+        is_step = method == "step"
+        lines = [f"def {self._name}_{method}(slots):", "    members = carray(slots, 12)"]
+        lines += [f"    {name} = members[{k}]" for k, name in enumerate(_MEMBERS)]
+        lines.append("    states = carray(to_state(state), count)")
+        lines.append("    given = carray(to_parameters(parameters), 1)[0]")
+        scope: dict[str, Any] = {"carray": numba.carray}
+        for key, dtype in self._dtypes.items():
+            scope[f"to_{key}"] = _pointer_to(numba, numba.from_dtype(dtype))
+        scope["user"] = numba.njit(self._functions[method])
+
+        rows = {kind: self._views(kind, lines, scope) for kind in self._kinds(is_step)}
+        arguments = ["states[k]", f"random + {_RANDOM_BYTES} * k", "given"]
+        if is_step:
+            for result in ("rewards", "terminated", "truncated"):
+                kind = numba.float64 if result == "rewards" else numba.uint8
+                scope[f"to_{result}"] = _pointer_to(numba, kind)
+                lines.append(f"    {result}_out = carray(to_{result}({result}), count)")
+            arguments += [rows["actions"], rows["observations"]]
+        else:
+            lines.append("    chosen = carray(to_options(options), 1)[0]")
+            arguments += ["chosen", rows["observations"]]
+        if self._layouts["infos"].leaves:
+            arguments.append(rows["infos"])
+        call = f"user({', '.join(arguments)})"
+        lines.append("    for k in range(count):")
+        if is_step:
+            lines.append(f"        reward, ended, cut = {call}")
+            lines.append("        rewards_out[k] = reward")
+            lines.append("        terminated_out[k] = ended")
+            lines.append("        truncated_out[k] = cut")
+        else:
+            lines.append(f"        {call}")
+        lines.append(f"    return {_OK}")
+        exec("\n".join(lines), scope)  # only names and numbers of our own are in this text
+        signature = numba.int64(numba.types.CPointer(numba.int64))
+        return numba.cfunc(signature)(scope[f"{self._name}_{method}"])
+
+    def _kinds(self, is_step: bool) -> list[str]:
+        return ["observations", "infos", *(["actions"] if is_step else [])]
+
+    def _views(self, kind: str, lines: list[str], scope: dict[str, Any]) -> str:
+        """Add views of all rows of each leaf; return what the user's function is given of row k."""
+        rows = []
+        leaves = self._layouts[kind].leaves
+        if leaves:
+            lines.append(f"    {kind}_of = carray(to_addresses({kind}), {len(leaves)})")
+            scope["to_addresses"] = _pointer_to(self._numba, self._numba.int64)
+        for k, leaf in enumerate(leaves):
+            name = f"{kind}_{k}"
+            # A single number is written through an array of one, and read as it is.
+            by_value = kind == "actions" and not leaf.shape
+            shape = ", ".join(["count", *map(str, leaf.shape or (() if by_value else (1,)))])
+            number = self._numba.from_dtype(leaf.dtype)
+            scope[f"to_{name}"] = _pointer_to(self._numba, number)
+            lines.append(f"    {name} = carray(to_{name}({kind}_of[{k}]), ({shape},))")
+            rows.append(f"{name}[k]")
+        return rows[0] if len(rows) == 1 else f"({', '.join(rows)})"
+
+
+def _pointer_to(numba: Any, kind: Any) -> Any:
+    """A function for compiled code: from an address to a pointer to values of a type."""
+    pointer = numba.types.CPointer(kind)
+
+    def typed(_: Any, address: Any) -> Any:
+        def generate(context: Any, builder: Any, __: Any, arguments: Any) -> Any:
+            return builder.inttoptr(arguments[0], context.get_value_type(pointer))
+
+        return pointer(address), generate
+
+    return numba.extending.intrinsic(typed)

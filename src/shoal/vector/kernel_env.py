@@ -1,0 +1,69 @@
+"""The Gymnasium door to kernels, which can do a little more than others."""
+
+from __future__ import annotations
+
+from math import ceil, sqrt
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from shoal.pools import KernelPool
+from shoal.pools.base import SlotChoice
+from shoal.vector.env import VectorEnv
+
+__all__ = ["KernelVectorEnv"]
+
+
+class KernelVectorEnv(VectorEnv):
+    """Slots of a kernel behind Gymnasium's vector interface.
+
+    Example:
+        >>> import shoal
+        >>> with shoal.make("CartPole-v1", num_envs=3) as envs:
+        ...     observations, infos = envs.reset(seed=42)
+        ...     envs.state["theta"][1] = 0.1
+        ...     before = envs.save()
+        ...     first = envs.step([1, 0, 1])
+        ...     envs.restore(before)
+        ...     again = envs.step([1, 0, 1])
+        >>> bool((first[0] == again[0]).all())
+        True
+    """
+
+    _pool: KernelPool
+
+    @property
+    def state(self) -> npt.NDArray[Any]:
+        """The states of all slots: an array of records, which can be read and written."""
+        return self._pool.state
+
+    def save(self, slots: SlotChoice = None) -> npt.NDArray[np.uint8]:
+        """Everything about these slots, a row of bytes for each: state, randomness, episode."""
+        return self._pool.save(slots)
+
+    def restore(self, saved: npt.NDArray[np.uint8], slots: SlotChoice = None) -> None:
+        """Put slots back to what they were; the next step goes on from there."""
+        self._pool.restore(saved, slots)
+
+    def render(self) -> tuple[Any, ...]:
+        """A picture of each slot."""
+        return tuple(self._pool.render())
+
+    def render_tiled(
+        self, slots: SlotChoice = None, columns: int | None = None
+    ) -> npt.NDArray[np.uint8]:
+        """One picture with those of these slots side by side.
+
+        Args:
+            slots: Which ones; all by default.
+            columns: How many in a row; by default about as many as there are rows.
+        """
+        pictures = self._pool.render(slots)
+        count, height, width, channels = pictures.shape
+        across = ceil(sqrt(count)) if columns is None else columns
+        down = ceil(count / across)
+        tiled = np.zeros((down * across, height, width, channels), np.uint8)
+        tiled[:count] = pictures
+        tiled = tiled.reshape(down, across, height, width, channels).swapaxes(1, 2)
+        return tiled.reshape(down * height, across * width, channels)

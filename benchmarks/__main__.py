@@ -12,6 +12,7 @@ from benchmarks import machine
 from benchmarks.contenders import CONTENDERS, STANDARD
 from benchmarks.runner import Settings
 from benchmarks.training import TrainingSettings
+from benchmarks.workloads import STANDARD as STANDARD_WORKLOADS
 from benchmarks.workloads import WORKLOADS
 
 # Each command imports its own module: the demo needs no matplotlib.
@@ -68,6 +69,13 @@ def _sb3(arguments: Namespace) -> int:
 
     settings, training = _settings(arguments), _training_settings(arguments)
     return 0 if measure_sb3(settings, training, arguments.output) else 1
+
+
+def _kernels(arguments: Namespace) -> int:
+    from benchmarks.kernels import measure_kernels
+
+    machine.use_cores(arguments.cores)
+    return 0 if measure_kernels(_settings(arguments), arguments.output) else 1
 
 
 def _training(arguments: Namespace) -> int:
@@ -173,7 +181,7 @@ def _written() -> ArgumentParser:
 def _chosen(num_envs: list[int]) -> ArgumentParser:
     """Make the options of which cells to measure."""
     options = ArgumentParser(add_help=False)
-    options.add_argument("--workloads", type=_names(WORKLOADS), default=list(WORKLOADS))
+    options.add_argument("--workloads", type=_names(WORKLOADS), default=STANDARD_WORKLOADS)
     options.add_argument("--num-envs", type=_counts, default=num_envs)
     return options
 
@@ -229,6 +237,16 @@ def _parser() -> ArgumentParser:
         help="Shoal behind Stable-Baselines3's interface against Stable-Baselines3",
     )
     sb3.set_defaults(command=_sb3)
+
+    kernels = commands.add_parser(
+        "kernels",
+        parents=[measured, written],
+        help="Shoal's kernels against EnvPool, plain loops in C, and themselves on one thread",
+    )
+    kernels.set_defaults(command=_kernels)
+    kernels.add_argument(
+        "--cores", type=_cores, default=machine.core_count(), help="how many to use (%(default)s)"
+    )
 
     training = commands.add_parser(
         "training",

@@ -17,7 +17,15 @@ import gymnasium
 import numpy as np
 from gymnasium.spaces import Box, Dict, Discrete, MultiBinary, Space, Tuple
 
-__all__ = ["BURN_RATE_VARIABLE", "WORKLOADS", "Environment", "Workload", "burn_rate"]
+__all__ = [
+    "BURN_RATE_VARIABLE",
+    "GYMNASIUM_IDS",
+    "STANDARD",
+    "WORKLOADS",
+    "Environment",
+    "Workload",
+    "burn_rate",
+]
 
 Environment = gymnasium.Env[Any, Any]
 
@@ -170,15 +178,33 @@ def _informative() -> Environment:
     return Informative(_vector_space())
 
 
+GYMNASIUM_IDS = {
+    "cartpole": "CartPole-v1",
+    "mountain-car": "MountainCar-v0",
+    "mountain-car-continuous": "MountainCarContinuous-v0",
+    "pendulum": "Pendulum-v1",
+    "acrobot": "Acrobot-v1",
+    "blackjack": "Blackjack-v1",
+    "frozen-lake": "FrozenLake-v1",
+    "cliff-walking": "CliffWalking-v1",
+    "taxi": "Taxi-v4",
+}
+"""The workloads that are environments of Gymnasium's, by name."""
+
 WORKLOADS = {
     workload.name: workload
     for workload in (
         Workload("noop", partial(_still, _vector_space)),
-        Workload("cartpole", partial(gymnasium.make, "CartPole-v1")),
+        *(Workload(name, partial(gymnasium.make, what)) for name, what in GYMNASIUM_IDS.items()),
         Workload("burn100us", partial(Burning, 100.0)),
         Workload("burn1ms", partial(Burning, 1000.0)),
         Workload("image", partial(_still, _image_space)),
         Workload("dict", partial(_still, _robot_space)),
         Workload("info8", _informative),
+        # What kernels of a user's are measured with; its actions are those of the pendulum.
+        Workload("swing", partial(gymnasium.make, "Pendulum-v1")),
     )
 }
+
+STANDARD = ["noop", "cartpole", "burn100us", "burn1ms", "image", "dict", "info8"]
+"""Those that a run measures unless it is told otherwise."""

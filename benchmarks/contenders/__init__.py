@@ -3,11 +3,19 @@
 from __future__ import annotations
 
 from benchmarks.contenders.base import Contender, Vector
-from benchmarks.contenders.envpool_vector import EnvPool
+from benchmarks.contenders.envpool_vector import EnvPool, EnvPoolAsync
 from benchmarks.contenders.gymnasium_vectors import GymnasiumAsync, GymnasiumSync
 from benchmarks.contenders.loop import Loop
+from benchmarks.contenders.plain_c import PlainC
 from benchmarks.contenders.pufferlib_vectors import PufferlibMultiprocessing, PufferlibSerial
 from benchmarks.contenders.sb3_vectors import Sb3Dummy, Sb3Subproc
+from benchmarks.contenders.shoal_kernels import (
+    OwnKernel,
+    ShoalKernel,
+    ShoalKernelFirstCome,
+    swing_in_c,
+    swing_in_numba,
+)
 from benchmarks.contenders.shoal_sb3_vectors import ShoalSb3Dummy, ShoalSb3Subproc
 from benchmarks.contenders.shoal_vectors import Shoal, ShoalFirstCome
 
@@ -21,6 +29,12 @@ CONTENDERS: dict[str, Contender] = {
         Shoal("shoal-inline", backend="inline"),
         Shoal("shoal-process", backend="process"),
         ShoalFirstCome(),
+        ShoalKernel("shoal-kernel"),
+        ShoalKernel("shoal-kernel-1", workers=0),
+        ShoalKernelFirstCome("shoal-kernel-first-come"),
+        OwnKernel("shoal-kernel-c", swing_in_c),
+        OwnKernel("shoal-kernel-numba", swing_in_numba),
+        PlainC(),
         ShoalSb3Dummy(),
         ShoalSb3Subproc(),
         Loop(),
@@ -31,6 +45,7 @@ CONTENDERS: dict[str, Contender] = {
         PufferlibSerial(),
         PufferlibMultiprocessing(),
         EnvPool(),
+        EnvPoolAsync(),
     )
 }
 
@@ -38,6 +53,12 @@ _FOR_ONE_QUESTION = (
     "shoal-view",
     "shoal-inline",
     "shoal-first-come",
+    "shoal-kernel-1",
+    "shoal-kernel-first-come",
+    "shoal-kernel-c",
+    "shoal-kernel-numba",
+    "plain-c",
+    "envpool-async",
     "shoal-sb3-dummy",
     "shoal-sb3-subproc",
 )

@@ -17,6 +17,8 @@ __all__ = ["SEED", "Contender", "Lockstep", "Vector", "action_batches", "started
 
 SEED = 0
 
+_MOST_ACTIONS = 262_144
+
 # Looking at the clock once in so many seconds costs nothing, even where a step takes 100 ns.
 _SECONDS_BETWEEN_CLOCK_READINGS = 0.001
 
@@ -107,7 +109,8 @@ def started(envs: Any, workload: Workload) -> Lockstep:
 
 
 def action_batches(workload: Workload, num_envs: int, count: int = 64) -> list[npt.NDArray[Any]]:
-    """Sample valid actions: ``count`` batches with one for each environment."""
+    """Sample valid actions: batches with one for each environment, ``count`` of them at most."""
+    count = max(2, min(count, _MOST_ACTIONS // num_envs))
     env = workload.make()
     try:
         space = env.action_space

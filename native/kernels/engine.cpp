@@ -119,7 +119,8 @@ Engine::Engine(const shoal_kernel& kernel, const EngineOptions& options, const S
 /// A run of slots in the form in which a kernel is given it.
 class Engine::Run {
  public:
-  Run(const Engine& engine, int64_t first, int64_t last, const Rows& rows) : slots_{} {
+  // Member by member: there is a run for every few slots.
+  Run(const Engine& engine, int64_t first, int64_t last, const Rows& rows) {
     const auto start = static_cast<size_t>(first);
     for (size_t k = 0; k < engine.actions_.size(); ++k) {
       pointers_[0][k] = engine.actions_[k] + start * engine.action_bytes_[k];
@@ -134,11 +135,16 @@ class Engine::Run {
     slots_.count = last - first;
     slots_.state = engine.states_.data() + start * engine.kernel_.state_bytes;
     slots_.random = engine.randoms_ + first;
+    slots_.actions = nullptr;
     slots_.observations = pointers_[1];
+    slots_.rewards = nullptr;
+    slots_.terminated = slots_.truncated = nullptr;
     slots_.infos = pointers_[2];
     slots_.parameters = engine.parameters(first);
+    slots_.options = nullptr;
     slots_.tables = engine.kernel_.tables;
     slots_.message = message_;
+    message_[0] = '\0';
   }
   Run(const Run&) = delete;
   Run& operator=(const Run&) = delete;
@@ -150,40 +156,49 @@ class Engine::Run {
  private:
   shoal_slots slots_;
   void* pointers_[3][kMostLeaves];
-  char message_[SHOAL_MESSAGE_BYTES] = "";
+  char message_[SHOAL_MESSAGE_BYTES];
 };
 
-void Engine::fail(int64_t slot, const char* method, std::string message, Outcome& outcome) {
-  // Whatever state it is in, it needs a reset before it can go on.
-  columns_.finished[slot] = 1;
+/// Takes note that a slot has failed; whatever state it is in, it needs a reset to go on.
+void Engine::fail(int64_t slot, const char* method, std::string message,
+                  std::vector<int64_t>& failed, Outcome& outcome) {
+  failed.push_back(slot);
   const std::lock_guard lock(outcome.mutex);
   outcome.failures.push_back({slot, method, std::move(message)});
+}
+
+void Engine::mark(const std::vector<int64_t>& failed) {
+  for (const int64_t slot : failed) columns_.finished[slot] = 1;
 }
 
 /// Calls a function of the kernel for a run of slots; where one of them fails, for the rest again.
 template <class Function>
 void Engine::call(int64_t first, int64_t last, const Rows& rows, const char* method,
-                  Outcome& outcome, const Function& function) {
+                  std::vector<int64_t>& failed, Outcome& outcome, const Function& function) {
   while (first < last) {
     Run run(*this, first, last, rows);
-    int64_t failed = SHOAL_OK;
+    int64_t row = SHOAL_OK;
+    std::string message;
     try {
-      failed = function(run);
+      row = function(run);
+      if (row == SHOAL_OK) return;
+      message = run.message();
+      if (row < 0 || row >= last - first) {
+        message = "the kernel returned " + std::to_string(row) +
+                  ", expected SHOAL_OK or one of the " + std::to_string(last - first) +
+                  " rows that it was given";
+        row = SHOAL_OK;
+      }
     } catch (const std::exception& error) {
+      message = std::string("the kernel threw: ") + error.what();
+    }
+    if (row == SHOAL_OK) {
       // Nobody knows how far it came.
-      std::memset(columns_.finished + first, 1, static_cast<size_t>(last - first));
-      return fail(first, method, std::string("the kernel threw: ") + error.what(), outcome);
+      for (int64_t slot = first; slot < last; ++slot) fail(slot, method, message, failed, outcome);
+      return;
     }
-    if (failed == SHOAL_OK) return;
-    if (failed < 0 || failed >= last - first) {
-      return fail(first, method,
-                  "the kernel returned " + std::to_string(failed) +
-                      ", expected SHOAL_OK or a row " + "of the " + std::to_string(last - first) +
-                      " that it was given",
-                  outcome);
-    }
-    fail(first + failed, method, run.message(), outcome);
-    first += failed + 1;
+    fail(first + row, method, message, failed, outcome);
+    first += row + 1;
   }
 }
 
@@ -220,17 +235,26 @@ int64_t Engine::run_end(int64_t first, int64_t last, bool resets) const {
 }
 
 void Engine::step(int64_t first, int64_t last, const Rows& rows, Outcome& outcome) {
+  const auto count = static_cast<size_t>(last - first);
+  std::memset(rows.rewards + first, 0, count * sizeof(double));
+  std::memset(rows.terminated + first, 0, count);
+  std::memset(rows.truncated + first, 0, count);
+  std::vector<int64_t> failed;
   for (int64_t slot = first; slot < last;) {
     const bool resets = options_.mode == Autoreset::kNextStep && columns_.finished[slot] != 0;
     const int64_t end = run_end(slot, last, resets);
     if (resets) {
-      begin_run(slot, end, option_defaults_.data(), rows, outcome);
+      begin_run(slot, end, option_defaults_.data(), rows, failed, outcome);
+      // This step is counted below, like any other.
+      std::fill_n(columns_.episode_length + slot, end - slot, int64_t{-1});
     } else {
-      step_run(slot, end, rows, outcome);
+      step_run(slot, end, rows, failed, outcome);
     }
     slot = end;
   }
-  if (options_.mode == Autoreset::kSameStep) restart_ended(first, last, rows, outcome);
+  settle(first, last, rows, outcome);
+  if (options_.mode == Autoreset::kSameStep) restart_ended(first, last, rows, failed, outcome);
+  mark(failed);
   keep_newest(first, last, rows);
 }
 
@@ -243,20 +267,18 @@ void Engine::reset(int64_t first, int64_t last, const Seeds& seeds, size_t posit
         seeded(options_.generator, seeds.words.data() + seeds.begin(k), seeds.count(k));
     begun_[static_cast<size_t>(slot)] |= kSeeded;
   }
+  std::vector<int64_t> failed;
   const int64_t run = slot_parameters_.empty() ? last - first : 1;
   for (int64_t slot = first; slot < last; slot += run) {
-    begin_run(slot, slot + run, options, rows, outcome);
+    begin_run(slot, slot + run, options, rows, failed, outcome);
   }
+  mark(failed);
   keep_newest(first, last, rows);
 }
 
-void Engine::step_run(int64_t first, int64_t last, const Rows& rows, Outcome& outcome) {
-  const auto count = static_cast<size_t>(last - first);
-  std::memset(rows.rewards + first, 0, count * sizeof(double));
-  std::memset(rows.terminated + first, 0, count);
-  std::memset(rows.truncated + first, 0, count);
-  std::memset(columns_.finished + first, 0, count);
-  call(first, last, rows, "step", outcome, [&](Run& run) {
+void Engine::step_run(int64_t first, int64_t last, const Rows& rows, std::vector<int64_t>& failed,
+                      Outcome& outcome) {
+  call(first, last, rows, "step", failed, outcome, [&](Run& run) {
     shoal_slots& slots = run.slots();
     const int64_t row = slots.first;
     slots.actions = run.actions();
@@ -265,46 +287,46 @@ void Engine::step_run(int64_t first, int64_t last, const Rows& rows, Outcome& ou
     slots.truncated = rows.truncated + row;
     return kernel_.step(&slots);
   });
-  if (options_.check_nan) report_nan(first, last, rows, true, outcome);
-  settle(first, last, rows, outcome);
+  if (options_.check_nan) report_nan(first, last, rows, true, failed, outcome);
 }
 
 void Engine::begin_run(int64_t first, int64_t last, const double* options, const Rows& rows,
-                       Outcome& outcome) {
+                       std::vector<int64_t>& failed, Outcome& outcome) {
+  const double time = options_.statistics ? now() : 0.0;
   for (int64_t slot = first; slot < last; ++slot) {
     columns_.finished[slot] = 0;
     columns_.episode_length[slot] = 0;
+    columns_.episode_return[slot] = 0.0;
+    columns_.episode_start[slot] = time;
     begun_[static_cast<size_t>(slot)] |= kBegun;
     rows.rewards[slot] = 0.0;
     rows.terminated[slot] = rows.truncated[slot] = 0;
   }
-  if (options_.statistics) {
-    const double time = now();
-    for (int64_t slot = first; slot < last; ++slot) {
-      columns_.episode_return[slot] = 0.0;
-      columns_.episode_start[slot] = time;
-    }
-  }
-  call(first, last, rows, "reset", outcome, [&](Run& run) {
+  call(first, last, rows, "reset", failed, outcome, [&](Run& run) {
     run.slots().options = options;
     return kernel_.reset(&run.slots());
   });
-  if (options_.check_nan) report_nan(first, last, rows, false, outcome);
+  if (options_.check_nan) report_nan(first, last, rows, false, failed, outcome);
 }
 
-/// Counts the steps of these slots, and finds those whose episodes have ended.
+/// Counts the steps of these slots, and finds those whose episodes have ended. Each loop is one
+/// that compilers make wide instructions of.
 void Engine::settle(int64_t first, int64_t last, const Rows& rows, Outcome& outcome) {
-  const int64_t limit = options_.max_episode_steps;
+  int64_t* lengths = columns_.episode_length;
+  for (int64_t slot = first; slot < last; ++slot) lengths[slot] += 1;
+  if (const int64_t limit = options_.max_episode_steps; limit > 0) {
+    for (int64_t slot = first; slot < last; ++slot) rows.truncated[slot] |= lengths[slot] >= limit;
+  }
+  uint8_t* terminated = rows.terminated;
+  uint8_t* truncated = rows.truncated;
+  uint8_t* finished = columns_.finished;
   uint8_t any_ended = 0;
   for (int64_t slot = first; slot < last; ++slot) {
-    const int64_t length = ++columns_.episode_length[slot];
     // A kernel may write any number for true.
-    const uint8_t terminated = rows.terminated[slot] != 0;
-    const uint8_t truncated = (rows.truncated[slot] != 0) | (limit > 0 && length >= limit);
-    rows.terminated[slot] = terminated;
-    rows.truncated[slot] = truncated;
-    columns_.finished[slot] |= terminated | truncated;
-    any_ended |= terminated | truncated;
+    terminated[slot] = terminated[slot] != 0;
+    truncated[slot] = truncated[slot] != 0;
+    finished[slot] = terminated[slot] | truncated[slot];
+    any_ended |= finished[slot];
   }
   if (any_ended) outcome.any_ended.store(true, std::memory_order_relaxed);
   if (!options_.statistics) return;
@@ -323,11 +345,11 @@ void Engine::settle(int64_t first, int64_t last, const Rows& rows, Outcome& outc
 }
 
 void Engine::report_nan(int64_t first, int64_t last, const Rows& rows, bool stepped,
-                        Outcome& outcome) {
+                        std::vector<int64_t>& failed, Outcome& outcome) {
   const char* method = stepped ? "step" : "reset";
   auto report = [&](const shoal_leaf& leaf, const char* column, const std::string& what) {
     for (int64_t row = first; (row = first_nan(leaf, column, row, last)) >= 0; ++row) {
-      fail(row, method, "the kernel wrote NaN into " + what, outcome);
+      fail(row, method, "the kernel wrote NaN into " + what, failed, outcome);
     }
   };
   if (stepped) {
@@ -342,7 +364,8 @@ void Engine::report_nan(int64_t first, int64_t last, const Rows& rows, bool step
   }
 }
 
-void Engine::restart_ended(int64_t first, int64_t last, const Rows& rows, Outcome& outcome) {
+void Engine::restart_ended(int64_t first, int64_t last, const Rows& rows,
+                           std::vector<int64_t>& failed, Outcome& outcome) {
   auto copy_row = [](const std::vector<char*>& from, const std::vector<char*>& to,
                      const std::vector<size_t>& bytes, size_t row) {
     for (size_t k = 0; k < bytes.size(); ++k) {
@@ -350,14 +373,13 @@ void Engine::restart_ended(int64_t first, int64_t last, const Rows& rows, Outcom
     }
   };
   for (int64_t slot = first; slot < last; ++slot) {
-    if (!columns_.finished[slot]) continue;
     const uint8_t terminated = rows.terminated[slot], truncated = rows.truncated[slot];
     const double reward = rows.rewards[slot];
-    if (!(terminated | truncated)) continue;  // it has failed
+    if (!(terminated | truncated)) continue;
     const auto row = static_cast<size_t>(slot);
     copy_row(rows.observations, final_observations_.data(), observation_bytes_, row);
     copy_row(rows.infos, final_infos_.data(), info_bytes_, row);
-    begin_run(slot, slot + 1, option_defaults_.data(), rows, outcome);
+    begin_run(slot, slot + 1, option_defaults_.data(), rows, failed, outcome);
     rows.rewards[slot] = reward;
     rows.terminated[slot] = terminated;
     rows.truncated[slot] = truncated;

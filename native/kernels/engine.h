@@ -156,16 +156,22 @@ class Engine {
   class Run;
 
   int64_t run_end(int64_t first, int64_t last, bool resets) const;
-  void step_run(int64_t first, int64_t last, const Rows& rows, Outcome& outcome);
+  // Slots that fail are added to `failed`, and marked when all else has been written.
+  void step_run(int64_t first, int64_t last, const Rows& rows, std::vector<int64_t>& failed,
+                Outcome& outcome);
   void begin_run(int64_t first, int64_t last, const double* options, const Rows& rows,
-                 Outcome& outcome);
+                 std::vector<int64_t>& failed, Outcome& outcome);
   template <class Function>
-  void call(int64_t first, int64_t last, const Rows& rows, const char* method, Outcome& outcome,
-            const Function& function);
+  void call(int64_t first, int64_t last, const Rows& rows, const char* method,
+            std::vector<int64_t>& failed, Outcome& outcome, const Function& function);
   void settle(int64_t first, int64_t last, const Rows& rows, Outcome& outcome);
-  void report_nan(int64_t first, int64_t last, const Rows& rows, bool stepped, Outcome& outcome);
-  void fail(int64_t slot, const char* method, std::string message, Outcome& outcome);
-  void restart_ended(int64_t first, int64_t last, const Rows& rows, Outcome& outcome);
+  void report_nan(int64_t first, int64_t last, const Rows& rows, bool stepped,
+                  std::vector<int64_t>& failed, Outcome& outcome);
+  static void fail(int64_t slot, const char* method, std::string message,
+                   std::vector<int64_t>& failed, Outcome& outcome);
+  void mark(const std::vector<int64_t>& failed);
+  void restart_ended(int64_t first, int64_t last, const Rows& rows, std::vector<int64_t>& failed,
+                     Outcome& outcome);
   void keep_newest(int64_t first, int64_t last, const Rows& rows);
 
   const shoal_kernel& kernel_;

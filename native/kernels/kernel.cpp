@@ -168,12 +168,16 @@ Kernel Kernel::of_table(nb::dict parts) {
   Table table{};
   table.states = part<int64_t>(parts, "states");
   table.actions = part<int64_t>(parts, "actions");
-  table.starts = numbers_of<int64_t>(parts, "starts");
-  table.cumulative = numbers_of<double>(parts, "cumulative");
-  table.probabilities = numbers_of<double>(parts, "probabilities");
-  table.next = numbers_of<int64_t>(parts, "next");
-  table.rewards = numbers_of<double>(parts, "rewards");
-  table.terminated = numbers_of<uint8_t>(parts, "terminated");
+  table.starts = numbers_of<int32_t>(parts, "starts");
+  const auto cumulative = numbers_of<double>(parts, "cumulative");
+  const auto probabilities = numbers_of<double>(parts, "probabilities");
+  const auto next = numbers_of<int32_t>(parts, "next");
+  const auto rewards = numbers_of<double>(parts, "rewards");
+  const auto terminated = numbers_of<uint8_t>(parts, "terminated");
+  for (size_t k = 0; k < next.size(); ++k) {
+    table.outcomes.push_back(
+        {cumulative.at(k), probabilities.at(k), rewards.at(k), next[k], terminated.at(k) != 0});
+  }
   table.initial = numbers_of<double>(parts, "initial");
   table.action_masks = numbers_of<int8_t>(parts, "action_masks");
   table.fickle_probability = part<double>(parts, "fickle_probability");

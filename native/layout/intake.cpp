@@ -99,6 +99,16 @@ bool within(T value, int64_t low, int64_t high) {
 /// Whether all of these lie within the bounds: a loop without branches, for the usual case.
 template <class T>
 bool all_within(const T* values, Py_ssize_t count, int64_t low, int64_t high) {
+  if constexpr (std::is_same_v<T, const npy_int64>) {
+    // Whatever lies outside makes one of the differences negative, also if the other overflows; and
+    // these are operations that every processor can do on several numbers at once.
+    uint64_t differences = 0;
+    for (Py_ssize_t k = 0; k < count; ++k) {
+      const auto value = static_cast<uint64_t>(values[k]);
+      differences |= (value - static_cast<uint64_t>(low)) | (static_cast<uint64_t>(high) - value);
+    }
+    return differences >> 63 == 0;
+  }
   bool all = true;
   for (Py_ssize_t k = 0; k < count; ++k) all &= within(values[k], low, high);
   return all;

@@ -1,6 +1,7 @@
 #include "tabular.h"
 
 #include <algorithm>
+#include <cstring>
 
 #include "../description.h"
 #include "scenery.h"
@@ -9,12 +10,14 @@ namespace shoal {
 
 namespace {
 
+// Small, since there is one for every slot.
 struct State {
-  int64_t s;
-  int64_t is_fickle;    // whether the passenger is still to change their mind
-  int64_t last_action;  // -1 before the first; for pictures
+  int32_t s;
+  int8_t is_fickle;    // whether the passenger is still to change their mind
+  int8_t last_action;  // -1 before the first; for pictures
 };
 
+constexpr int64_t kMaskBytes = 6;  // only the taxi has masks: one for each of its six actions
 constexpr int64_t kTaxiLocations = 4;
 constexpr int64_t kInTaxi = 4;
 
@@ -33,64 +36,96 @@ int64_t chosen(const double* begin, const double* end, double number) {
   return found == end ? 0 : found - begin;
 }
 
-void tell(const Table& table, const shoal_slots* slots, int64_t k, const State& state,
-          double probability) {
-  static_cast<int64_t*>(slots->observations[0])[k] = state.s;
-  static_cast<double*>(slots->infos[0])[k] = probability;
-  if (table.action_masks.empty()) return;
-  std::copy_n(table.action_masks.data() + state.s * table.actions, table.actions,
-              static_cast<int8_t*>(slots->infos[1]) + k * table.actions);
+/// The same among a few outcomes. All are looked at: nobody can guess where a search would end,
+/// least of all the processor.
+const TableOutcome& drawn(const TableOutcome* first, const TableOutcome* last, double number) {
+  if (last - first == 1) return *first;  // without waiting for the number
+  int64_t below = 0;
+  for (const TableOutcome* outcome = first; outcome < last; ++outcome) {
+    below += !(outcome->cumulative > number);
+  }
+  return first[below == last - first ? 0 : below];
 }
+
+/// Where a run of slots tells of itself. Pointers of its own: what is written could otherwise be
+/// the table, as far as the compiler knows, and the table would be read again and again.
+class Told {
+ public:
+  Told(const Table& table, const shoal_slots* slots)
+      : observations_(static_cast<int64_t*>(slots->observations[0])),
+        probabilities_(static_cast<double*>(slots->infos[0])),
+        masks_(table.action_masks.empty() ? nullptr : static_cast<int8_t*>(slots->infos[1])),
+        known_masks_(table.action_masks.data()) {}
+
+  void operator()(int64_t k, int32_t s, double probability) const {
+    observations_[k] = s;
+    probabilities_[k] = probability;
+    if (masks_ == nullptr) return;
+    std::memcpy(masks_ + k * kMaskBytes, known_masks_ + s * kMaskBytes, kMaskBytes);
+  }
+
+ private:
+  int64_t* const observations_;
+  double* const probabilities_;
+  int8_t* const masks_;
+  const int8_t* const known_masks_;
+};
 
 int64_t reset(const shoal_slots* slots) {
   const auto& table = *static_cast<const Table*>(slots->tables);
   auto* states = static_cast<State*>(slots->state);
+  const Told tell(table, slots);
   const double* initial = table.initial.data();
   for (int64_t k = 0; k < slots->count; ++k) {
     shoal_random* random = slots->random + k;
     State& state = states[k];
-    state.s = chosen(initial, initial + table.states, shoal_random_double(random));
+    state.s =
+        static_cast<int32_t>(chosen(initial, initial + table.states, shoal_random_double(random)));
     state.is_fickle =
         table.fickle_probability >= 0.0 && shoal_random_double(random) < table.fickle_probability;
     state.last_action = -1;
-    tell(table, slots, k, state, 1.0);
+    tell(k, state.s, 1.0);
   }
   return SHOAL_OK;
 }
 
 /// The state after a move in which the passenger may have changed their mind.
-int64_t with_new_mind(State& state, int64_t next, shoal_random* random) {
+int32_t with_new_mind(State& state, int32_t next, shoal_random* random) {
   const TaxiPlace before(state.s);
   TaxiPlace after(next);
   if (before.passenger != kInTaxi || before.cell == after.cell) return next;
   state.is_fickle = 0;
   const int64_t other = shoal_random_below(random, kTaxiLocations - 1);
   after.destination = other + (other >= before.destination);
-  return after.encoded();
+  return static_cast<int32_t>(after.encoded());
 }
 
 int64_t step(const shoal_slots* slots) {
   const auto& table = *static_cast<const Table*>(slots->tables);
   auto* states = static_cast<State*>(slots->state);
   const auto* actions = static_cast<const int64_t*>(slots->actions[0]);
+  const Told tell(table, slots);
+  const TableOutcome* outcomes = table.outcomes.data();
+  const int32_t* starts = table.starts.data();
+  const int64_t state_count = table.states, action_count = table.actions;
+  double* rewards = slots->rewards;
+  uint8_t* terminated = slots->terminated;
   for (int64_t k = 0; k < slots->count; ++k) {
     State& state = states[k];
-    if (state.s < 0 || state.s >= table.states) {
+    if (state.s < 0 || state.s >= state_count) {
       return shoal_fail(slots, k, "the state is none of the table's");
     }
     shoal_random* random = slots->random + k;
-    const auto pair = static_cast<size_t>(state.s * table.actions + actions[k]);
-    const double* first = table.cumulative.data() + table.starts[pair];
-    const double* last = table.cumulative.data() + table.starts[pair + 1];
-    const auto outcome =
-        static_cast<size_t>(table.starts[pair] + chosen(first, last, shoal_random_double(random)));
-    int64_t next = table.next[outcome];
-    if (state.is_fickle) next = with_new_mind(state, next, random);
+    const int32_t* start = starts + state.s * action_count + actions[k];
+    const TableOutcome& outcome =
+        drawn(outcomes + start[0], outcomes + start[1], shoal_random_double(random));
+    const int32_t next =
+        state.is_fickle ? with_new_mind(state, outcome.next, random) : outcome.next;
     state.s = next;
-    state.last_action = actions[k];
-    slots->rewards[k] = table.rewards[outcome];
-    slots->terminated[k] = table.terminated[outcome];
-    tell(table, slots, k, state, table.probabilities[outcome]);
+    state.last_action = static_cast<int8_t>(actions[k]);
+    rewards[k] = outcome.reward;
+    terminated[k] = outcome.terminated;
+    tell(k, next, outcome.probability);
   }
   return SHOAL_OK;
 }
@@ -110,11 +145,11 @@ constexpr shoal_leaf kObservation[] = {number(SHOAL_INT64)};
 constexpr shoal_leaf kAction[] = {number(SHOAL_INT64)};
 constexpr shoal_leaf kInfo[] = {number(SHOAL_FLOAT64, "prob")};
 constexpr shoal_leaf kInfoWithMask[] = {number(SHOAL_FLOAT64, "prob"),
-                                        array(SHOAL_INT8, 6, "action_mask")};
+                                        array(SHOAL_INT8, kMaskBytes, "action_mask")};
 constexpr shoal_leaf kFields[] = {
-    field("s", SHOAL_INT64, offsetof(State, s)),
-    field("fickle_step", SHOAL_INT64, offsetof(State, is_fickle)),
-    field("lastaction", SHOAL_INT64, offsetof(State, last_action)),
+    field("s", SHOAL_INT32, offsetof(State, s)),
+    field("fickle_step", SHOAL_INT8, offsetof(State, is_fickle)),
+    field("lastaction", SHOAL_INT8, offsetof(State, last_action)),
 };
 
 }  // namespace

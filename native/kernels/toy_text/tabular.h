@@ -13,15 +13,19 @@ namespace shoal {
 /// What the pictures of a table show.
 enum class Scenery { kGrid, kTaxi };
 
+/// What may come of an action.
+struct TableOutcome {
+  double cumulative;  // its probability and those of the outcomes before it, added up
+  double probability, reward;
+  int32_t next;
+  bool terminated;
+};
+
 struct Table {
   int64_t states, actions;
   // For state s and action a the outcomes starts[s * actions + a] up to the next start.
-  std::vector<int64_t> starts;
-  std::vector<double> cumulative;  // probabilities, added up from the first outcome on
-  std::vector<double> probabilities;
-  std::vector<int64_t> next;
-  std::vector<double> rewards;
-  std::vector<uint8_t> terminated;
+  std::vector<int32_t> starts;
+  std::vector<TableOutcome> outcomes;
   std::vector<double> initial;       // probabilities of states to begin in, added up
   std::vector<int8_t> action_masks;  // for each state `actions` of them, or none at all
   // Of a taxi with a passenger who may change their mind on the first move; negative for none.

@@ -65,11 +65,11 @@ def _table(
         {
             "states": len(env.P),
             "actions": len(env.P[0]),
-            "starts": np.cumsum([0, *map(len, pairs)]).astype(np.int64),
+            "starts": np.cumsum([0, *map(len, pairs)]).astype(np.int32),
             # Added up as Gymnasium does it, for the same draw to fall into the same outcome.
             "cumulative": np.concatenate([np.cumsum([p for p, *_ in pair]) for pair in pairs]),
             "probabilities": np.array([p for p, *_ in outcomes], np.float64),
-            "next": np.array([state for _, state, *_ in outcomes], np.int64),
+            "next": np.array([state for _, state, *_ in outcomes], np.int32),
             "rewards": np.array([reward for _, _, reward, _ in outcomes], np.float64),
             "terminated": np.array([ended for *_, ended in outcomes], np.uint8),
             "initial": np.cumsum(env.initial_state_distrib),

@@ -1,0 +1,88 @@
+"""Shoal's kernels: those that come with it, and one of a user's in C and in numba."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from importlib import util
+from pathlib import Path
+from typing import Any
+
+from benchmarks.contenders.base import SEED, Contender, Vector, started
+from benchmarks.contenders.shoal_vectors import FirstCome
+from benchmarks.workloads import GYMNASIUM_IDS, Workload
+
+__all__ = ["OwnKernel", "ShoalKernel", "ShoalKernelFirstCome", "swing_in_c", "swing_in_numba"]
+
+_PACKAGES = ("shoal", "gymnasium", "numpy")
+_EXAMPLE = Path(__file__).parents[2] / "examples" / "kernel_in_numba.py"
+
+
+class ShoalKernel(Contender):
+    """The kernel that stands in for an environment of Gymnasium's."""
+
+    packages = _PACKAGES
+
+    def __init__(self, name: str, **options: Any) -> None:
+        self.name = name
+        self._options = options
+
+    def supports(self, workload: str) -> bool:
+        """Only what there is a kernel for."""
+        return workload in GYMNASIUM_IDS
+
+    def open(self, workload: Workload, num_envs: int) -> Vector:
+        """Make the vector; its threads start when they are needed."""
+        import shoal
+
+        what = GYMNASIUM_IDS[workload.name]
+        return started(shoal.make(what, num_envs, backend="kernel", **self._options), workload)
+
+
+class ShoalKernelFirstCome(ShoalKernel):
+    """A kernel whose slots get new actions as soon as half of them have come back."""
+
+    def open(self, workload: Workload, num_envs: int) -> Vector:
+        """Make the vector."""
+        import shoal
+
+        envs = shoal.make(GYMNASIUM_IDS[workload.name], num_envs, backend="kernel")
+        envs.reset(seed=SEED)
+        return FirstCome(envs, workload, min_slots=max(1, num_envs // 2))
+
+
+class OwnKernel(Contender):
+    """A kernel as a user would write it, on one thread."""
+
+    packages = (*_PACKAGES, "numba")
+
+    def __init__(self, name: str, load: Callable[[], Any]) -> None:
+        self.name = name
+        self._load = load
+
+    def supports(self, workload: str) -> bool:
+        """Only the environment of the example."""
+        return workload == "swing"
+
+    def open(self, workload: Workload, num_envs: int) -> Vector:
+        """Build the kernel and make the vector."""
+        import shoal
+
+        return started(shoal.make(self._load(), num_envs, backend="kernel", workers=0), workload)
+
+
+def swing_in_numba() -> Any:
+    """The kernel of the example."""
+    spec = util.spec_from_file_location("kernel_in_numba", _EXAMPLE)
+    assert spec is not None
+    assert spec.loader is not None
+    module = util.module_from_spec(spec)
+    spec.loader.exec_module(module)
+    return module.Swing
+
+
+def swing_in_c() -> Any:
+    """The same in C."""
+    import shoal
+    from benchmarks.native_code import built
+
+    return shoal.kernel.load(built("swing", f"-I{shoal.kernel.include_dir()}"))

@@ -1,0 +1,23 @@
+"""Building the C sources of the benchmarks."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import tempfile
+from pathlib import Path
+
+__all__ = ["built"]
+
+_SOURCES = Path(__file__).with_name("native")
+
+
+def built(name: str, *options: str) -> Path:
+    """Compile a source into a shared library, in a folder that is the caller's to forget."""
+    folder = Path(tempfile.mkdtemp(prefix="shoal-benchmarks-"))
+    library = folder / f"{name}.so"
+    compiler = os.environ.get("CC", "cc")
+    flags = ["-std=c11", "-O3", "-Wall", "-fPIC", "-shared", *options]
+    command = [compiler, *flags, str(_SOURCES / f"{name}.c"), "-o", str(library), "-lm"]
+    subprocess.run(command, check=True)
+    return library

@@ -30,7 +30,7 @@ class Swing:
         state.speed = random_uniform(random, -1.0, 1.0)
         observation[0], observation[1] = cos(state.angle), sin(state.angle)
         observation[2] = state.speed
-        info[0] = 0.5 * state.speed**2 + parameters.g * cos(state.angle)
+        info.energy[0] = 0.5 * state.speed**2 + parameters.g * cos(state.angle)
 
     @staticmethod
     def step(state, _random, parameters, action, observation, info):
@@ -43,7 +43,7 @@ class Swing:
         state.angle += state.speed * 0.05
         observation[0], observation[1] = cos(state.angle), sin(state.angle)
         observation[2] = state.speed
-        info[0] = 0.5 * state.speed**2 + parameters.g * cos(state.angle)
+        info.energy[0] = 0.5 * state.speed**2 + parameters.g * cos(state.angle)
         return -cost, False, False
 
 

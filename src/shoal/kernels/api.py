@@ -41,9 +41,10 @@ class KernelMaker:
         What they are given: ``state``, ``parameters`` and ``options`` are records with the fields
         that the decorator names; ``random`` is what the functions ``random_double``,
         ``random_uniform`` and ``random_below`` of :mod:`shoal.kernels` want. Observations and
-        actions are arrays, and tuples of them for a space of several parts; a single number is an
-        array of one element where it is written, and a number where it is read. With ``infos``
-        there is one argument more, in which those are written, as observations are.
+        actions are arrays; of a Tuple space they are tuples of arrays, and of a Dict space tuples
+        with names: ``action.push``. A single number is an array of one element where it is written,
+        and a number where it is read. With ``infos`` there is one argument more, in which those are
+        written by name: ``info.energy[0] = 1.0``.
 
         Args:
             observation_space: Of one slot; of arrays with a fixed shape.

@@ -7,6 +7,8 @@ together with them, so that they are inlined into it.
 
 from __future__ import annotations
 
+import re
+from collections import namedtuple
 from collections.abc import Mapping, Sequence
 from functools import partial
 from typing import Any
@@ -141,13 +143,22 @@ def _info_space(kind: Any) -> Space[Any]:
 def _leaves(layout: Layout) -> list[dict[str, Any]]:
     return [
         {
-            "name": leaf.path.strip("[]'") or None,
+            "name": _name(leaf.path) or None,
             "dtype": leaf.dtype.name,
             "shape": list(leaf.shape),
             "offset": 0,
         }
         for leaf in layout.leaves
     ]
+
+
+def _name(path: str) -> str:
+    """A name for a leaf: where it stands, in one word.
+
+    >>> _name("['body']['joints'][0]")
+    'body_joints_0'
+    """
+    return "_".join(re.findall(r"[^\[\]']+", path))
 
 
 def _fields(dtype: np.dtype[Any]) -> list[dict[str, Any]]:
@@ -259,7 +270,18 @@ class _Loops:
             scope[f"to_{name}"] = _pointer_to(self._numba, number)
             lines.append(f"    {name} = carray(to_{name}({kind}_of[{k}]), ({shape},))")
             rows.append(f"{name}[k]")
-        return rows[0] if len(rows) == 1 else f"({', '.join(rows)})"
+        names = [_name(leaf.path) for leaf in leaves]
+        if names == [""]:
+            return rows[0]
+        if all(name.isdecimal() for name in names):
+            return f"({', '.join(rows)},)"
+        wrong = [name for name in names if not name.isidentifier()]
+        if wrong:
+            raise KernelDefinitionError(
+                f"kernel {self._name}: {kind} become attributes, and cannot be called {wrong[0]!r}"
+            )
+        scope[f"{kind}_row"] = namedtuple(f"{kind}_row", names)
+        return f"{kind}_row({', '.join(rows)})"
 
 
 def _pointer_to(numba: Any, kind: Any) -> Any:

@@ -321,7 +321,7 @@ class KernelPool:
     def generator(self, slot: int) -> np.random.Generator:
         """A copy of a slot's generator, as NumPy's."""
         if self._counter_based:
-            raise AttributeError("NumPy has no such generator as seeding='counter' uses")
+            raise NotImplementedError("NumPy has no such generator as seeding='counter' uses")
         (state_low, state_high), (low, high), has_half, half = self._runner.random_state(slot)
         bits = np.random.PCG64()
         bits.state = {

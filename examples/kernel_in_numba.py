@@ -53,4 +53,4 @@ if __name__ == "__main__":
         for _ in range(200):
             push = np.sign(observations[:, 2:]) * 2.0  # along with the swing
             observations, rewards, terminated, truncated, infos = envs.step(push)
-        print(f"{envs.plan}; a mean return of {infos['episode']['r'].mean():.0f}")
+        print(f"{envs.num_envs} x 200 steps, a mean return of {infos['episode']['r'].mean():.0f}")

@@ -173,14 +173,16 @@ NB_MODULE(_native, module) {
           "statistics"_a, "check_nan"_a, "max_episode_steps"_a, "counter_based"_a, "parameters"_a,
           "workers"_a, "cores"_a, "may_spin"_a)
       .def("step", &shoal::KernelRunner::step, "actions"_a.none(), "bank"_a.none())
-      .def("send", &shoal::KernelRunner::send, "slots"_a.none())
+      .def("send", &shoal::KernelRunner::send, "actions"_a.none(), "slots"_a.none())
       .def("send_reset", &shoal::KernelRunner::send_reset, "slots"_a.none(), "seeds"_a, "options"_a)
       .def("receive", &shoal::KernelRunner::receive, "wanted"_a.none(), "least"_a, "most"_a,
            "seconds"_a, "bank"_a.none())
-      .def("slots_in_flight", &shoal::KernelRunner::slots_in_flight)
+      .def_prop_ro("in_flight", &shoal::KernelRunner::in_flight)
+      .def("refuse_flying",
+           nb::overload_cast<nb::handle>(&shoal::KernelRunner::refuse_flying, nb::const_),
+           "slots"_a.none())
       .def("drop", &shoal::KernelRunner::drop)
       .def("latest", &shoal::KernelRunner::latest, "slots"_a.none(), "bank"_a.none())
-      .def("refuse_unbegun", &shoal::KernelRunner::refuse_unbegun, "slots"_a.none())
       .def("draw", &shoal::KernelRunner::draw, "slots"_a.none())
       .def("save", &shoal::KernelRunner::save, "slots"_a.none())
       .def("restore", &shoal::KernelRunner::restore, "slots"_a.none(), "rows"_a)
@@ -189,9 +191,9 @@ NB_MODULE(_native, module) {
           [](nb::handle self) { return nb::cast<shoal::KernelRunner&>(self).states(self); })
       .def("random_state", &shoal::KernelRunner::random_state, "slot"_a)
       .def("seed", &shoal::KernelRunner::seed, "slot"_a)
+      .def("set_seed", &shoal::KernelRunner::set_seed, "slot"_a, "seed"_a.none())
       .def("parameters", &shoal::KernelRunner::parameters, "slot"_a)
       .def("set_parameter", &shoal::KernelRunner::set_parameter, "slot"_a, "number"_a, "value"_a)
-      .def_prop_ro("step_nanoseconds", &shoal::KernelRunner::step_nanoseconds)
       .def("stop", &shoal::KernelRunner::stop, "seconds"_a);
 
   module.def("random_functions", [] {

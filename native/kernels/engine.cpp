@@ -32,6 +32,17 @@ size_t dtype_bytes(shoal_dtype dtype) {
   }
 }
 
+/// A number that is the same for kernels of the same name and the same state and observations.
+uint64_t identity_of(const shoal_kernel& kernel) {
+  uint64_t hash = UINT64_C(0xcbf29ce484222325);
+  auto add = [&](uint64_t value) { hash = (hash ^ value) * UINT64_C(0x100000001b3); };
+  for (const char* letter = kernel.name; *letter != '\0'; ++letter)
+    add(static_cast<uint8_t>(*letter));
+  add(kernel.state_bytes);
+  for (int k = 0; k < kernel.observation_count; ++k) add(leaf_bytes(kernel.observations[k]));
+  return hash;
+}
+
 std::vector<size_t> bytes_of(const shoal_leaf* leaves, int count) {
   std::vector<size_t> bytes;
   for (int k = 0; k < count; ++k) bytes.push_back(leaf_bytes(leaves[k]));
@@ -110,6 +121,7 @@ Engine::Engine(const shoal_kernel& kernel, const EngineOptions& options, const S
     final_observations_ = LeafColumns(observation_bytes_, options.slots);
     final_infos_ = LeafColumns(info_bytes_, options.slots);
   }
+  identity_ = identity_of(kernel);
   shelf_.observations = shelf_observations_.data();
   shelf_.infos = shelf_infos_.data();
   shelf_.rewards = reinterpret_cast<double*>(shelf_rewards_.data());
@@ -192,6 +204,8 @@ void Engine::call(int64_t first, int64_t last, const Rows& rows, const char* met
       }
     } catch (const std::exception& error) {
       message = std::string("the kernel threw: ") + error.what();
+    } catch (...) {
+      message = "the kernel threw something that is no std::exception";
     }
     if (row == SHOAL_OK) {
       // Nobody knows how far it came.
@@ -230,7 +244,7 @@ void Engine::set_parameter(int64_t slot, size_t number, double value) {
 int64_t Engine::run_end(int64_t first, int64_t last, bool resets) const {
   int64_t end = first + 1;
   if (!slot_parameters_.empty()) return end;
-  if (options_.mode != Autoreset::kNextStep) return last;
+  if (options_.mode == Autoreset::kDisabled) return last;
   while (end < last && (columns_.finished[end] != 0) == resets) ++end;
   return end;
 }
@@ -242,7 +256,8 @@ void Engine::step(int64_t first, int64_t last, const Rows& rows, Outcome& outcom
   std::memset(rows.truncated + first, 0, count);
   std::vector<int64_t> failed;
   for (int64_t slot = first; slot < last;) {
-    const bool resets = options_.mode == Autoreset::kNextStep && columns_.finished[slot] != 0;
+    // In the same-step mode, only slots that have failed are not begun anew by now.
+    const bool resets = options_.mode != Autoreset::kDisabled && columns_.finished[slot] != 0;
     const int64_t end = run_end(slot, last, resets);
     if (resets) {
       begin_run(slot, end, option_defaults_.data(), rows, failed, outcome);
@@ -406,6 +421,7 @@ namespace {
 
 /// The fixed part of a snapshot.
 struct SavedSlot {
+  uint64_t kernel;  // which one it is of
   shoal_random random;
   double episode_return, episode_start;
   int64_t episode_length;
@@ -423,6 +439,7 @@ size_t Engine::snapshot_bytes() const {
 void Engine::save(int64_t slot, char* snapshot) const {
   const auto row = static_cast<size_t>(slot);
   SavedSlot saved{};
+  saved.kernel = identity_;
   saved.random = randoms_[slot];
   saved.episode_return = columns_.episode_return[slot];
   // As how long ago: the clock of another process, or of tomorrow, is another one.
@@ -441,10 +458,11 @@ void Engine::save(int64_t slot, char* snapshot) const {
   }
 }
 
-void Engine::restore(int64_t slot, const char* snapshot) {
+bool Engine::restore(int64_t slot, const char* snapshot) {
   const auto row = static_cast<size_t>(slot);
   SavedSlot saved;
   std::memcpy(&saved, snapshot, sizeof saved);
+  if (saved.kernel != identity_) return false;
   snapshot += sizeof saved;
   randoms_[slot] = saved.random;
   columns_.episode_return[slot] = saved.episode_return;
@@ -459,6 +477,7 @@ void Engine::restore(int64_t slot, const char* snapshot) {
     std::memcpy(shelf_.observations[k] + row * bytes, snapshot, bytes);
     snapshot += bytes;
   }
+  return true;
 }
 
 }  // namespace shoal

@@ -117,7 +117,8 @@ class Engine {
   /// Everything about a slot as bytes; and the way back.
   size_t snapshot_bytes() const;
   void save(int64_t slot, char* snapshot) const;
-  void restore(int64_t slot, const char* snapshot);
+  /// False where it is of another kernel: then nothing has happened.
+  bool restore(int64_t slot, const char* snapshot);
 
   const shoal_kernel& kernel() const { return kernel_; }
   const EngineOptions& options() const { return options_; }
@@ -132,7 +133,7 @@ class Engine {
   bool is_seeded(int64_t slot) const { return begun_[static_cast<size_t>(slot)] & kSeeded; }
   bool is_begun(int64_t slot) const { return begun_[static_cast<size_t>(slot)] & kBegun; }
 
-  /// The newest observations and infos of all slots, and the results of those that were sent alone.
+  /// The newest observations of all slots, and all results of those that were sent by themselves.
   const Rows& shelf() const { return shelf_; }
 
   /// The episode that last ended in a slot, where statistics are kept.
@@ -187,6 +188,7 @@ class Engine {
   shoal_random* randoms_;
   std::vector<uint8_t> begun_;
   std::vector<Episode> ended_;
+  uint64_t identity_ = 0;
 
   LeafColumns shelf_observations_, shelf_infos_, final_observations_, final_infos_;
   Block shelf_rewards_, shelf_terminated_, shelf_truncated_;

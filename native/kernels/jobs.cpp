@@ -1,9 +1,11 @@
 #include "jobs.h"
 
 #include <algorithm>
+#include <cstring>
 
 #include "../doorbell/spin.h"
 #include "../image/canvas.h"
+#include "../layout/bounds.h"
 
 namespace shoal {
 
@@ -60,6 +62,27 @@ int64_t SlotJob::finished_chunk(int64_t place) const {
 void SlotJob::append_slots(int64_t chunk, std::vector<int64_t>& slots) const {
   const int64_t end = std::min((chunk + 1) * chunk_slots_, count_);
   for (int64_t k = chunk * chunk_slots_; k < end; ++k) slots.push_back(slot(k));
+}
+
+namespace {
+
+constexpr int64_t kCopiedSlots = 4096;
+
+}  // namespace
+
+CopyJob::CopyJob(const Copy& copy, int64_t slots)
+    : Job(pieces(slots, kCopiedSlots), false), copy_(copy), slots_(slots) {}
+
+void CopyJob::run(int64_t chunk) {
+  const int64_t first = chunk * kCopiedSlots, last = std::min(first + kCopiedSlots, slots_);
+  const auto start = static_cast<size_t>(first), count = static_cast<size_t>(last - first);
+  char* target = copy_.target + start * copy_.bytes;
+  std::memcpy(target, copy_.source + start * copy_.bytes, count * copy_.bytes);
+  // The copy is what counts: the other one is the user's, who may have other threads.
+  if (copy_.is_bounded &&
+      !all_within(reinterpret_cast<const int64_t*>(target), last - first, copy_.low, copy_.high)) {
+    within_.store(false, std::memory_order_release);
+  }
 }
 
 DrawJob::DrawJob(std::shared_ptr<Engine> engine, std::vector<int64_t> slots, uint8_t* pixels)

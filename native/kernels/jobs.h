@@ -48,6 +48,31 @@ class SlotJob final : public Job {
   std::atomic<int64_t> busy_{0};
 };
 
+/// Copies actions to where kernels read them, and looks whether they keep their bounds.
+class CopyJob final : public Job {
+ public:
+  /// From and to rows of so many bytes. Bounds, where there are any, are those of 64-bit integers.
+  struct Copy {
+    const char* source;
+    char* target;
+    size_t bytes;
+    bool is_bounded;
+    int64_t low, high;
+  };
+
+  CopyJob(const Copy& copy, int64_t slots);
+
+  bool all_within_bounds() const { return within_.load(std::memory_order_acquire); }
+
+ protected:
+  void run(int64_t chunk) override;
+
+ private:
+  const Copy copy_;
+  const int64_t slots_;
+  std::atomic<bool> within_{true};
+};
+
 /// Pictures of some slots, one chunk each.
 class DrawJob final : public Job {
  public:

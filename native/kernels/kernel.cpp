@@ -166,6 +166,7 @@ Kernel::Kernel(const char* name) : owner_(nb::none()), kernel_(nullptr) {
 
 Kernel Kernel::of_table(nb::dict parts) {
   Table table{};
+  table.name = part<std::string>(parts, "name");
   table.states = part<int64_t>(parts, "states");
   table.actions = part<int64_t>(parts, "actions");
   table.starts = numbers_of<int32_t>(parts, "starts");

@@ -1,6 +1,7 @@
 #include "runner.h"
 
 #include <sys/random.h>
+#include <time.h>
 
 #include <algorithm>
 #include <cstring>
@@ -20,6 +21,11 @@ constexpr int64_t kFlagsOfCacheLine = 64;
 constexpr double kUnknownCost = 1'000.0;
 // How long a wait lasts before signals are looked at.
 constexpr int64_t kLookUp = 10'000'000;
+constexpr double kLongestWait = 1e9;  // seconds
+// So many actions are worth being copied by several threads.
+constexpr int64_t kManyActions = 16'384;
+// A chunk of work that nobody shares, so that signals are looked at now and then.
+constexpr double kUnsharedChunk = 1'000'000.0;
 
 const Tree& tree_of(const nb::object& tree) { return nb::cast<const Tree&>(tree); }
 
@@ -124,6 +130,7 @@ KernelRunner::KernelRunner(nb::object kernel, nb::object observations, nb::objec
       state_(nb::cast<SlotState&>(state)),
       engine_(make_engine(*nb::cast<const Kernel&>(kernel), intake_, state_, options)),
       team_(options.workers, options.cores, options.may_spin),
+      flying_(static_cast<size_t>(state_.count)),
       step_cost_(kUnknownCost),
       reset_cost_(kUnknownCost),
       seeds_(static_cast<size_t>(state_.count)) {
@@ -134,8 +141,23 @@ KernelRunner::KernelRunner(nb::object kernel, nb::object observations, nb::objec
 
 KernelRunner::~KernelRunner() {
   if (team_.stop(10.0)) return;
-  // A thread is stuck inside the kernel, and may come back any time: what it uses must stay.
-  for (nb::object* owner : {&kernel_owner_, &intake_owner_, &state_owner_}) owner->inc_ref();
+  // A thread is stuck inside the kernel, and may come back any time: what it writes to must stay.
+  struct Left {
+    std::vector<nb::object> owners;
+    UserBanks banks;
+    std::array<Columns, 2> infos;
+  };
+  new Left{
+      {kernel_owner_, intake_owner_, state_owner_}, std::move(user_banks_), std::move(info_banks_)};
+}
+
+/// For the beginning of every call: nobody else is at work, and nothing is left from before.
+void KernelRunner::check_usable() {
+  if (stopped_) {
+    Ref error = error_class("StoppedVectorError");
+    raise(error.get(), "the vector environment is closed");
+  }
+  finish_interrupted();
 }
 
 std::shared_ptr<SlotJob> KernelRunner::begin(std::vector<int64_t> slots, Rows rows,
@@ -143,18 +165,21 @@ std::shared_ptr<SlotJob> KernelRunner::begin(std::vector<int64_t> slots, Rows ro
                                              bool first_come) {
   const int64_t count = slots.empty() ? state_.count : static_cast<int64_t>(slots.size());
   const double cost = reset == nullptr ? step_cost_ : reset_cost_;
-  const bool shared = team_.workers() > 0 && static_cast<double>(count) * cost >= kWorthSharing;
-  int64_t chunk = count;
+  const bool is_long = static_cast<double>(count) * cost >= kWorthSharing;
+  const bool shared = is_long && team_.workers() > 0;
+  auto chunk = static_cast<double>(count);
   if (shared) {
-    const double fair = static_cast<double>(count) / (4.0 * (team_.workers() + 1));
+    const double fair = chunk / (4.0 * (team_.workers() + 1));
     const double shortest = kShortestChunk / cost, longest = kLongestChunk / cost;
-    chunk = static_cast<int64_t>(std::clamp(fair, shortest, std::max(shortest, longest)));
-    // Flags are bytes: two threads should not write to the same cache line of them all the time.
-    if (chunk > kFlagsOfCacheLine) chunk -= chunk % kFlagsOfCacheLine;
-    chunk = std::clamp<int64_t>(chunk, 1, count);
+    chunk = std::clamp(fair, shortest, std::max(shortest, longest));
+  } else if (is_long) {
+    chunk = kUnsharedChunk / cost;
   }
+  auto size = static_cast<int64_t>(std::clamp(chunk, 1.0, static_cast<double>(count)));
+  // Flags are bytes: two threads should not write to the same cache line of them all the time.
+  if (shared && size > kFlagsOfCacheLine) size -= size % kFlagsOfCacheLine;
   auto job = std::make_shared<SlotJob>(engine_, std::move(slots), std::move(rows), std::move(reset),
-                                       chunk, first_come);
+                                       size, first_come);
   if (shared) team_.post(job);
   return job;
 }
@@ -169,16 +194,19 @@ void KernelRunner::learn(const SlotJob& job) {
 }
 
 /// Works on a job's next chunk, or waits for those who do, at most so long.
-void KernelRunner::make_progress(SlotJob& job, int64_t nanoseconds) {
+void KernelRunner::make_progress(Job& job, int64_t nanoseconds) {
+  const int64_t done = job.done();
   if (team_.help(job)) return;
-  team_.wait(job, job.done(), std::min(nanoseconds, kLookUp));
+  team_.wait(job, done, std::min(nanoseconds, kLookUp));
 }
 
 /// Sees a job through to its end. If a signal's handler raises meanwhile, the job goes on, and
 /// whatever is asked of the slots next waits for it.
 void KernelRunner::finish(const std::shared_ptr<SlotJob>& job) {
-  if (job->chunk_count() == 1) {
-    team_.help(*job);  // short enough to keep the interpreter waiting
+  const double cost = job->is_reset() ? reset_cost_ : step_cost_;
+  if (static_cast<double>(job->slot_count()) * cost < kWorthSharing) {
+    while (team_.help(*job)) {  // too short for letting go of the interpreter
+    }
   }
   while (!job->is_done()) {
     {
@@ -186,7 +214,13 @@ void KernelRunner::finish(const std::shared_ptr<SlotJob>& job) {
       const int64_t look_up = monotonic_ns() + kLookUp;
       while (!job->is_done() && monotonic_ns() < look_up) make_progress(*job, kLookUp);
     }
-    if (!job->is_done() && PyErr_CheckSignals() != 0) {
+    if (job->is_done()) break;
+    if (team_.has_lost_chunks() && !job->has_unclaimed()) {
+      raise(PyExc_RuntimeError,
+            "the process was forked off while a kernel had been at work for more than a second: in "
+            "this process its slots are lost");
+    }
+    if (PyErr_CheckSignals() != 0) {
       interrupted_ = job;
       throw nb::python_error();
     }
@@ -198,22 +232,31 @@ void KernelRunner::finish_interrupted() {
   if (!interrupted_) return;
   const std::shared_ptr<SlotJob> job = std::exchange(interrupted_, nullptr);
   finish(job);
+  raise_failure(job->outcome().failures);
 }
 
-void KernelRunner::raise_failure(std::vector<Failure> failures) const {
+void KernelRunner::raise_failure(const std::vector<Failure>& failures) const {
   if (failures.empty()) return;
-  const auto first =
-      std::min_element(failures.begin(), failures.end(),
-                       [](const Failure& a, const Failure& b) { return a.slot < b.slot; });
+  // What a slot said first: a NaN may be a consequence.
+  const Failure* first = &failures.front();
+  std::vector<int64_t> slots;
+  for (const Failure& failure : failures) {
+    slots.push_back(failure.slot);
+    if (failure.slot < first->slot) first = &failure;
+  }
+  std::sort(slots.begin(), slots.end());
+  const auto others = std::unique(slots.begin(), slots.end()) - slots.begin() - 1;
   Ref error = error_class("KernelError");
-  Ref message = Ref::checked(PyUnicode_DecodeUTF8(
-      first->message.data(), static_cast<Py_ssize_t>(first->message.size()), "replace"));
-  Ref others = Ref::checked(PyUnicode_FromString(""));
-  if (failures.size() > 1) {
-    others = Ref::checked(PyUnicode_FromFormat(" (and %zu more slots)", failures.size() - 1));
+  const char* said = first->message.empty() ? "the kernel did not say why" : first->message.c_str();
+  Ref message = Ref::checked(
+      PyUnicode_DecodeUTF8(said, static_cast<Py_ssize_t>(std::strlen(said)), "replace"));
+  Ref more = Ref::checked(PyUnicode_FromString(""));
+  if (others > 0) {
+    more = Ref::checked(PyUnicode_FromFormat(
+        " (and %zd more slot%s)", static_cast<Py_ssize_t>(others), others > 1 ? "s" : ""));
   }
   raise(error.get(), "slot %lld of %zd, in its %s: %U%U", static_cast<long long>(first->slot),
-        state_.count, first->method, message.get(), others.get());
+        state_.count, first->method, message.get(), more.get());
 }
 
 Bank& KernelRunner::renewed(Bank* bank, Py_ssize_t rows) {
@@ -234,18 +277,39 @@ Rows KernelRunner::rows_of(const Bank& bank, const Columns& infos) const {
           bank.truncated.data};
 }
 
+/// Checks actions for all slots and copies them to where the kernel reads them.
+void KernelRunner::take_actions(nb::handle actions) {
+  const Slots all{nullptr, state_.count};
+  const auto plain =
+      team_.workers() > 0 && state_.count >= kManyActions ? intake_.plain(actions) : std::nullopt;
+  if (plain) {
+    const CopyJob::Copy copy{plain->source,     plain->target, static_cast<size_t>(plain->bytes),
+                             plain->is_bounded, plain->low,    plain->high};
+    const auto job = std::make_shared<CopyJob>(copy, state_.count);
+    team_.post(job);
+    {
+      const nb::gil_scoped_release released;
+      while (!job->is_done()) make_progress(*job, kLookUp);
+    }
+    if (job->all_within_bounds()) return;
+  }
+  intake_.take_in(actions, all);
+}
+
 nb::object KernelRunner::step(nb::handle actions, Bank* bank) {
-  refuse_unbegun(nb::none());
-  intake_.accept(actions, nb::none());
   const Occupied occupied(state_);
-  finish_interrupted();
+  check_usable();
+  const Slots all{nullptr, state_.count};
+  refuse_flying(all);
+  refuse_unbegun(all);
+  take_actions(actions);
   Bank& target = renewed(bank, state_.count);
   Columns& infos = renewed_infos(state_.count);
   const std::shared_ptr<SlotJob> job = begin({}, rows_of(target, infos), nullptr, false);
   finish(job);
-  raise_failure(std::move(job->outcome().failures));
+  raise_failure(job->outcome().failures);
   Ref batch = Ref::checked(PyTuple_New(5));
-  put_results(target, infos, {nullptr, state_.count}, job->outcome().any_ended, batch.get(), 0);
+  put_results(target, infos, all, job->outcome().any_ended, batch.get(), 0);
   return nb::steal(batch.release());
 }
 
@@ -314,35 +378,68 @@ Ref KernelRunner::finals(const Bank& bank, const Slots& slots) const {
   return Ref::checked(PyTuple_Pack(3, numbers.get(), batch.get(), told.get()));
 }
 
-void KernelRunner::refuse_unbegun(nb::handle slots) const {
+void KernelRunner::refuse_unbegun(const Slots& slots) const {
   if (all_begun_) return;
-  const Slots chosen = read_slots(slots, state_.count);
-  for (Py_ssize_t k = 0; k < chosen.count; ++k) {
-    if (engine_->is_begun(chosen[k])) continue;
+  for (Py_ssize_t k = 0; k < slots.count; ++k) {
+    if (engine_->is_begun(slots[k])) continue;
     Ref error = error_class("SlotNotResetError");
     raise(error.get(), "slot %zd has never been reset: it needs a reset before its first step",
-          chosen[k]);
+          slots[k]);
   }
-  all_begun_ = chosen.count == state_.count;
+  all_begun_ = slots.count == state_.count;
 }
 
-void KernelRunner::send(nb::handle slots) {
+void KernelRunner::refuse_flying(const Slots& slots) const {
+  if (sent_.empty()) return;
+  for (Py_ssize_t k = 0; k < slots.count; ++k) {
+    if (!flying_[static_cast<size_t>(slots[k])]) continue;
+    Ref error = error_class("SlotInFlightError");
+    raise(error.get(), "slot %zd is in flight already: receive it before sending it again",
+          slots[k]);
+  }
+}
+
+void KernelRunner::refuse_flying(nb::handle slots) const {
+  refuse_flying(read_slots(slots, state_.count));
+}
+
+void KernelRunner::fly(const std::vector<int64_t>& slots) {
+  sent_.insert(sent_.end(), slots.begin(), slots.end());
+  for (const int64_t slot : slots) flying_[static_cast<size_t>(slot)] = 1;
+}
+
+void KernelRunner::land(const std::vector<int64_t>& slots) {
+  for (const int64_t slot : slots) flying_[static_cast<size_t>(slot)] = 0;
+  sent_.erase(std::remove_if(sent_.begin(), sent_.end(),
+                             [&](int64_t slot) { return !flying_[static_cast<size_t>(slot)]; }),
+              sent_.end());
+}
+
+void KernelRunner::send(nb::handle actions, nb::handle slots) {
   const Occupied occupied(state_);
-  finish_interrupted();
+  check_usable();
   const Slots chosen = read_slots(slots, state_.count);
+  refuse_flying(chosen);
+  refuse_unbegun(chosen);
+  intake_.take_in(actions, chosen);
   if (chosen.count == 0) return;
-  flights_.push_back({begin(numbers_of(chosen), engine_->shelf(), nullptr, true)});
+  const std::vector<int64_t> numbers = numbers_of(chosen);
+  flights_.push_back({begin(numbers, engine_->shelf(), nullptr, true)});
+  fly(numbers);
 }
 
 void KernelRunner::send_reset(nb::handle slots, nb::list seeds, std::vector<double> options) {
   const Occupied occupied(state_);
-  finish_interrupted();
+  check_usable();
   const Slots chosen = read_slots(slots, state_.count);
-  if (chosen.count == 0) return;
+  refuse_flying(chosen);
   auto reset = std::make_unique<SlotJob::Reset>();
   reset->seeds = read_seeds(chosen, seeds);
   reset->options = std::move(options);
-  flights_.push_back({begin(numbers_of(chosen), engine_->shelf(), std::move(reset), true)});
+  if (chosen.count == 0) return;
+  const std::vector<int64_t> numbers = numbers_of(chosen);
+  flights_.push_back({begin(numbers, engine_->shelf(), std::move(reset), true)});
+  fly(numbers);
 }
 
 Seeds KernelRunner::read_seeds(const Slots& slots, nb::list seeds) {
@@ -350,19 +447,22 @@ Seeds KernelRunner::read_seeds(const Slots& slots, nb::list seeds) {
     raise(PyExc_ValueError, "expected %zd seeds", slots.count);
   }
   Seeds read;
+  std::vector<Ref> kept;
   for (Py_ssize_t k = 0; k < slots.count; ++k) {
     PyObject* given = PyList_GET_ITEM(seeds.ptr(), k);
-    Ref seed;
+    Ref& seed = kept.emplace_back();
     if (given != Py_None) {
       seed = Ref::borrow(given);
     } else if (!engine_->is_seeded(slots[k])) {
       seed = seed_by_chance();
     }
-    if (seed) {
-      append_words(seed.get(), read.words);
-      seeds_[static_cast<size_t>(slots[k])] = std::move(seed);
-    }
+    if (seed) append_words(seed.get(), read.words);
     read.ends.push_back(read.words.size());
+  }
+  // Only now: all of them are what they should be.
+  for (Py_ssize_t k = 0; k < slots.count; ++k) {
+    Ref& seed = kept[static_cast<size_t>(k)];
+    if (seed) seeds_[static_cast<size_t>(slots[k])] = std::move(seed);
   }
   return read;
 }
@@ -374,12 +474,17 @@ void KernelRunner::harvest() {
     for (int64_t chunk; (chunk = job.finished_chunk(flight->harvested)) >= 0; ++flight->harvested) {
       job.append_slots(chunk, ready_);
     }
+    {
+      // Of a chunk that is done, the failures are there.
+      const std::lock_guard lock(job.outcome().mutex);
+      for (Failure& failure : job.outcome().failures) failures_.push_back(std::move(failure));
+      job.outcome().failures.clear();
+    }
     if (!job.is_done() || flight->harvested < job.chunk_count()) {
       ++flight;
       continue;
     }
     learn(job);
-    for (Failure& failure : job.outcome().failures) failures_.push_back(std::move(failure));
     flight = flights_.erase(flight);
   }
 }
@@ -410,38 +515,47 @@ std::vector<int64_t> KernelRunner::take(const Slots* wanted, Py_ssize_t most) {
 nb::object KernelRunner::receive(nb::handle wanted, Py_ssize_t least, Py_ssize_t most,
                                  double seconds, Bank* bank) {
   const Occupied occupied(state_);
-  finish_interrupted();
+  check_usable();
+  const bool forever = seconds < 0.0;
   const int64_t deadline =
-      seconds < 0 ? INT64_MAX : monotonic_ns() + static_cast<int64_t>(seconds * 1e9);
-  const bool by_number = wanted.is_none();
-  const Slots chosen = by_number ? Slots{} : read_slots(wanted, state_.count);
+      forever ? INT64_MAX
+              : monotonic_ns() + static_cast<int64_t>(std::min(seconds, kLongestWait) * 1e9);
+  const bool by_number = wanted.is_none() && least >= 0;
+  const std::vector<int64_t> chosen =
+      wanted.is_none() ? sent_ : numbers_of(read_slots(wanted, state_.count));
   auto is_enough = [&] {
     if (by_number) return static_cast<Py_ssize_t>(ready_.size()) >= least;
     if (flights_.empty()) return true;
     std::vector<uint8_t> done(static_cast<size_t>(state_.count));
     for (const int64_t slot : ready_) done[static_cast<size_t>(slot)] = 1;
-    for (Py_ssize_t k = 0; k < chosen.count; ++k) {
-      if (!done[static_cast<size_t>(chosen[k])]) return false;
-    }
-    return true;
+    return std::all_of(chosen.begin(), chosen.end(),
+                       [&](int64_t slot) { return done[static_cast<size_t>(slot)] != 0; });
   };
   for (harvest(); !is_enough(); harvest()) {
     if (flights_.empty()) raise(PyExc_RuntimeError, "slots are waited for that were not sent");
     // Somebody may still be at work on the oldest: then the next one is as good.
     auto flight = std::find_if(flights_.begin(), flights_.end(),
                                [](const Flight& f) { return f.job->has_unclaimed(); });
-    const std::shared_ptr<SlotJob> job =
-        (flight == flights_.end() ? flights_.front() : *flight).job;
-    const int64_t now = monotonic_ns();
-    if (now >= deadline) return nb::none();
+    const bool has_work = flight != flights_.end();
+    const std::shared_ptr<SlotJob> job = (has_work ? *flight : flights_.front()).job;
+    // Also when the time is over: who asks again and again must come to an end.
+    const int64_t left = std::max<int64_t>(0, deadline - monotonic_ns());
     {
       const nb::gil_scoped_release released;
-      make_progress(*job, deadline - now);
+      make_progress(*job, left);
     }
+    if (team_.has_lost_chunks() && !has_work) finish(job);  // which says so
     if (PyErr_CheckSignals() != 0) throw nb::python_error();
+    if (monotonic_ns() >= deadline) {
+      harvest();
+      if (is_enough()) break;
+      return nb::none();
+    }
   }
 
-  const std::vector<int64_t> taken = take(by_number ? nullptr : &chosen, most);
+  const Slots these{chosen.data(), static_cast<Py_ssize_t>(chosen.size())};
+  const std::vector<int64_t> taken = take(by_number ? nullptr : &these, most);
+  land(taken);
   const Slots slots{taken.data(), static_cast<Py_ssize_t>(taken.size())};
   std::vector<Failure> failures, others;
   for (Failure& failure : failures_) {
@@ -449,7 +563,7 @@ nb::object KernelRunner::receive(nb::handle wanted, Py_ssize_t least, Py_ssize_t
     (is_theirs ? failures : others).push_back(std::move(failure));
   }
   failures_ = std::move(others);
-  raise_failure(std::move(failures));
+  raise_failure(failures);
 
   Bank& target = renewed(bank, slots.count);
   Columns& infos = renewed_infos(slots.count);
@@ -472,38 +586,28 @@ nb::object KernelRunner::receive(nb::handle wanted, Py_ssize_t least, Py_ssize_t
   return nb::steal(batch.release());
 }
 
-nb::object KernelRunner::slots_in_flight() const {
-  std::vector<int64_t> slots = ready_;
-  for (const Flight& flight : flights_) {
-    for (int64_t chunk = 0; chunk < flight.job->chunk_count(); ++chunk) {
-      // What was harvested stands among the ready ones, or was received.
-      bool is_harvested = false;
-      for (int64_t place = 0; place < flight.harvested; ++place) {
-        is_harvested |= flight.job->finished_chunk(place) == chunk;
-      }
-      if (!is_harvested) flight.job->append_slots(chunk, slots);
-    }
-  }
-  Ref numbers = new_array(NPY_INT64, {static_cast<npy_intp>(slots.size())});
-  std::copy(slots.begin(), slots.end(), data_of<int64_t>(numbers));
-  return nb::steal(numbers.release());
-}
-
 void KernelRunner::drop() {
   const Occupied occupied(state_);
-  finish_interrupted();
-  while (!flights_.empty()) {
-    finish(flights_.front().job);
-    flights_.pop_front();
+  check_usable();
+  for (; !flights_.empty(); flights_.pop_front()) {
+    const std::shared_ptr<SlotJob> job = flights_.front().job;
+    try {
+      finish(job);
+    } catch (...) {
+      interrupted_ = nullptr;  // it is in flight still
+      throw;
+    }
   }
   ready_.clear();
   failures_.clear();
+  land(std::vector<int64_t>(sent_));
 }
 
 nb::object KernelRunner::latest(nb::handle slots, Bank* bank) {
   const Occupied occupied(state_);
-  finish_interrupted();
+  check_usable();
   const Slots chosen = read_slots(slots, state_.count);
+  refuse_flying(chosen);
   for (Py_ssize_t k = 0; k < chosen.count; ++k) {
     if (engine_->is_begun(chosen[k])) continue;
     Ref error = error_class("ResetMaskError");
@@ -517,27 +621,35 @@ nb::object KernelRunner::latest(nb::handle slots, Bank* bank) {
 
 nb::object KernelRunner::draw(nb::handle slots) {
   const Occupied occupied(state_);
-  finish_interrupted();
+  check_usable();
   const Slots chosen = read_slots(slots, state_.count);
+  refuse_flying(chosen);
   const shoal_kernel& kernel = engine_->kernel();
   if (kernel.draw == nullptr) raise(PyExc_RuntimeError, "the kernel draws no pictures");
   Ref pictures = new_array(NPY_UINT8, {chosen.count, kernel.height, kernel.width, 3});
   const auto job =
       std::make_shared<DrawJob>(engine_, numbers_of(chosen), data_of<uint8_t>(pictures));
-  {
-    const nb::gil_scoped_release released;
-    if (team_.workers() > 0 && chosen.count > 1) team_.post(job);
-    while (!job->is_done()) {
-      if (!team_.help(*job)) team_.wait(*job, job->done(), kLookUp);
+  if (team_.workers() > 0 && chosen.count > 1) team_.post(job);
+  while (!job->is_done()) {
+    {
+      const nb::gil_scoped_release released;
+      make_progress(*job, kLookUp);
     }
+    if (PyErr_CheckSignals() == 0) continue;
+    job->cancel();
+    const nb::gil_scoped_release released;
+    while (!job->is_done()) make_progress(*job, kLookUp);
+    break;
   }
+  if (PyErr_Occurred()) throw nb::python_error();
   return nb::steal(pictures.release());
 }
 
 nb::object KernelRunner::save(nb::handle slots) {
   const Occupied occupied(state_);
-  finish_interrupted();
+  check_usable();
   const Slots chosen = read_slots(slots, state_.count);
+  refuse_flying(chosen);
   const auto bytes = static_cast<npy_intp>(engine_->snapshot_bytes());
   Ref rows = new_array(NPY_UINT8, {chosen.count, bytes});
   for (Py_ssize_t k = 0; k < chosen.count; ++k) {
@@ -548,16 +660,23 @@ nb::object KernelRunner::save(nb::handle slots) {
 
 void KernelRunner::restore(nb::handle slots, nb::handle rows) {
   const Occupied occupied(state_);
-  finish_interrupted();
+  check_usable();
   const Slots chosen = read_slots(slots, state_.count);
   const auto bytes = static_cast<npy_intp>(engine_->snapshot_bytes());
+  refuse_flying(chosen);
   const Column<char> saved(rows, NPY_UINT8, chosen.count * bytes);
+  all_begun_ = false;  // as far as is known
   for (Py_ssize_t k = 0; k < chosen.count; ++k) {
-    engine_->restore(chosen[k], saved.data + k * bytes);
+    if (engine_->restore(chosen[k], saved.data + k * bytes)) continue;
+    raise(PyExc_ValueError, "what is to be restored in slot %zd was not saved by this kernel",
+          chosen[k]);
   }
 }
 
 nb::object KernelRunner::states(nb::handle self) {
+  const Occupied occupied(state_);
+  check_usable();
+  refuse_flying(Slots{nullptr, state_.count});
   npy_intp shape[] = {state_.count, static_cast<npy_intp>(engine_->kernel().state_bytes)};
   Ref array = Ref::checked(PyArray_SimpleNewFromData(2, shape, NPY_UINT8, engine_->states()));
   check(
@@ -565,7 +684,9 @@ nb::object KernelRunner::states(nb::handle self) {
   return nb::steal(array.release());
 }
 
-nb::object KernelRunner::random_state(int64_t slot) const {
+nb::object KernelRunner::random_state(int64_t slot) {
+  const Occupied occupied(state_);
+  check_usable();
   check_slot(slot);
   const shoal_random& random = engine_->random(slot);
   return nb::make_tuple(nb::make_tuple(random.state[0], random.state[1]),
@@ -577,6 +698,11 @@ nb::object KernelRunner::seed(int64_t slot) const {
   check_slot(slot);
   const Ref& seed = seeds_[static_cast<size_t>(slot)];
   return seed ? nb::borrow(seed.get()) : nb::none();
+}
+
+void KernelRunner::set_seed(int64_t slot, nb::object seed) {
+  check_slot(slot);
+  seeds_[static_cast<size_t>(slot)] = seed.is_none() ? Ref() : Ref::borrow(seed.ptr());
 }
 
 void KernelRunner::check_slot(int64_t slot) const {
@@ -593,9 +719,9 @@ std::vector<double> KernelRunner::parameters(int64_t slot) const {
 
 void KernelRunner::set_parameter(int64_t slot, size_t number, double value) {
   const Occupied occupied(state_);
-  finish_interrupted();
+  check_usable();
   check_slot(slot);
-  if (!flights_.empty()) raise(PyExc_RuntimeError, "slots are in flight: receive them first");
+  refuse_flying(Slots{nullptr, state_.count});
   if (number >= static_cast<size_t>(engine_->kernel().parameter_count)) {
     raise(PyExc_IndexError, "there is no parameter number %zu", number);
   }
@@ -603,8 +729,21 @@ void KernelRunner::set_parameter(int64_t slot, size_t number, double value) {
 }
 
 bool KernelRunner::stop(double seconds) {
-  const nb::gil_scoped_release released;
-  return team_.stop(seconds);
+  stopped_ = true;
+  const int64_t deadline =
+      monotonic_ns() + static_cast<int64_t>(std::clamp(seconds, 0.0, kLongestWait) * 1e9);
+  bool all_ended = false;
+  {
+    const nb::gil_scoped_release released;
+    all_ended = team_.stop(seconds);
+  }
+  // Whoever is in the middle of a call comes back from it now.
+  while (state_.busy && monotonic_ns() < deadline) {
+    const nb::gil_scoped_release released;
+    const timespec moment{0, 1'000'000};
+    nanosleep(&moment, nullptr);
+  }
+  return all_ended && !state_.busy;
 }
 
 }  // namespace shoal

@@ -34,29 +34,30 @@ class KernelRunner {
   /// episodes that ended before the row was reset. Without a bank the arrays are the caller's.
   nb::object step(nb::handle actions, Bank* bank);
 
-  /// Begins a step of these slots, whose actions have been accepted.
-  void send(nb::handle slots);
+  /// Checks actions for these slots and begins to step them.
+  void send(nb::handle actions, nb::handle slots);
 
   /// Begins a reset of these slots, with a seed or None for each.
   void send_reset(nb::handle slots, nb::list seeds, std::vector<double> options);
 
+  /// How many slots were sent and not received.
+  size_t in_flight() const { return sent_.size(); }
+
+  /// Raises where one of these slots is in flight.
+  void refuse_flying(nb::handle slots) const;
+
   /// Waits for slots in flight and returns them: (slots, observations, ..., infos), or None when
   /// the time is over. `wanted` are returned in this order; without, at least `least` and at most
-  /// `most` in the order in which they were done. A negative time is none at all.
+  /// `most` in the order in which they were done; and all in the order in which they were sent
+  /// where `least` is negative. A negative time is none at all.
   nb::object receive(nb::handle wanted, Py_ssize_t least, Py_ssize_t most, double seconds,
                      Bank* bank);
-
-  /// The slots that were sent and not received.
-  nb::object slots_in_flight() const;
 
   /// Waits for everything in flight and forgets it.
   void drop();
 
   /// The newest observation of each of these slots, as a batch.
   nb::object latest(nb::handle slots, Bank* bank);
-
-  /// Raises unless an episode has begun in each of these slots.
-  void refuse_unbegun(nb::handle slots) const;
 
   /// Pictures of these slots: an array of (count, height, width, 3) bytes.
   nb::object draw(nb::handle slots);
@@ -70,17 +71,16 @@ class KernelRunner {
 
   /// A slot's generator as (state, increment, has_half, half), the first two as pairs of low and
   /// high word; and the seed that it was given, or got by chance.
-  nb::object random_state(int64_t slot) const;
+  nb::object random_state(int64_t slot);
   nb::object seed(int64_t slot) const;
+  void set_seed(int64_t slot, nb::object seed);
 
   /// The parameters of a slot, in the kernel's order; and one of them anew.
   std::vector<double> parameters(int64_t slot) const;
   void set_parameter(int64_t slot, size_t number, double value);
 
-  /// How many nanoseconds a slot takes, as far as is known.
-  double step_nanoseconds() const { return step_cost_; }
-
-  /// Ends the threads; false where one has not come back in time. Nothing can be done afterwards.
+  /// Ends the threads, and waits for calls of other threads of Python's; false where one has not
+  /// come back in time. Nothing can be done afterwards.
   bool stop(double seconds);
 
  private:
@@ -91,17 +91,23 @@ class KernelRunner {
 
   /// Makes a job of slots, all where there are none, and lets the threads begin where it is worth
   /// it.
+  void check_usable();
+  void refuse_unbegun(const Slots& slots) const;
+  void refuse_flying(const Slots& slots) const;
+  void take_actions(nb::handle actions);
   std::shared_ptr<SlotJob> begin(std::vector<int64_t> slots, Rows rows,
                                  std::unique_ptr<SlotJob::Reset> reset, bool first_come);
   void learn(const SlotJob& job);
   void finish(const std::shared_ptr<SlotJob>& job);
   void finish_interrupted();
-  void make_progress(SlotJob& job, int64_t nanoseconds);
+  void make_progress(Job& job, int64_t nanoseconds);
+  void fly(const std::vector<int64_t>& slots);
+  void land(const std::vector<int64_t>& slots);
   void harvest();
   void check_slot(int64_t slot) const;
   Seeds read_seeds(const Slots& slots, nb::list seeds);
   std::vector<int64_t> take(const Slots* wanted, Py_ssize_t most);
-  void raise_failure(std::vector<Failure> failures) const;
+  void raise_failure(const std::vector<Failure>& failures) const;
   Bank& renewed(Bank* bank, Py_ssize_t rows);
   Columns& renewed_infos(Py_ssize_t rows);
   Rows rows_of(const Bank& bank, const Columns& infos) const;
@@ -111,7 +117,6 @@ class KernelRunner {
   Ref episodes(const Bank& bank, const Slots& slots) const;
   Ref finals(const Bank& bank, const Slots& slots) const;
 
-  // Kept alive, and shown to nobody: none of them refers to anything of users.
   nb::object kernel_owner_, observations_owner_, infos_owner_, intake_owner_, state_owner_;
   const Tree& observations_;
   const Tree& infos_;
@@ -124,7 +129,10 @@ class KernelRunner {
   std::array<Columns, 2> info_banks_;
   size_t info_turn_ = 0;
 
+  bool stopped_ = false;
   std::deque<Flight> flights_;
+  std::vector<int64_t> sent_;             // slots in flight, in the order of sending
+  std::vector<uint8_t> flying_;           // whether a slot is in flight
   std::vector<int64_t> ready_;            // slots that are done and were not received
   std::vector<Failure> failures_;         // of those
   std::shared_ptr<SlotJob> interrupted_;  // a step whose caller did not wait for its end

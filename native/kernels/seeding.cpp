@@ -89,7 +89,8 @@ double draw_uniform(int64_t random, double low, double high) {
   return shoal_random_uniform(reinterpret_cast<shoal_random*>(random), low, high);
 }
 int64_t draw_below(int64_t random, int64_t count) {
-  return shoal_random_below(reinterpret_cast<shoal_random*>(random), static_cast<uint32_t>(count));
+  const auto most = static_cast<uint64_t>(count < 1 ? 1 : count);
+  return static_cast<int64_t>(shoal_random_below(reinterpret_cast<shoal_random*>(random), most));
 }
 
 }  // namespace

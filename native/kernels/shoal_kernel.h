@@ -87,16 +87,25 @@ static inline double shoal_random_uniform(shoal_random* random, double low, doub
 }
 
 /* An integer from 0 to count - 1, count at least 1: numpy.random.Generator.integers(count). */
-static inline uint32_t shoal_random_below(shoal_random* random, uint32_t count) {
+static inline uint64_t shoal_random_below(shoal_random* random, uint64_t count) {
+  __extension__ typedef unsigned __int128 wide;
   if (count <= 1) return 0;
-  uint64_t product = (uint64_t)shoal_random_half(random) * count;
-  if ((uint32_t)product < count) {
-    const uint32_t threshold = -count % count;
-    while ((uint32_t)product < threshold) {
-      product = (uint64_t)shoal_random_half(random) * count;
+  if (count == UINT64_C(1) << 32) return shoal_random_half(random);
+  if (count < UINT64_C(1) << 32) {
+    const uint32_t few = (uint32_t)count;
+    uint64_t product = (uint64_t)shoal_random_half(random) * few;
+    if ((uint32_t)product < few) {
+      const uint32_t threshold = -few % few;
+      while ((uint32_t)product < threshold) product = (uint64_t)shoal_random_half(random) * few;
     }
+    return product >> 32;
   }
-  return (uint32_t)(product >> 32);
+  wide product = (wide)shoal_random_bits(random) * count;
+  if ((uint64_t)product < count) {
+    const uint64_t threshold = -count % count;
+    while ((uint64_t)product < threshold) product = (wide)shoal_random_bits(random) * count;
+  }
+  return (uint64_t)(product >> 64);
 }
 
 /* ---- What a kernel says of itself ------------------------------------------------------------ */

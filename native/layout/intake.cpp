@@ -2,6 +2,7 @@
 #include <cstring>
 #include <limits>
 
+#include "bounds.h"
 #include "codec.h"
 #include "snapshot.h"
 
@@ -96,24 +97,6 @@ bool within(T value, int64_t low, int64_t high) {
   return static_cast<int64_t>(value) >= low && static_cast<int64_t>(value) <= high;
 }
 
-/// Whether all of these lie within the bounds: a loop without branches, for the usual case.
-template <class T>
-bool all_within(const T* values, Py_ssize_t count, int64_t low, int64_t high) {
-  if constexpr (std::is_same_v<T, const npy_int64>) {
-    // Whatever lies outside makes one of the differences negative, also if the other overflows; and
-    // these are operations that every processor can do on several numbers at once.
-    uint64_t differences = 0;
-    for (Py_ssize_t k = 0; k < count; ++k) {
-      const auto value = static_cast<uint64_t>(values[k]);
-      differences |= (value - static_cast<uint64_t>(low)) | (static_cast<uint64_t>(high) - value);
-    }
-    return differences >> 63 == 0;
-  }
-  bool all = true;
-  for (Py_ssize_t k = 0; k < count; ++k) all &= within(values[k], low, high);
-  return all;
-}
-
 /// Integers must lie within the leaf's bounds, or, where it has none, fit its dtype.
 void check_integers(const Intake& intake, const Leaf& leaf, PyArrayObject* array) {
   int64_t low = std::numeric_limits<int64_t>::min();
@@ -131,9 +114,11 @@ void check_integers(const Intake& intake, const Leaf& leaf, PyArrayObject* array
   with_integer_type(PyArray_TYPE(array), [&](auto pointer) {
     using T = std::remove_pointer_t<decltype(pointer)>;
     const T* values = static_cast<T*>(PyArray_DATA(array));
-    if (leaf.elements == 1 && !leaf.low.empty() &&
-        all_within(values, intake.slots.count, leaf.low[0], leaf.high[0])) {
-      return;
+    if constexpr (std::is_same_v<std::remove_const_t<T>, int64_t>) {
+      if (leaf.elements == 1 && !leaf.low.empty() &&
+          all_within(values, intake.slots.count, leaf.low[0], leaf.high[0])) {
+        return;
+      }
     }
     for (Py_ssize_t k = 0; k < intake.slots.count; ++k) {
       if (!intake.counts(k)) continue;

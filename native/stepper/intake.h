@@ -1,6 +1,8 @@
 // The front door for actions: refuses what is wrong before any environment hears of it.
 #pragma once
 
+#include <optional>
+
 #include "../layout/extras.h"
 #include "bank.h"
 
@@ -21,11 +23,40 @@ class ActionIntake {
   /// Checks actions for these slots and writes them to the arena, or raises and writes nothing.
   void accept(nb::handle actions, nb::handle slots) {
     const Occupied occupied(state_);
-    const Slots chosen = read_slots(slots, state_.count);
+    take_in(actions, read_slots(slots, state_.count));
+  }
+
+  /// The same for a caller who is at work on the slots already.
+  void take_in(nb::handle actions, const Slots& chosen) {
     if (mode_ == Autoreset::kDisabled) refuse_finished(chosen);
     // Where the next step will be a reset, the action is never used and may be anything.
     const uint8_t* ignored = mode_ == Autoreset::kNextStep ? state_.finished.data : nullptr;
     encode_batch(tree_, actions.ptr(), chosen, ignored, other_dtypes_, columns_);
+  }
+
+  /// A batch of actions for all slots that can be copied as it is, to be checked in its new place.
+  struct Plain {
+    const char* source;
+    char* target;
+    Py_ssize_t bytes;  // of one slot
+    bool is_bounded;   // then they are of 64-bit integers, one for each slot
+    int64_t low, high;
+  };
+
+  /// Says where to copy from and to, or nothing where it is not as simple as that.
+  std::optional<Plain> plain(nb::handle actions) const {
+    if (tree_.root.kind != Node::Kind::kLeaf || !PyArray_CheckExact(actions.ptr())) return {};
+    const Leaf& leaf = tree_.leaves[0];
+    auto* array = reinterpret_cast<PyArrayObject*>(actions.ptr());
+    const bool is_bounded = !leaf.low.empty();
+    const bool fits = PyArray_NDIM(array) == static_cast<int>(leaf.shape.size()) + 1 &&
+                      PyArray_DIM(array, 0) == state_.count &&
+                      std::equal(leaf.shape.begin(), leaf.shape.end(), PyArray_DIMS(array) + 1) &&
+                      PyArray_EquivTypes(PyArray_DESCR(array), leaf.dtype()) &&
+                      PyArray_ISCARRAY_RO(array) && mode_ != Autoreset::kDisabled;
+    if (!fits || (is_bounded && !(leaf.is_int64 && leaf.elements == 1))) return {};
+    return Plain{PyArray_BYTES(array), columns_.row(tree_, 0, 0),    leaf.bytes,
+                 is_bounded,           is_bounded ? leaf.low[0] : 0, is_bounded ? leaf.high[0] : 0};
   }
 
   /// What of these slots' actions is not in the arena; and a worker's side of that.

@@ -17,6 +17,8 @@ namespace shoal {
 namespace {
 
 constexpr int64_t kLongestSleep = 1'000'000'000;
+constexpr int64_t kForkPatience = 1'000'000'000;
+constexpr double kLongestStop = 1e6;
 
 /// How many chunks the current thread is inside of: a kernel may itself fork.
 thread_local int chunks_inside = 0;
@@ -51,7 +53,9 @@ struct Team::State {
 
   std::atomic<bool> stopping{false};
   std::atomic<bool> paused{false};
-  std::atomic<int> inside{0};  // threads that are inside a chunk, or about to be
+  std::atomic<int> inside{0};          // threads that are inside a chunk, or about to be
+  std::atomic<bool> abandoned{false};  // a thread did not end, and may be inside a chunk for ever
+  std::atomic<bool> lost{false};       // chunks were under way when this process was forked off
 
   /// The oldest job with unclaimed chunks.
   std::shared_ptr<Job> next() {
@@ -124,7 +128,8 @@ void before_fork() {
   for (Team::State* team : registry().teams) {
     team->paused.store(true);
     // A kernel that forks is inside a chunk itself, and would wait for itself.
-    while (chunks_inside == 0 && team->inside.load() > 0) nap();
+    const int64_t patience = monotonic_ns() + kForkPatience;
+    while (chunks_inside == 0 && team->inside.load() > 0 && monotonic_ns() < patience) nap();
     team->mutex->lock();
   }
 }
@@ -145,7 +150,9 @@ void after_fork_in_child() {
     team->threads.clear();
     team->call_words.sleepers.store(0);
     team->answer_words.sleepers.store(0);
-    team->inside.store(chunks_inside > 0 ? 1 : 0);
+    const int mine = chunks_inside > 0 ? 1 : 0;
+    if (team->inside.load() > mine) team->lost.store(true);
+    team->inside.store(mine);
     team->paused.store(false);
   }
   new (&registry().mutex) std::mutex;
@@ -226,6 +233,8 @@ void Team::post(std::shared_ptr<Job> job) {
   state_->calls.ring(kEveryone);
 }
 
+bool Team::has_lost_chunks() const { return state_->lost.load(); }
+
 bool Team::help(Job& job) { return state_->help(job); }
 
 void Team::wait(const Job& job, int64_t done, int64_t nanoseconds) {
@@ -242,7 +251,8 @@ bool Team::stop(double seconds) {
     threads.swap(state_->threads);
     state_->jobs.clear();
   }
-  if (threads.empty()) return true;
+  if (threads.empty()) return !state_->abandoned.load();
+  seconds = std::clamp(seconds, 0.0, kLongestStop);
   state_->calls.ring(kEveryone);
   timespec limit;
   clock_gettime(CLOCK_REALTIME, &limit);
@@ -258,6 +268,10 @@ bool Team::stop(double seconds) {
     if (pthread_timedjoin_np(thread, nullptr, &limit) == 0) continue;
     pthread_detach(thread);
     all_ended = false;
+  }
+  if (!all_ended) {
+    state_->abandoned.store(true);
+    strike_off(state_.get());  // no fork shall wait for it
   }
   return all_ended;
 }

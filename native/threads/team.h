@@ -3,10 +3,11 @@
 // A job is a number of chunks. Whoever has time claims the next chunk, by one atomic addition,
 // until there are none left. The threads are started with the first job that is posted, sleep while
 // there is nothing to do, and live as long as the team. A fork waits until nobody is inside a
-// chunk; in the child the team starts new threads, and unclaimed chunks are worked on as if nothing
-// had been.
+// chunk, for a second at most; in the child the team starts new threads, and unclaimed chunks are
+// worked on as if nothing had been.
 #pragma once
 
+#include <algorithm>
 #include <atomic>
 #include <cstdint>
 #include <memory>
@@ -25,6 +26,11 @@ class Job {
   int64_t chunk_count() const { return chunks_; }
   bool has_unclaimed() const { return cursor_.load(std::memory_order_relaxed) < chunks_; }
   int64_t done() const { return done_.load(std::memory_order_acquire); }
+  /// Lets nobody claim another chunk; those that were not claimed count as done.
+  void cancel() {
+    const int64_t claimed = std::min(cursor_.exchange(chunks_), chunks_);
+    done_.fetch_add(chunks_ - claimed, std::memory_order_acq_rel);
+  }
   bool is_done() const { return done() == chunks_; }
 
  protected:
@@ -60,8 +66,12 @@ class Team {
   void wait(const Job& job, int64_t done, int64_t nanoseconds);
 
   /// Ends the threads, each after the chunk that it is in. Returns false where some did not end in
-  /// time: they are left alone, with what they work on.
+  /// time, now or before: they are left alone, and what they work on must stay for ever.
   bool stop(double seconds);
+
+  /// Whether this is the child of a fork in which chunks were under way that did not end in time:
+  /// nobody will ever finish them.
+  bool has_lost_chunks() const;
 
   struct State;
 

@@ -24,10 +24,12 @@ __all__ = [
     "ResetMaskError",
     "SeedError",
     "SlotFinishedError",
+    "SlotInFlightError",
     "SlotNotResetError",
     "SpaceMismatchError",
     "StepResultError",
     "StepTimeoutError",
+    "StoppedVectorError",
     "VectorFailedError",
     "WorkerCrashedError",
 ]
@@ -51,6 +53,17 @@ class StepResultError(ValueError, TypeError):
 
 class SlotFinishedError(gymnasium.error.ResetNeeded, AssertionError):
     """With autoreset disabled, a slot was stepped after its episode had ended."""
+
+
+class SlotInFlightError(gymnasium.error.AlreadyPendingCallError):
+    """A slot was asked for something while it is in flight: it must be received first."""
+
+    def __init__(self, message: str, name: str = "recv") -> None:
+        super().__init__(message, name)
+
+
+class StoppedVectorError(gymnasium.error.ClosedEnvironmentError):
+    """A vector was used after it was closed, or while the interpreter is ending."""
 
 
 class SlotNotResetError(gymnasium.error.ResetNeeded, AssertionError):

@@ -85,7 +85,11 @@ def row_of(batch: Any, row: int) -> Any:
         return {key: row_of(part, row) for key, part in batch.items()}
     if isinstance(batch, tuple):
         return tuple(row_of(part, row) for part in batch)
-    return batch[row].copy() if batch.ndim > 1 else batch[row].item()
+    value = batch[row]
+    if batch.ndim > 1:
+        return value.copy()
+    # A number of the kind that Python has itself is told as Python's.
+    return value.item() if batch.dtype in (np.float64, np.int64, np.bool_) else value
 
 
 def as_events(infos: RawInfos | ColumnInfos | None, rows: int) -> RawInfos | None:

@@ -91,8 +91,16 @@ def test_states_beyond_all_bounds_are_drawn_without_harm():
 def test_without_a_render_mode_there_are_no_pictures():
     with shoal.make("CartPole-v1", 2) as envs:
         envs.reset(seed=0)
+        with pytest.warns(UserWarning, match="without specifying any render mode"):
+            assert envs.render() == (None, None)
         with pytest.raises(ValueError, match="render_mode='rgb_array'"):
-            envs.render()
+            envs.render_tiled()
+    with shoal.make("CartPole-v1", 2, render_mode="rgb_array") as envs:
+        envs.reset(seed=0)
+        with pytest.raises(ValueError, match="columns must be"):
+            envs.render_tiled(columns=0)
+        with pytest.raises(ValueError, match="no picture of no slots"):
+            envs.render_tiled([])
 
 
 def test_pygame_is_not_needed():

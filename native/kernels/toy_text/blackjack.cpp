@@ -37,7 +37,7 @@ struct Parameters {
 };
 
 int64_t drawn(shoal_random* random) {
-  const int64_t card = shoal_random_below(random, 13) + 1;
+  const auto card = static_cast<int64_t>(shoal_random_below(random, 13)) + 1;
   return card < 10 ? card : 10;
 }
 
@@ -57,8 +57,8 @@ int64_t reset(const shoal_slots* slots) {
     s.dealer.take(drawn(random));
     s.player.take(drawn(random));
     s.player.take(drawn(random));
-    s.suit = shoal_random_below(random, 4);
-    if (s.shown == 10) s.face = shoal_random_below(random, 3);
+    s.suit = static_cast<int64_t>(shoal_random_below(random, 4));
+    if (s.shown == 10) s.face = static_cast<int64_t>(shoal_random_below(random, 3));
     states[k] = s;
     observe(s, slots, k);
   }

@@ -95,7 +95,7 @@ int32_t with_new_mind(State& state, int32_t next, shoal_random* random) {
   TaxiPlace after(next);
   if (before.passenger != kInTaxi || before.cell == after.cell) return next;
   state.is_fickle = 0;
-  const int64_t other = shoal_random_below(random, kTaxiLocations - 1);
+  const auto other = static_cast<int64_t>(shoal_random_below(random, kTaxiLocations - 1));
   after.destination = other + (other >= before.destination);
   return static_cast<int32_t>(after.encoded());
 }
@@ -155,7 +155,7 @@ constexpr shoal_leaf kFields[] = {
 }  // namespace
 
 TableKernel::TableKernel(Table table) : table_(std::move(table)) {
-  auto description = Description("Tabular", sizeof(State));
+  auto description = Description(table_.name.c_str(), sizeof(State));
   description.observations(kObservation)
       .actions(kAction)
       .fields(kFields)

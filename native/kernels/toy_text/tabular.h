@@ -3,7 +3,7 @@
 // FrozenLake, CliffWalking and Taxi are that, and give their tables themselves (`env.P`).
 #pragma once
 
-#include <memory>
+#include <string>
 #include <vector>
 
 #include "../shoal_kernel.h"
@@ -22,6 +22,7 @@ struct TableOutcome {
 };
 
 struct Table {
+  std::string name;
   int64_t states, actions;
   // For state s and action a the outcomes starts[s * actions + a] up to the next start.
   std::vector<int32_t> starts;

@@ -63,6 +63,7 @@ def _table(
     outcomes = [outcome for pair in pairs for outcome in pair]
     native = _native.Kernel.of_table(
         {
+            "name": f"{type(env).__name__} of {len(env.P)} states",
             "states": len(env.P),
             "actions": len(env.P[0]),
             "starts": np.cumsum([0, *map(len, pairs)]).astype(np.int32),

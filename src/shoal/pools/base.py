@@ -159,9 +159,10 @@ def slot_numbers(slots: SlotChoice, num_envs: int) -> npt.NDArray[np.int64]:
     wrong = chosen[(chosen < 0) | (chosen >= num_envs)]
     if wrong.size:
         raise IndexError(f"slot {wrong[0]} is out of range: there are {num_envs} slots")
-    if len(np.unique(chosen)) < len(chosen):
+    numbers = np.array(chosen, np.int64)  # a copy: the caller may change theirs while it is in use
+    if numbers.size and np.bincount(numbers).max() > 1:
         raise ValueError(f"slots must not repeat, got {slots!r}")
-    return np.array(chosen, np.int64)  # a copy: the caller may change theirs while it is in use
+    return numbers
 
 
 def checked_seeds(seeds: Sequence[int | None] | None, count: int) -> list[int | None]:

@@ -20,7 +20,7 @@ from shoal.errors import ReceiveTimeoutError
 from shoal.kernels.definition import Kernel
 from shoal.memory import VectorColumns
 from shoal.pools.base import Batch, SlotChoice, checked_seeds, slot_numbers
-from shoal.pools.environments import Called, naming_slot
+from shoal.pools.environments import Called, call_environments
 from shoal.pools.kernel_slot import KernelSlot
 from shoal.pools.shares import available_cores
 from shoal.spaces import VectorSpaces
@@ -112,8 +112,7 @@ class KernelPool:
         )
         filled = (columns.bank(number) for number in range(banks))
         self._banks: deque[_native.Bank | None] = deque(filled if banks else [None])
-        self._sent: list[npt.NDArray[np.int64]] = []  # in flight, in the order of sending
-        self._flying = np.zeros(self.num_envs, np.bool_)
+        self._round = False  # whether what is in flight is a step of all slots
         self._closed = False
         # Threads must not be at work any more when the interpreter ends.
         self._stop = weakref.finalize(self, _stopped, self._runner)
@@ -121,7 +120,7 @@ class KernelPool:
     @property
     def in_flight(self) -> int:
         """How many slots have been sent or reset, and not been received."""
-        return sum(map(len, self._sent))
+        return self._runner.in_flight
 
     def reset(
         self,
@@ -129,24 +128,19 @@ class KernelPool:
         seeds: Sequence[int | None] | None = None,
         options: dict[str, Any] | None = None,
     ) -> None:
-        """Queue resets; ``seeds`` has one for each of these slots."""
+        """Begin resets; ``seeds`` has one for each of these slots."""
         self._check_open("reset")
         chosen = slot_numbers(slots, self.num_envs)
         given = checked_seeds(seeds, len(chosen))
-        self._check_idle(chosen)
         numbers = self.kernel.read_options(options or {}, self.kernel.options)
+        self._round = False
         self._runner.send_reset(chosen, given, numbers)
-        self._fly(chosen)
 
     def send(self, actions: Any, slots: SlotChoice = None) -> None:
         """Check actions, one for each of these slots, and begin to step them."""
         self._check_open("send")
-        chosen = slot_numbers(slots, self.num_envs)
-        self._check_idle(chosen)
-        self._runner.refuse_unbegun(chosen)
-        self._intake.accept(actions, chosen)
-        self._runner.send(chosen)
-        self._fly(chosen)
+        self._round = False
+        self._runner.send(actions, slot_numbers(slots, self.num_envs))
 
     def recv(
         self,
@@ -162,50 +156,42 @@ class KernelPool:
         in the order of their choice.
         """
         self._check_open("recv")
-        if not self._sent:
-            raise NoAsyncCallError("recv: no reset or step is in flight", "recv")
         waiting = self.in_flight
+        if not waiting:
+            raise NoAsyncCallError("recv: no reset or step is in flight", "recv")
         if slots is not None:
-            wanted = slot_numbers(slots, self.num_envs)
-            missing = wanted[~self._flying[wanted]]
-            if missing.size:
-                raise NoAsyncCallError(f"recv: slot {missing[0]} is not in flight", "recv")
-            batch = self._receive(wanted, 0, 0, timeout)
-        elif min_slots is None:
-            batch = self._receive(np.concatenate(self._sent), 0, 0, timeout)
-        else:
-            count = index(min_slots)
-            if not 1 <= count <= waiting:
-                raise ValueError(f"min_slots is {count}, but {waiting} slots are in flight")
-            most = waiting if max_slots is None else max(count, index(max_slots))
-            batch = self._receive(None, count, most, timeout)
-        return batch
+            return self._receive(self._flying(slots), 0, 0, timeout)
+        if min_slots is None:
+            return self._receive(None, -1, 0, timeout)
+        count = index(min_slots)
+        if not 1 <= count <= waiting:
+            raise ValueError(f"min_slots is {count}, but {waiting} slots are in flight")
+        most = waiting if max_slots is None else max(count, index(max_slots))
+        return self._receive(None, count, most, timeout)
+
+    def _flying(self, slots: SlotChoice) -> npt.NDArray[np.int64]:
+        chosen = slot_numbers(slots, self.num_envs)
+        for slot in chosen:
+            try:
+                self._runner.refuse_flying(np.array([slot]))
+            except AlreadyPendingCallError:
+                continue
+            raise NoAsyncCallError(f"recv: slot {slot} is not in flight", "recv")
+        return chosen
 
     def _receive(
         self, wanted: npt.NDArray[np.int64] | None, least: int, most: int, timeout: float | None
     ) -> Batch:
         seconds = -1.0 if timeout is None else max(0.0, timeout)
-        try:
-            found = self._runner.receive(wanted, least, most, seconds, self._banks[0])
-        except BaseException:
-            # What has failed is in flight no more; what was interrupted still is.
-            left = self._runner.slots_in_flight()
-            self._land(None)
-            if len(left):
-                self._fly(left)
-            raise
+        found = self._runner.receive(wanted, least, most, seconds, self._banks[0])
         if found is None:
             raise ReceiveTimeoutError(f"slots were not done within {timeout} seconds")
         self._banks.rotate(-1)
         slots, observations, rewards, terminated, truncated, infos = found
-        self._land(slots)
         return Batch(slots, observations, rewards, terminated, truncated, _told(infos))
 
     def step(self, actions: Any) -> Results:
         """Step every slot, and return the results in slot order."""
-        if self._closed or self._sent:
-            self._check_open("step")
-            self._check_idle(np.arange(self.num_envs))
         results = self._runner.step(actions, self._banks[0])
         self._banks.rotate(-1)
         return results if results[4] is None else (*results[:4], _told(results[4]))
@@ -213,25 +199,23 @@ class KernelPool:
     def begin_step(self, actions: Any) -> None:
         """Check actions for every slot, and begin to step them."""
         self.send(actions)
+        self._round = True
 
     def end_step(self, timeout: float | None = None) -> Results:
         """Wait for what ``begin_step`` has begun."""
         self._check_open("step")
-        if len(self._sent) != 1 or len(self._sent[0]) != self.num_envs:
+        if not self._round or self.in_flight != self.num_envs:
             raise NoAsyncCallError("no step of all slots is in flight", "step")
-        return self.recv(timeout=timeout)[1:]
+        return self._receive(np.arange(self.num_envs), 0, 0, timeout)[1:]
 
     def drop(self) -> None:
         """Wait for all that is in flight, and forget it."""
         self._runner.drop()
-        self._land(None)
 
     def latest(self, slots: SlotChoice = None) -> Any:
         """The newest observation of each of these slots, as a batch, without stepping them."""
         self._check_open("latest")
-        chosen = slot_numbers(slots, self.num_envs)
-        self._check_idle(chosen)
-        observations = self._runner.latest(chosen, self._banks[0])
+        observations = self._runner.latest(slot_numbers(slots, self.num_envs), self._banks[0])
         self._banks.rotate(-1)
         return observations
 
@@ -239,18 +223,12 @@ class KernelPool:
         """Reach each slot as an object: see :class:`~shoal.pools.kernel_slot.KernelSlot`."""
         self._check_open("call")
         chosen = slot_numbers(slots, self.num_envs)
-        if what == "render":
-            return list(self.render(chosen))
-        results = []
-        name = what if isinstance(what, str) else what.__name__
-        for number in chosen.tolist():
-            with naming_slot(number, self.num_envs, f"calling {name!r}"):
-                slot: Any = KernelSlot(self, number)
-                if not isinstance(what, str):
-                    results.append(what(slot, *args, **kwargs))
-                    continue
-                found = slot.get_wrapper_attr(what)
-                results.append(found(*args, **kwargs) if callable(found) else found)
+        if what == "render" and self.render_mode is not None:
+            return list(self.render(chosen))  # all at once
+        reached: Any = {slot: KernelSlot(self, slot) for slot in chosen.tolist()}
+        results, error = call_environments(reached, self.num_envs, what, args, kwargs)
+        if error is not None:
+            raise error
         return results
 
     def render(self, slots: SlotChoice = None) -> npt.NDArray[np.uint8]:
@@ -259,32 +237,43 @@ class KernelPool:
         if self.render_mode is None:
             raise ValueError("the vector was made without render_mode='rgb_array'")
         chosen = slot_numbers(slots, self.num_envs)
-        self._check_idle(chosen)
-        if self.kernel.paint is None:
+        if not len(chosen):
+            raise ValueError("there is no picture of no slots")
+        paint = self.kernel.paint
+        if paint is None:
             return self._runner.draw(chosen)
-        return np.stack([self.kernel.paint(self.state[slot]) for slot in chosen])
+        pictures = [np.asarray(paint(self.state[slot])) for slot in chosen]
+        for slot, picture in zip(chosen, pictures, strict=True):
+            if picture.dtype != np.uint8 or picture.ndim != 3 or picture.shape[2] != 3:
+                raise ValueError(
+                    f"slot {slot}: render returned an array of dtype {picture.dtype} and shape "
+                    f"{picture.shape}, expected uint8 and (height, width, 3)"
+                )
+        return np.stack(pictures)
 
     @property
     def state(self) -> npt.NDArray[Any]:
         """The states of all slots, as an array of records that can be read and written."""
         self._check_open("state")
-        self._check_idle(np.arange(self.num_envs))
-        return self._runner.states.view(self.kernel.state_dtype)[:, 0]
+        states = self._runner.states
+        if not states.shape[1]:
+            return np.zeros(self.num_envs, np.dtype([]))
+        return states.view(self.kernel.state_dtype)[:, 0]
 
     def save(self, slots: SlotChoice = None) -> npt.NDArray[np.uint8]:
-        """Everything about these slots, a row of bytes for each: state, randomness, episode."""
+        """Everything about these slots, a row of bytes for each: state, randomness, episode.
+
+        Parameters are no part of it.
+        """
         self._check_open("save")
-        chosen = slot_numbers(slots, self.num_envs)
-        self._check_idle(chosen)
-        return self._runner.save(chosen)
+        return self._runner.save(slot_numbers(slots, self.num_envs))
 
     def restore(self, saved: npt.NDArray[np.uint8], slots: SlotChoice = None) -> None:
         """Put slots, of this vector or another one of this kernel, back to what they were."""
         self._check_open("restore")
         chosen = slot_numbers(slots, self.num_envs)
-        self._check_idle(chosen)
         expected = self._runner.save(chosen[:1]).shape[1]
-        rows = np.ascontiguousarray(saved)
+        rows = np.array(saved)
         if rows.dtype != np.uint8 or rows.shape != (len(chosen), expected):
             raise ValueError(
                 f"expected {len(chosen)} saved slots of {expected} bytes each, got an array of "
@@ -336,51 +325,41 @@ class KernelPool:
         """What a user has attached to a slot."""
         return self._attributes.setdefault(slot, {})
 
-    def _fly(self, slots: npt.NDArray[np.int64]) -> None:
-        self._sent.append(slots)
-        self._flying[slots] = True
-
-    def _land(self, slots: npt.NDArray[np.int64] | None) -> None:
-        """Take note that these slots, or all, are in flight no more."""
-        if slots is None or len(slots) == self.in_flight:
-            self._sent.clear()
-            self._flying[:] = False
-            return
-        self._flying[slots] = False
-        left = (sent[self._flying[sent]] for sent in self._sent)
-        self._sent = [sent for sent in left if len(sent)]
-
-    def _check_idle(self, slots: npt.NDArray[np.int64]) -> None:
-        if self._sent and self._flying[slots].any():
-            busy = slots[np.argmax(self._flying[slots])]
-            raise AlreadyPendingCallError(
-                f"slot {busy} is in flight already: receive it before sending it again", "recv"
-            )
-
     def _check_open(self, doing: str) -> None:
         if self._closed:
             raise ClosedEnvironmentError(f"{doing}: the vector environment is closed")
 
     def __getstate__(self) -> dict[str, Any]:
-        if self._sent:
+        if self.in_flight:
             raise AlreadyPendingCallError(
                 f"{self.in_flight} slots are in flight: receive them before copying", "recv"
             )
         native = ("_intake", "_runner", "_banks", "_stop")
         state = {name: value for name, value in vars(self).items() if name not in native}
+        if self._closed:
+            return state
         ours = list(self.kernel.values.values())
         theirs = enumerate(map(self._runner.parameters, range(self.num_envs)))
-        parameters = {slot: values for slot, values in theirs if values != ours}
-        return state | {"saved": self._runner.save(None), "parameters": parameters}
+        return state | {
+            "saved": self._runner.save(None),
+            "parameters": {slot: values for slot, values in theirs if values != ours},
+            "seeds": list(map(self._runner.seed, range(self.num_envs))),
+        }
 
     def __setstate__(self, state: dict[str, Any]) -> None:
-        saved, parameters = state.pop("saved"), state.pop("parameters")
+        saved = state.pop("saved", None)
+        parameters, seeds = state.pop("parameters", {}), state.pop("seeds", [])
         vars(self).update(state)
         self._prepare()
         for slot, values in parameters.items():
             for number, value in enumerate(values):
                 self._runner.set_parameter(slot, number, value)
-        self._runner.restore(None, saved)
+        for slot, seed in enumerate(seeds):
+            self._runner.set_seed(slot, seed)
+        if saved is None:
+            self.close()
+        else:
+            self._runner.restore(None, saved)
 
 
 def _stopped(runner: _native.KernelRunner) -> None:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
+from gymnasium import logger
 
 from shoal.kernels.definition import as_number
 
@@ -56,7 +57,13 @@ class KernelSlot:
         return self._pool.state[self._slot]
 
     def render(self) -> Any:
-        """A picture of the slot."""
+        """A picture of the slot, or None, with a warning, where there is no render mode."""
+        if self.render_mode is None:
+            logger.warn(
+                "You are calling render method without specifying any render mode. "
+                "Make the vector with render_mode='rgb_array'."
+            )
+            return None
         return self._pool.render([self._slot])[0]
 
     def get_wrapper_attr(self, name: str) -> Any:

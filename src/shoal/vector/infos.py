@@ -13,6 +13,11 @@ from shoal.types import EPISODE, FINAL_KEYS, ColumnInfos, Episodes, RawInfos, as
 
 __all__ = ["InfoFormat", "format_infos", "infos_as_list"]
 
+_OVERWRITTEN = (
+    f"statistics=True would overwrite the info {EPISODE!r} that the environments give themselves: "
+    "drop one of the two (is a RecordEpisodeStatistics wrapper in use?)"
+)
+
 InfoFormat = Literal["dict", "list", "pre-1.0"]
 """``"dict"``: a dict of arrays with ``_key`` masks, as in Gymnasium today. ``"list"``: a dict for
 each slot. ``"pre-1.0"``: as ``"dict"``, but an episode's end stands in ``final_observation`` and
@@ -29,10 +34,7 @@ def format_infos(raw: RawInfos | ColumnInfos | None, rows: int, form: InfoFormat
         return [{} for _ in range(rows)] if form == "list" else {}
     events, episodes = raw
     if episodes is not None and any(_tells_episode(info, form) for _, info in events):
-        raise ValueError(
-            f"statistics=True would overwrite the info {EPISODE!r} that the environments give "
-            "themselves: drop one of the two (is a RecordEpisodeStatistics wrapper in use?)"
-        )
+        raise ValueError(_OVERWRITTEN)
     if form == "list":
         return _as_list(raw, rows)
     if form == "pre-1.0":
@@ -50,6 +52,8 @@ def _add_episodes(infos: dict[str, Any], episodes: Episodes | None) -> None:
 
 
 def _from_columns(raw: ColumnInfos, rows: int) -> dict[str, Any]:
+    if raw.episodes is not None and EPISODE in raw.columns:
+        raise ValueError(_OVERWRITTEN)
     told = _masked(raw.columns, np.ones(rows, np.bool_))
     finals = raw.finals
     ended: dict[str, Any] = {}

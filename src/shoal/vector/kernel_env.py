@@ -39,16 +39,15 @@ class KernelVectorEnv(VectorEnv):
         return self._pool.state
 
     def save(self, slots: SlotChoice = None) -> npt.NDArray[np.uint8]:
-        """Everything about these slots, a row of bytes for each: state, randomness, episode."""
+        """Everything about these slots, a row of bytes for each: state, randomness, episode.
+
+        Parameters are no part of it.
+        """
         return self._pool.save(slots)
 
     def restore(self, saved: npt.NDArray[np.uint8], slots: SlotChoice = None) -> None:
         """Put slots back to what they were; the next step goes on from there."""
         self._pool.restore(saved, slots)
-
-    def render(self) -> tuple[Any, ...]:
-        """A picture of each slot."""
-        return tuple(self._pool.render())
 
     def render_tiled(
         self, slots: SlotChoice = None, columns: int | None = None
@@ -59,6 +58,8 @@ class KernelVectorEnv(VectorEnv):
             slots: Which ones; all by default.
             columns: How many in a row; by default about as many as there are rows.
         """
+        if columns is not None and columns < 1:
+            raise ValueError(f"columns must be a positive number or None, got {columns}")
         pictures = self._pool.render(slots)
         count, height, width, channels = pictures.shape
         across = ceil(sqrt(count)) if columns is None else columns

@@ -199,9 +199,9 @@ NB_MODULE(_native, module) {
   module.def("random_functions", [] {
     const shoal::RandomFunctions functions = shoal::random_functions();
     nb::dict addresses;
-    addresses["double"] = functions.random_double;
-    addresses["uniform"] = functions.uniform;
-    addresses["below"] = functions.below;
+    addresses["random_double"] = functions.random_double;
+    addresses["random_uniform"] = functions.uniform;
+    addresses["random_below"] = functions.below;
     return addresses;
   });
   module.def("has_futex", &shoal::has_futex);

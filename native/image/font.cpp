@@ -50,6 +50,7 @@ constexpr Glyph kGlyphs[] = {
 }  // namespace
 
 const Glyph* glyph_of(char letter) {
+  if (letter >= 'a' && letter <= 'z') letter = static_cast<char>(letter - 'a' + 'A');
   for (const Glyph& glyph : kGlyphs) {
     if (glyph.letter == letter) return &glyph;
   }

@@ -3,6 +3,8 @@
 #include <nanobind/stl/string.h>
 #include <nanobind/stl/vector.h>
 
+#include <cstring>
+
 #include "catalogue.h"
 
 namespace shoal {
@@ -29,8 +31,11 @@ template <class... Args>
 }
 
 void check_leaves(const char* kernel, const char* what, const shoal_leaf* leaves, int count) {
-  if (count < 0 || count > kMostLeaves || (count > 0 && leaves == nullptr)) {
+  if (count < 0 || count > kMostLeaves) {
     refuse("kernel %s: it has %d %s, expected from 0 to %d", kernel, count, what, kMostLeaves);
+  }
+  if (count > 0 && leaves == nullptr) {
+    refuse("kernel %s: it has %d %s, but says nothing of them", kernel, count, what);
   }
   for (int k = 0; k < count; ++k) {
     const shoal_leaf& leaf = leaves[k];
@@ -50,6 +55,17 @@ void check_leaves(const char* kernel, const char* what, const shoal_leaf* leaves
   }
 }
 
+/// Refuses two of the same name.
+template <class Named>
+void check_names(const char* kernel, const char* what, const Named* items, int count) {
+  for (int k = 0; k < count; ++k) {
+    for (int other = 0; other < k; ++other) {
+      if (std::strcmp(items[k].name, items[other].name) != 0) continue;
+      refuse("kernel %s: two of its %s are called %s", kernel, what, items[k].name);
+    }
+  }
+}
+
 void check_numbers(const char* kernel, const char* what, const shoal_number* numbers, int count) {
   if (count < 0 || (count > 0 && numbers == nullptr)) {
     refuse("kernel %s: it has %d %s", kernel, count, what);
@@ -59,6 +75,7 @@ void check_numbers(const char* kernel, const char* what, const shoal_number* num
       refuse("kernel %s: number %d of its %s has no name", kernel, k, what);
     }
   }
+  check_names(kernel, what, numbers, count);
 }
 
 void check_kernel(const shoal_kernel* kernel) {
@@ -89,6 +106,8 @@ void check_kernel(const shoal_kernel* kernel) {
              k, kernel->state_bytes);
     }
   }
+  check_names(name, "infos", kernel->infos, kernel->info_count);
+  check_names(name, "fields", kernel->fields, kernel->field_count);
   check_numbers(name, "parameters", kernel->parameters, kernel->parameter_count);
   check_numbers(name, "options", kernel->options, kernel->option_count);
   if (kernel->max_episode_steps < 0) refuse("kernel %s: its time limit is negative", name);

@@ -178,8 +178,11 @@ typedef struct shoal_slots {
 #define SHOAL_OK INT64_C(-1)
 
 /* Reports that row k has failed: return shoal_fail(slots, k, "why"). The rows before it must be
- * done; Shoal goes on with the row after it. */
-static inline int64_t shoal_fail(const shoal_slots* slots, int64_t row, const char* why) {
+ * done; Shoal goes on with the row after it. When all are done, the user gets an exception that
+ * names the slot, in place of the batch. A slot that has failed is reset by the next step, or, with
+ * autoreset disabled, refused until it is reset. */
+__attribute__((warn_unused_result)) static inline int64_t shoal_fail(const shoal_slots* slots,
+                                                                     int64_t row, const char* why) {
   snprintf(slots->message, SHOAL_MESSAGE_BYTES, "%s", why);
   return row;
 }
@@ -197,7 +200,8 @@ struct shoal_canvas {
   void (*disc)(shoal_canvas*, double x, double y, double radius, uint32_t colour);
   void (*line)(shoal_canvas*, double x0, double y0, double x1, double y1, double width,
                uint32_t colour);
-  /* Capital letters, digits and a few signs, `size` pixels high, (x, y) the upper left corner. */
+  /* Letters, all as capitals, digits and the signs - + . :, `size` pixels high, (x, y) the upper
+   * left corner. */
   void (*text)(shoal_canvas*, double x, double y, double size, const char* text, uint32_t colour);
 };
 

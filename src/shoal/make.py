@@ -177,6 +177,11 @@ def _kernel_vector(
     cores: list[int] = []
     if options.thread_affinity_offset >= 0:
         cores = [*range(options.thread_affinity_offset, os.cpu_count() or 1)]
+        if not cores:
+            raise ValueError(
+                f"thread_affinity_offset is {options.thread_affinity_offset}, but there are "
+                f"{os.cpu_count()} cores"
+            )
     elif options.pin:
         # The first one is left for the caller.
         allowed = available_core_numbers()
@@ -267,6 +272,8 @@ def _factories(what: Any, num_envs: int | None, env_kwargs: dict[str, Any]) -> l
         return [partial(gymnasium.make, what, **env_kwargs)] * _count(num_envs)
     if callable(what):
         return [partial(what, **env_kwargs) if env_kwargs else what] * _count(num_envs)
+    if isinstance(what, Sequence) and any(isinstance(part, Kernel) for part in what):
+        raise TypeError("a vector is of one kernel: shoal.make(kernel, num_envs=...)")
     if not isinstance(what, Sequence):
         raise TypeError(
             "expected an environment's id, an EnvSpec, a function that makes an environment, or a "

@@ -72,7 +72,7 @@ class VectorOptions:
             value = getattr(self, name)
             if value is None or _is_count(value):
                 continue
-            if name == "workers" and self.backend == "kernel" and _is_count(value, least=0):
+            if name == "workers" and self.backend in ("auto", "kernel") and value == 0:
                 continue
             raise ValueError(f"{name} must be a positive integer or None, got {value!r}")
         if not _is_count(self.thread_affinity_offset, least=-1):

@@ -3,6 +3,7 @@
 import os
 import subprocess
 import sys
+import time
 from pathlib import Path
 
 import cloudpickle
@@ -257,7 +258,7 @@ def test_an_error_names_its_slot_and_the_others_go_on(tmp_path):
     step = 'if (actions[2 * k + 1] == 3) return shoal_fail(slots, k, "the wheel came off");'
     kernel = shoal.kernel.load(compiled(tmp_path, source(step)))
     envs, message = stepped_until_failure(kernel, slot=[1717, 2000])
-    assert "slot 1717 of 3000, in its step: the wheel came off (and 1 more slots)" in message
+    assert "slot 1717 of 3000, in its step: the wheel came off (and 1 more slot)" in message
     steps = envs.state["steps"]
     assert steps[1717] == steps[2000] == 0
     assert (np.delete(steps, [1717, 2000]) == 1).all()
@@ -317,10 +318,15 @@ def test_an_exception_in_cpp_is_an_error(tmp_path):
         ("observations[0].shape[1] = -2;", "a side of -2"),
         ("observations[0].name = 0;", "either all of the observations have names or none"),
         ('observations[1].name = "picture";', "have the same name"),
-        ("observations[1].dtype = SHOAL_FLOAT32;", "does not go with its space"),
+        ("observations[1].dtype = SHOAL_FLOAT32;", "SHOAL_DISCRETE goes with dtype int64"),
         ("infos[1].name = 0;", "info number 1 has no name"),
         ("fields[1].offset = 12;", "outside the state of 16 bytes"),
         ("kernel.max_episode_steps = -1;", "time limit is negative"),
+        ("fields[1].name = fields[0].name;", "two of its fields are called steps"),
+        ('infos[0].name = "final_obs";', "no info can be called 'final_obs'"),
+        ("actions[0].low = 1.0;", "SHOAL_MULTI_DISCRETE counts from 0"),
+        ("observations[1].high = 2.5;", "counts from 0 to a whole number"),
+        ("kernel.infos = 0;", "it has 2 infos, but says nothing of them"),
         ("return 0;", "returned NULL"),
     ],
 )
@@ -524,6 +530,10 @@ def test_a_compiled_kernel_has_pictures_parameters_and_fields():
         ({"state": np.float64}, "state must name its fields"),
         ({"observation_space": spaces.Text(3)}, "have no fixed shape"),
         ({"infos": {"wrong": np.complex64}}, "no arrays of dtype complex64|iinfo|Invalid"),
+        ({"infos": {"more": np.float64}}, r"written as reset\(.*called as reset\(.*, info\)"),
+        ({"max_episode_steps": 1.5}, "max_episode_steps must be a positive integer"),
+        ({"options": {"reset_mask": 1}}, "no option can be called 'reset_mask'"),
+        ({"parameters": {"num_envs": 1}}, "no parameter can be called 'num_envs'"),
     ],
 )
 def test_a_compiled_kernel_that_makes_no_sense_is_refused(changed, complaint):
@@ -549,6 +559,209 @@ def test_a_compiled_kernel_that_makes_no_sense_is_refused(changed, complaint):
     del Nothing.step
     with pytest.raises(KernelDefinitionError, match="kernel Nothing needs a function 'step'"):
         shoal.kernel(**given)(Nothing)
+
+
+@shoal.kernel(
+    observation_space=spaces.Box(-1, 1, (1,)),
+    action_space=spaces.Discrete(4),
+    state=[("count", np.int64)],
+)
+class Fragile:
+    """Fails if it is told to."""
+
+    @staticmethod
+    def reset(state, random, parameters, options, observation):
+        state.count = 0
+        observation[0] = random_double(random)
+
+    @staticmethod
+    def step(state, random, parameters, action, observation):
+        observation[0] = 0.0
+        state.count += 1
+        if action == 2:
+            raise ValueError("as told")
+        if action == 3:
+            observation[0] = 1.0 / (state.count - state.count)
+        return 1.0, False, False
+
+
+def test_what_a_compiled_kernel_raises_is_the_failure_of_one_slot():
+    with shoal.make(Fragile, 1000, workers=2) as envs:
+        envs.reset(seed=0)
+        actions = np.zeros(1000, np.int64)
+        actions[[437, 999]] = 2
+        with pytest.raises(KernelError, match="slot 437 of 1000, in its step: the function"):
+            envs.step(actions)
+        assert (envs.state["count"] == 1).all()
+        actions[:] = 3
+        assert np.isinf(envs.step(actions)[0]).sum() == 998  # as in C: no error, but infinity
+
+
+def test_a_compiled_kernel_that_numba_does_not_understand_says_so():
+    class Odd:
+        @staticmethod
+        def reset(state, random, parameters, options, observation):
+            observation[0] = state.missing
+
+        @staticmethod
+        def step(state, random, parameters, action, observation):
+            return 0.0, False, False
+
+    with pytest.raises(KernelDefinitionError, match=r"numba cannot compile its 'reset'.*missing"):
+        shoal.kernel(
+            observation_space=spaces.Box(-1, 1, (1,)),
+            action_space=spaces.Discrete(2),
+            state=[("x", np.float64)],
+        )(Odd)
+
+
+def test_a_compiled_kernel_travels_to_other_processes():
+    copied = cloudpickle.loads(cloudpickle.dumps(Fragile))
+    one, other = shoal.make(Fragile, 3), shoal.make(copied, 3)
+    assert_identical(one.reset(seed=3), other.reset(seed=3))
+
+
+def test_a_library_that_was_built_again_is_loaded_again(tmp_path):
+    first = shoal.kernel.load(compiled(tmp_path, source()))
+    os.unlink(tmp_path / "kernel.so")
+    again = shoal.kernel.load(compiled(tmp_path, source(change='kernel.name = "Other";')))
+    assert (first.name, again.name) == ("Counter", "Other")
+    shoal.make(first, 2).reset(seed=0)
+
+
+def test_a_kernel_without_a_state(tmp_path):
+    change = "kernel.state_bytes = 0; kernel.field_count = 0;"
+    kept = "state* states = (state*)slots->state;"
+    text = source(change=change).replace(kept, "static state states[99];")
+    with shoal.make(shoal.kernel.load(compiled(tmp_path, text)), 2) as envs:
+        envs.reset(seed=0)
+        envs.step([[0, 0], [0, 0]])
+        assert envs.state.shape == (2,)
+
+
+@pytest.mark.parametrize("mode", ["NextStep", "SameStep", "Disabled"])
+def test_a_slot_that_has_failed_is_reset_before_it_goes_on(tmp_path, mode):
+    step = 'if (actions[2 * k + 1] == 3) return shoal_fail(slots, k, "no");'
+    kernel = shoal.kernel.load(compiled(tmp_path, source(step)))
+    with shoal.make(kernel, 3, autoreset_mode=mode) as envs:
+        envs.reset(seed=0)
+        idle = [[0, 0]] * 3
+        envs.step(idle)
+        with pytest.raises(KernelError, match="slot 1"):
+            envs.step([[0, 0], [0, 3], [0, 0]])
+        if mode == "Disabled":
+            with pytest.raises(gymnasium.error.ResetNeeded, match="slot 1"):
+                envs.step(idle)
+            envs.reset(options={"reset_mask": np.array([False, True, False])})
+            assert envs.state["steps"].tolist() == [2, 0, 2]
+        else:
+            envs.step(idle)
+            assert envs.state["steps"].tolist() == [3, 0, 3]
+
+
+def test_a_failure_arrives_with_its_slot_and_no_other(tmp_path):
+    step = 'if (actions[2 * k + 1] == 3) return shoal_fail(slots, k, "no");'
+    kernel = shoal.kernel.load(compiled(tmp_path, source(step)))
+    count = 4000
+    with shoal.make(kernel, count, workers=2) as envs:
+        envs.reset(seed=0)
+        for _ in range(3):
+            envs.step(np.zeros((count, 2), np.int64))
+        actions = np.zeros((count, 2), np.int64)
+        actions[17] = (0, 3)
+        envs.send(actions)
+        failed = 0
+        while envs.pool.in_flight:
+            before = envs.pool.in_flight
+            try:
+                batch = envs.recv(min_slots=1)
+                assert 17 not in batch.slots
+            except KernelError as error:
+                failed += 1
+                assert "slot 17 " in str(error)  # noqa: PT017
+            assert envs.pool.in_flight < before
+        assert failed == 1
+        envs.step(np.zeros((count, 2), np.int64))
+
+
+SLOW = """
+#include <time.h>
+static void wait(double seconds) {
+  struct timespec t = {(time_t)seconds, (long)((seconds - (double)(time_t)seconds) * 1e9)};
+  nanosleep(&t, 0);
+}
+"""
+
+
+@pytest.fixture(scope="module")
+def slow(tmp_path_factory):
+    """A kernel that takes its time where an action says so."""
+    text = source("if (actions[2 * k + 1] == 3) wait(1.5);", head=SLOW)
+    text = "#define _POSIX_C_SOURCE 200809L\n" + text
+    return shoal.kernel.load(compiled(tmp_path_factory.mktemp("slow"), text))
+
+
+def test_a_slow_kernel_can_be_interrupted_and_left(slow):
+    import signal
+
+    class Alarm(Exception):
+        pass
+
+    def ring(*_):
+        raise Alarm
+
+    count = 3000  # enough for the thread to be woken
+    envs = shoal.make(slow, count, workers=1)
+    envs.reset(seed=0)
+    for _ in range(5):
+        envs.step(np.zeros((count, 2), np.int64))
+    actions = np.zeros((count, 2), np.int64)
+    actions[0] = (1, 3)
+    envs.send(actions)
+    time.sleep(0.2)  # the thread has begun with the first chunk
+    begun = time.monotonic()
+    with pytest.raises(TimeoutError):
+        envs.recv(timeout=0.05)
+    previous = signal.signal(signal.SIGALRM, ring)
+    try:
+        signal.setitimer(signal.ITIMER_REAL, 0.1)
+        with pytest.raises(Alarm):
+            envs.recv()
+    finally:
+        signal.setitimer(signal.ITIMER_REAL, 0)
+        signal.signal(signal.SIGALRM, previous)
+    assert time.monotonic() - begun < 1.2
+    assert envs.pool.in_flight == count
+    assert envs.recv().slots.tolist() == list(range(count))
+    envs.close()
+
+
+def test_a_thread_that_does_not_come_back_is_left_and_does_no_harm(slow):
+    script = f"""
+import sys, time, warnings, gc
+import numpy as np, shoal
+envs = shoal.make(shoal.kernel.load({str(slow.recipe.args[0])!r}), 3000, workers=1)
+envs.reset(seed=0)
+actions = np.zeros((3000, 2), np.int64)
+for _ in range(5):
+    envs.step(actions)
+actions[0] = 0, 3
+envs.send(actions)
+time.sleep(0.2)
+with warnings.catch_warnings(record=True) as caught:
+    warnings.simplefilter("always")
+    envs.close(timeout=0.05)
+assert "still inside the kernel" in str(caught[0].message), caught
+del envs
+gc.collect()
+others = [np.ones(1000) for _ in range(1000)]
+time.sleep(2.0)
+print("alive")
+"""
+    ended = subprocess.run(
+        [sys.executable, "-c", script], capture_output=True, text=True, timeout=60, check=False
+    )
+    assert (ended.returncode, ended.stdout) == (0, "alive\n"), ended.stderr
 
 
 def test_the_example_is_short():

@@ -586,3 +586,122 @@ def test_waiting_can_be_limited():
         assert envs.pool.in_flight in (0, 20_000)
         if envs.pool.in_flight:
             assert len(envs.recv().slots) == 20_000
+
+
+def test_an_interrupted_step_is_finished_before_the_next_begins():
+    # A handler raises while the threads are at work; the next step must not change its actions.
+    class Alarm(Exception):
+        pass
+
+    def ring(*_):
+        raise Alarm
+
+    with shoal.make("Acrobot-v1", 200_000) as envs, shoal.make("Acrobot-v1", 200_000) as calm:
+        envs.reset(seed=0)
+        calm.reset(seed=0)
+        ones, twos = np.zeros(200_000, np.int64), np.full(200_000, 2)
+        previous = signal.signal(signal.SIGALRM, ring)
+        try:
+            signal.setitimer(signal.ITIMER_REAL, 0.02)
+            with pytest.raises(Alarm):
+                envs.step(ones)
+        finally:
+            signal.setitimer(signal.ITIMER_REAL, 0)
+            signal.signal(signal.SIGALRM, previous)
+        calm.step(ones)
+        assert_identical(envs.step(twos), calm.step(twos))
+
+
+def test_two_threads_cannot_send_the_same_slot():
+    with shoal.make("CartPole-v1", 4) as envs:
+        envs.reset(seed=0)
+        sent, refused = [], []
+        barrier = threading.Barrier(2)
+
+        def send():
+            barrier.wait()
+            try:
+                envs.send([1], slots=[2])
+                sent.append(1)
+            except (AlreadyPendingCallError, RuntimeError):
+                refused.append(1)
+
+        for _ in range(200):
+            threads = [threading.Thread(target=send) for _ in range(2)]
+            for thread in threads:
+                thread.start()
+            for thread in threads:
+                thread.join()
+            envs.recv()
+        assert len(sent) == len(refused) == 200
+
+
+def test_asking_again_and_again_comes_to_an_end():
+    for count in (3, 3000):
+        with shoal.make("CartPole-v1", count, backend="kernel", workers=0) as envs:
+            envs.reset(seed=0)
+            envs.send(np.ones(count, np.int64))
+            for _ in range(10_000):
+                try:
+                    assert len(envs.recv(timeout=0).slots) == count
+                    break
+                except TimeoutError:
+                    continue
+            assert envs.pool.in_flight == 0
+            envs.send(np.ones(count, np.int64))
+            assert len(envs.recv(timeout=float("inf")).slots) == count
+
+
+def test_a_thread_that_steps_while_the_interpreter_ends():
+    script = """
+import threading, time
+import numpy as np, shoal
+envs = shoal.make("Acrobot-v1", 3000)
+envs.reset(seed=0)
+def step():
+    while True:
+        try:
+            envs.step(np.ones(3000, np.int64))
+        except shoal.errors.StoppedVectorError:
+            return
+import shoal.errors
+threading.Thread(target=step, daemon=True).start()
+time.sleep(0.3)
+"""
+    ended = subprocess.run(
+        [sys.executable, "-c", script], capture_output=True, text=True, timeout=60, check=False
+    )
+    assert (ended.returncode, ended.stderr) == (0, "")
+
+
+def test_what_another_kernel_has_saved_is_refused():
+    with shoal.make("FrozenLake8x8-v1", 2) as lake, shoal.make("CliffWalking-v1", 2) as cliff:
+        lake.reset(seed=0)
+        cliff.reset(seed=0)
+        with pytest.raises(ValueError, match="slot 0 was not saved by this kernel"):
+            cliff.restore(lake.save())
+        cliff.restore(np.frombuffer(cliff.save().tobytes(), np.uint8).reshape(2, -1))
+    fresh = shoal.make("CartPole-v1", 2)
+    before = fresh.save()
+    fresh.reset(seed=0)
+    fresh.restore(before)
+    with pytest.raises(ResetNeeded):
+        fresh.step([0, 0])
+
+
+def test_copies_know_their_seeds_and_whether_they_are_closed():
+    from copy import deepcopy
+
+    envs = shoal.make("CartPole-v1", 2)
+    envs.reset(seed=[5, 6])
+    assert deepcopy(envs).np_random_seed == (5, 6)
+    envs.close()
+    with pytest.raises(gymnasium.error.ClosedEnvironmentError):
+        deepcopy(envs).reset()
+
+
+def test_cores_that_there_are_not():
+    with pytest.raises(ValueError, match=r"thread_affinity_offset is 1000000, but there are \d+"):
+        shoal.make("CartPole-v1", 2, thread_affinity_offset=1_000_000)
+    with pytest.raises(TypeError, match="a vector is of one kernel"):
+        shoal.make([builtin_kernel("CartPole-v1", {})] * 2)

@@ -35,8 +35,9 @@ class KernelMaker:
         ``reset(state, random, parameters, options, observation)`` begins an episode, and
         ``step(state, random, parameters, action, observation)`` takes a step and returns (reward,
         terminated, truncated). Both write the observation. They are static methods, and keep to
-        what numba can compile. A third one, ``render(state)``, is plain Python and returns a
-        picture.
+        what numba can compile; what they raise is reported as a failure of the slot. A third one,
+        ``render(state)``, is plain Python and returns a picture: an array of (height, width, 3)
+        bytes.
 
         What they are given: ``state``, ``parameters`` and ``options`` are records with the fields
         that the decorator names; ``random`` is what the functions ``random_double``,
@@ -44,7 +45,9 @@ class KernelMaker:
         actions are arrays; of a Tuple space they are tuples of arrays, and of a Dict space tuples
         with names: ``action.push``. A single number is an array of one element where it is written,
         and a number where it is read. With ``infos`` there is one argument more, in which those are
-        written by name: ``info.energy[0] = 1.0``.
+        written by name: ``info.energy[0] = 1.0``. What is not written holds anything. (Gymnasium
+        sorts the keys of a Dict space that is made of a dict; numba checks no index, unless
+        ``NUMBA_BOUNDSCHECK=1`` is set.)
 
         Args:
             observation_space: Of one slot; of arrays with a fixed shape.

@@ -7,6 +7,7 @@ together with them, so that they are inlined into it.
 
 from __future__ import annotations
 
+import inspect
 import re
 from collections import namedtuple
 from collections.abc import Mapping, Sequence
@@ -19,7 +20,7 @@ from gymnasium.error import DependencyNotInstalled
 
 from shoal import _native
 from shoal.errors import KernelDefinitionError
-from shoal.kernels.definition import Kernel
+from shoal.kernels.definition import Kernel, check_limit
 from shoal.spaces import Layout
 
 __all__ = ["compile_kernel"]
@@ -38,7 +39,14 @@ _MEMBERS = (
     "infos",
     "parameters",
     "options",
+    "tables",
+    "message",
 )
+_ARGUMENTS = {
+    "reset": ["state", "random", "parameters", "options", "observation"],
+    "step": ["state", "random", "parameters", "action", "observation"],
+}
+_RAISED = "the function raised an exception"
 _RANDOM_BYTES = 40
 _OK = -1
 
@@ -57,10 +65,15 @@ def compile_kernel(
     check_nan: bool,
 ) -> Kernel:
     """Compile ``reset`` and ``step`` into a kernel; see :class:`shoal.kernels.api.KernelMaker`."""
+    functions = {
+        key: value.__func__ if isinstance(value, staticmethod) else value
+        for key, value in functions.items()
+        if key in ("reset", "step", "render")
+    }
     recipe = partial(
         compile_kernel,
         name,
-        {key: value for key, value in functions.items() if not key.startswith("__")},
+        functions,
         observation_space=observation_space,
         action_space=action_space,
         state=state,
@@ -70,13 +83,10 @@ def compile_kernel(
         max_episode_steps=max_episode_steps,
         check_nan=check_nan,
     )
-    functions = {
-        key: value.__func__ if isinstance(value, staticmethod) else value
-        for key, value in functions.items()
-    }
     for needed in ("reset", "step"):
         if not callable(functions.get(needed)):
             raise KernelDefinitionError(f"kernel {name} needs a function {needed!r}")
+    check_limit(max_episode_steps)
     state_dtype = _aligned(state, name)
     info_space = spaces.Dict([(key, _info_space(kind)) for key, kind in infos.items()])
     layouts = {
@@ -85,7 +95,7 @@ def compile_kernel(
         "infos": Layout.of(info_space),
     }
     for kind, layout in layouts.items():
-        if layout.objects:
+        if layout.objects or (kind != "infos" and not layout.leaves):
             raise KernelDefinitionError(
                 f"kernel {name}: {kind} of {layout.space} have no fixed shape"
             )
@@ -213,16 +223,23 @@ class _Loops:
 
     def compiled(self, method: str) -> Any:
         """The address and the owner of a compiled loop: what ``numba.cfunc`` returns."""
+        self._check_arguments(method)
         numba = self._numba
         is_step = method == "step"
-        lines = [f"def {self._name}_{method}(slots):", "    members = carray(slots, 12)"]
+        lines = [
+            f"def {self._name}_{method}(slots):",
+            f"    members = carray(slots, {len(_MEMBERS)})",
+        ]
         lines += [f"    {name} = members[{k}]" for k, name in enumerate(_MEMBERS)]
         lines.append("    states = carray(to_state(state), count)")
         lines.append("    given = carray(to_parameters(parameters), 1)[0]")
         scope: dict[str, Any] = {"carray": numba.carray}
         for key, dtype in self._dtypes.items():
             scope[f"to_{key}"] = _pointer_to(numba, numba.from_dtype(dtype))
-        scope["user"] = numba.njit(self._functions[method])
+        # As in C: a division by zero gives infinity, and raises nothing.
+        scope["user"] = numba.njit(error_model="numpy")(self._functions[method])
+        scope["to_message"] = _pointer_to(numba, numba.uint8)
+        scope["raised"] = np.frombuffer(f"{_RAISED}\0".encode(), np.uint8)
 
         rows = {kind: self._views(kind, lines, scope) for kind in self._kinds(is_step)}
         arguments = ["states[k]", f"random + {_RANDOM_BYTES} * k", "given"]
@@ -238,18 +255,45 @@ class _Loops:
         if self._layouts["infos"].leaves:
             arguments.append(rows["infos"])
         call = f"user({', '.join(arguments)})"
-        lines.append("    for k in range(count):")
-        if is_step:
-            lines.append(f"        reward, ended, cut = {call}")
-            lines.append("        rewards_out[k] = reward")
-            lines.append("        terminated_out[k] = ended")
-            lines.append("        truncated_out[k] = cut")
-        else:
-            lines.append(f"        {call}")
-        lines.append(f"    return {_OK}")
+        results = ["rewards_out[k]", "terminated_out[k]", "truncated_out[k]"]
+        # What is raised must not leave the loop, or nobody would know in which slot it was.
+        lines += [
+            f"    failed = {_OK}",
+            "    for k in range(count):",
+            "        try:",
+            f"            {', '.join(results)} = {call}" if is_step else f"            {call}",
+            "        except Exception:",
+            "            failed = k",
+            "        if failed >= 0:",
+            "            text = carray(to_message(message), raised.size)",
+            "            for letter in range(raised.size):",
+            "                text[letter] = raised[letter]",
+            "            break",
+            "    return failed",
+        ]
         exec("\n".join(lines), scope)  # only names and numbers of our own are in this text
         signature = numba.int64(numba.types.CPointer(numba.int64))
-        return numba.cfunc(signature)(scope[f"{self._name}_{method}"])
+        try:
+            return numba.cfunc(signature)(scope[f"{self._name}_{method}"])
+        except Exception as error:  # whatever a compiler may stumble over
+            raise KernelDefinitionError(
+                f"kernel {self._name}: numba cannot compile its {method!r}, which is called as "
+                f"{method}({', '.join(self._arguments(method))}): {_essence(error)}"
+            ) from error
+
+    def _arguments(self, method: str) -> list[str]:
+        return [*_ARGUMENTS[method], *(["info"] if self._layouts["infos"].leaves else [])]
+
+    def _check_arguments(self, method: str) -> None:
+        expected = self._arguments(method)
+        try:
+            inspect.signature(self._functions[method]).bind(*expected)
+        except TypeError:
+            found = inspect.signature(self._functions[method])
+            raise KernelDefinitionError(
+                f"kernel {self._name}: its {method!r} is written as {method}{found}, but called as "
+                f"{method}({', '.join(expected)}); is it a @staticmethod?"
+            ) from None
 
     def _kinds(self, is_step: bool) -> list[str]:
         return ["observations", "infos", *(["actions"] if is_step else [])]
@@ -275,13 +319,20 @@ class _Loops:
             return rows[0]
         if all(name.isdecimal() for name in names):
             return f"({', '.join(rows)},)"
-        wrong = [name for name in names if not name.isidentifier()]
+        wrong = [name for name in names if not name.isidentifier() or name.startswith("_")]
         if wrong:
             raise KernelDefinitionError(
                 f"kernel {self._name}: {kind} become attributes, and cannot be called {wrong[0]!r}"
             )
         scope[f"{kind}_row"] = namedtuple(f"{kind}_row", names)
         return f"{kind}_row({', '.join(rows)})"
+
+
+def _essence(error: Exception) -> str:
+    """What a user needs of an error of numba's, which tells of all that it has tried."""
+    lines = [line.strip() for line in str(error).splitlines() if line.strip()]
+    telling = [line for line in lines if not line.startswith(("Failed in nopython", "During:"))]
+    return f"{type(error).__name__}: {(telling or lines or [''])[0]}"
 
 
 def _pointer_to(numba: Any, kind: Any) -> Any:

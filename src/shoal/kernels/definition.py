@@ -15,11 +15,18 @@ from gymnasium import Env, Space, spaces
 from shoal import _native
 from shoal.errors import KernelDefinitionError
 from shoal.spaces import Layout
+from shoal.types import FINAL_KEYS
 
 __all__ = ["Kernel", "ReadOptions", "read_numbers", "space_of_leaves"]
 
 ReadOptions = Callable[[dict[str, Any], dict[str, float]], list[float]]
 """From the options of a reset, and the values of those that are not given, to a number for each."""
+
+_TAKEN = {
+    "parameter": ("num_envs", "render_mode", "max_episode_steps", "wrappers"),
+    "option": ("reset_mask",),
+}
+"""Names that :func:`shoal.make` and ``reset`` understand otherwise."""
 
 _BOX, _DISCRETE, _MULTI_BINARY, _MULTI_DISCRETE = range(4)
 
@@ -35,6 +42,16 @@ def read_numbers(options: dict[str, Any], defaults: dict[str, float]) -> list[fl
         known = ", ".join(defaults) or "none"
         raise ValueError(f"the kernel has no reset option {unknown[0]!r}; those it has: {known}")
     return [as_number(options.get(name, value), name) for name, value in defaults.items()]
+
+
+def check_limit(max_episode_steps: Any) -> None:
+    """Refuse a time limit that is none."""
+    if max_episode_steps is None:
+        return
+    if not isinstance(max_episode_steps, int | np.integer) or max_episode_steps < 1:
+        raise ValueError(
+            f"max_episode_steps must be a positive integer or None, got {max_episode_steps!r}"
+        )
 
 
 def as_number(value: Any, name: str) -> float:
@@ -82,6 +99,19 @@ class Kernel:
     recipe: Callable[[], Kernel] | None = field(default=None, repr=False, compare=False)
 
     def __post_init__(self) -> None:
+        for kind, names in (("parameter", self.defaults), ("option", self.options)):
+            for name in names:
+                if name in _TAKEN[kind]:
+                    raise KernelDefinitionError(
+                        f"kernel {self.name}: no {kind} can be called {name!r}, which means "
+                        "something else"
+                    )
+        for leaf in self.description["infos"]:
+            if leaf["name"] in FINAL_KEYS or leaf["name"].startswith("_"):
+                raise KernelDefinitionError(
+                    f"kernel {self.name}: no info can be called {leaf['name']!r}"
+                )
+        check_limit(self.max_episode_steps)
         for name in self.parameters:
             if name not in self.defaults:
                 known = ", ".join(self.defaults) or "none"
@@ -129,7 +159,9 @@ class Kernel:
     def info_space(self) -> spaces.Dict:
         """What the columns of the infos hold."""
         leaves = self.description["infos"]
-        return spaces.Dict(OrderedDict((leaf["name"], _space_of_leaf(leaf)) for leaf in leaves))
+        return spaces.Dict(
+            OrderedDict((leaf["name"], _space_of_leaf(leaf, leaf["name"])) for leaf in leaves)
+        )
 
     @cached_property
     def state_dtype(self) -> np.dtype[Any]:
@@ -200,32 +232,47 @@ def _made_again(recipe: Callable[[], Kernel], changed: dict[str, Any]) -> Kernel
     return replace(recipe(), **changed)
 
 
-def _space_of_leaf(leaf: dict[str, Any]) -> Space[Any]:
-    """The space that a leaf of a kernel describes."""
+def _space_of_leaf(leaf: dict[str, Any], what: str) -> Space[Any]:
+    """The space that a leaf of a kernel describes; ``what`` it is one of, for messages."""
     dtype, shape = np.dtype(leaf["dtype"]), tuple(leaf["shape"])
     lows, highs = np.array(leaf["lows"]), np.array(leaf["highs"])
     kind = leaf["space"]
     if kind == _BOX:
         # In C, what is not written down is zero.
+        least, most = _widest(dtype)
         if not lows.any() and not highs.any():
-            lows, highs = _widest(dtype)
-        low, high = (np.broadcast_to(bound.reshape(-1), _flat(shape)) for bound in (lows, highs))
+            lows, highs = least, most
+        low, high = (
+            np.broadcast_to(np.clip(bound, least, most).reshape(-1), _flat(shape))
+            for bound in (lows, highs)
+        )
+        if (low > high).any():
+            raise KernelDefinitionError(f"{what}: a low bound lies above the high one")
         return spaces.Box(
             low.reshape(shape).astype(dtype), high.reshape(shape).astype(dtype), shape, dtype.type
         )
-    expected = {
-        _DISCRETE: ("int64", 0),
-        _MULTI_BINARY: ("int8", len(shape)),
-        _MULTI_DISCRETE: ("int64", 1),
+    names = {
+        _DISCRETE: ("SHOAL_DISCRETE", "int64", 0),
+        _MULTI_BINARY: ("SHOAL_MULTI_BINARY", "int8", len(shape)),
+        _MULTI_DISCRETE: ("SHOAL_MULTI_DISCRETE", "int64", 1),
     }
-    if kind not in expected or (dtype.name, len(shape)) != expected[kind]:
+    if kind not in names:
+        raise KernelDefinitionError(f"{what}: there is no space number {kind}")
+    name, *expected = names[kind]
+    if [dtype.name, len(shape)] != expected:
         raise KernelDefinitionError(
-            f"a leaf of dtype {dtype} and shape {shape} does not go with its space, number {kind}"
+            f"{what}: {name} goes with dtype {expected[0]} and {expected[1]} dimensions, got dtype "
+            f"{dtype} and {len(shape)}"
+        )
+    if kind == _MULTI_BINARY:
+        return spaces.MultiBinary(shape if len(shape) > 1 else shape[0])
+    if lows.any() or (highs != np.floor(highs)).any() or (highs < 0).any():
+        raise KernelDefinitionError(
+            f"{what}: {name} counts from 0 to a whole number, got {lows.tolist()} to "
+            f"{highs.tolist()}"
         )
     if kind == _DISCRETE:
         return spaces.Discrete(int(highs[0]) + 1)
-    if kind == _MULTI_BINARY:
-        return spaces.MultiBinary(shape)
     return spaces.MultiDiscrete(np.broadcast_to(highs, shape).astype(np.int64) + 1)
 
 
@@ -245,7 +292,7 @@ def _widest(dtype: np.dtype[Any]) -> tuple[npt.NDArray[Any], npt.NDArray[Any]]:
 def space_of_leaves(leaves: Sequence[dict[str, Any]], what: str) -> Space[Any]:
     """The space that leaves describe: one by itself, a Tuple, or a Dict where they have names."""
     names = [leaf["name"] for leaf in leaves]
-    parts = [_space_of_leaf(leaf) for leaf in leaves]
+    parts = [_space_of_leaf(leaf, f"number {k} of the {what}") for k, leaf in enumerate(leaves)]
     if all(name is not None for name in names):
         if len(set(names)) < len(names):
             raise KernelDefinitionError(f"two of the {what} have the same name: {names}")

@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+import atexit
 import ctypes
+import shutil
+import tempfile
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -14,6 +17,9 @@ from shoal.kernels.definition import Kernel, space_of_leaves
 __all__ = ["include_dir", "load"]
 
 _ENTRY = "shoal_kernel_entry"
+
+_LOADED: dict[Path, tuple[int, int]] = {}
+"""The libraries that this process has loaded, and which versions of them."""
 
 
 def include_dir() -> str:
@@ -32,7 +38,7 @@ def load(path: str | Path, *, check_nan: bool = True) -> Kernel:
         OSError: There is no such library, or the system cannot load it.
         KernelDefinitionError: It has no kernel, or one that does not fit this version.
     """
-    library = ctypes.CDLL(str(Path(path).resolve(strict=True)))
+    library = ctypes.CDLL(str(_loadable(Path(path).resolve(strict=True))))
     try:
         entry = getattr(library, _ENTRY)
     except AttributeError:
@@ -41,9 +47,26 @@ def load(path: str | Path, *, check_nan: bool = True) -> Kernel:
             'extern "C")'
         ) from None
     entry.argtypes, entry.restype = (), ctypes.c_void_p
-    native = _native.Kernel.at(entry() or 0, library)
     recipe = partial(load, Path(path).resolve(), check_nan=check_nan)
-    return _described(native, check_nan=check_nan, recipe=recipe)
+    try:
+        native = _native.Kernel.at(entry() or 0, library)
+        return _described(native, check_nan=check_nan, recipe=recipe)
+    except KernelDefinitionError as error:
+        raise KernelDefinitionError(f"{path}: {error}") from None
+
+
+def _loadable(library: Path) -> Path:
+    """The library itself, or, if another one of its name was loaded before, a copy of it.
+
+    The system would give back what it has loaded under that name, although the file has changed.
+    """
+    status = library.stat()
+    version = status.st_ino, status.st_mtime_ns
+    if _LOADED.setdefault(library, version) == version:
+        return library
+    folder = Path(tempfile.mkdtemp(prefix="shoal-kernel-"))
+    atexit.register(shutil.rmtree, folder, ignore_errors=True)
+    return Path(shutil.copy(library, folder))
 
 
 def _described(native: _native.Kernel, **rest: Any) -> Kernel:

@@ -242,7 +242,8 @@ class KernelPool:
         paint = self.kernel.paint
         if paint is None:
             return self._runner.draw(chosen)
-        pictures = [np.asarray(paint(self.state[slot])) for slot in chosen]
+        states = self.state.view(np.recarray)
+        pictures = [np.asarray(paint(states[slot])) for slot in chosen]
         for slot, picture in zip(chosen, pictures, strict=True):
             if picture.dtype != np.uint8 or picture.ndim != 3 or picture.shape[2] != 3:
                 raise ValueError(

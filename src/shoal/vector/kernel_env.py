@@ -33,6 +33,10 @@ class KernelVectorEnv(VectorEnv):
 
     _pool: KernelPool
 
+    def __repr__(self) -> str:
+        name = self._pool.kernel.name if self.spec is None else self.spec.id
+        return f"{type(self).__name__}({name}, num_envs={self.num_envs})"
+
     @property
     def state(self) -> npt.NDArray[Any]:
         """The states of all slots: an array of records, which can be read and written."""

@@ -22,7 +22,10 @@ def write_kernel(name: str, folder: Path | None = None) -> Path:
         FileExistsError: There is something in the folder already.
     """
     if not re.fullmatch(r"[A-Za-z][A-Za-z0-9_]*", name):
-        raise ValueError(f"a kernel's name consists of letters, digits and _, got {name!r}")
+        raise ValueError(
+            "a kernel's name begins with a letter and consists of letters, digits and _, got "
+            f"{name!r}"
+        )
     file_name = re.sub(r"(?<=[a-z0-9])(?=[A-Z])", "_", name).lower()
     target = Path(file_name) if folder is None else folder
     if target.exists() and (not target.is_dir() or any(target.iterdir())):

@@ -15,7 +15,7 @@ namespace {
 // Work below this many nanoseconds is not worth waking anybody.
 constexpr double kWorthSharing = 20'000.0;
 // A chunk should be long enough for the claim not to matter, and short enough to share fairly.
-constexpr double kShortestChunk = 2'000.0, kLongestChunk = 50'000.0;
+constexpr double kShortestChunk = 2'000.0, kLongestChunk = 50'000.0, kChunksForEach = 8.0;
 constexpr int64_t kFlagsOfCacheLine = 64;
 // What a slot is thought to take before one has been seen.
 constexpr double kUnknownCost = 1'000.0;
@@ -169,7 +169,7 @@ std::shared_ptr<SlotJob> KernelRunner::begin(std::vector<int64_t> slots, Rows ro
   const bool shared = is_long && team_.workers() > 0;
   auto chunk = static_cast<double>(count);
   if (shared) {
-    const double fair = chunk / (4.0 * (team_.workers() + 1));
+    const double fair = chunk / (kChunksForEach * (team_.workers() + 1));
     const double shortest = kShortestChunk / cost, longest = kLongestChunk / cost;
     chunk = std::clamp(fair, shortest, std::max(shortest, longest));
   } else if (is_long) {

@@ -28,6 +28,21 @@ void nap() {
   nanosleep(&moment, nullptr);
 }
 
+/// A lock for a few instructions, for which all threads come at the same moment: whoever slept for
+/// it would come too late. A child of fork can simply open it.
+class BriefLock {
+ public:
+  void lock() {
+    while (locked_.exchange(true, std::memory_order_acquire)) {
+      while (locked_.load(std::memory_order_relaxed)) pause_cpu();
+    }
+  }
+  void unlock() { locked_.store(false, std::memory_order_release); }
+
+ private:
+  std::atomic<bool> locked_{false};
+};
+
 }  // namespace
 
 struct Team::State {
@@ -46,8 +61,7 @@ struct Team::State {
   Bell calls;    // for ringing: each worker waits at a bell of its own over the same words
   Bell answers;  // at which the caller waits
 
-  // A mutex that a child of fork can make anew.
-  std::unique_ptr<std::mutex> mutex = std::make_unique<std::mutex>();
+  alignas(64) BriefLock mutex;
   std::deque<std::shared_ptr<Job>> jobs;  // that may have unclaimed chunks
   std::vector<pthread_t> threads;
 
@@ -59,7 +73,7 @@ struct Team::State {
 
   /// The oldest job with unclaimed chunks.
   std::shared_ptr<Job> next() {
-    const std::lock_guard lock(*mutex);
+    const std::lock_guard lock(mutex);
     while (!jobs.empty() && !jobs.front()->has_unclaimed()) jobs.pop_front();
     return jobs.empty() ? nullptr : jobs.front();
   }
@@ -79,15 +93,19 @@ struct Team::State {
     inside.fetch_sub(1);
   }
 
+  /// Works on the next chunk; false where none is left to claim.
+  bool run_next(Job& job) {
+    const int64_t chunk = job.cursor_.fetch_add(1, std::memory_order_relaxed);
+    if (chunk >= job.chunks_) return false;
+    job.run(chunk);
+    const int64_t done = job.done_.fetch_add(1, std::memory_order_acq_rel) + 1;
+    if (job.first_come_ || done == job.chunks_) answers.ring(kEveryone);
+    return true;
+  }
+
   bool help(Job& job) {
     enter();
-    const int64_t chunk = job.cursor_.fetch_add(1, std::memory_order_relaxed);
-    const bool claimed = chunk < job.chunks_;
-    if (claimed) {
-      job.run(chunk);
-      const int64_t done = job.done_.fetch_add(1, std::memory_order_acq_rel) + 1;
-      if (job.first_come_ || done == job.chunks_) answers.ring(kEveryone);
-    }
+    const bool claimed = run_next(job);
     leave();
     return claimed;
   }
@@ -98,8 +116,10 @@ struct Team::State {
       const uint32_t heard = call.generation();
       if (stopping.load()) return;
       if (const std::shared_ptr<Job> job = next()) {
-        while (!stopping.load() && help(*job)) {
+        enter();
+        while (!stopping.load() && !paused.load() && run_next(*job)) {
         }
+        leave();
       } else {
         call.wait(heard, number, kLongestSleep);
       }
@@ -130,13 +150,13 @@ void before_fork() {
     // A kernel that forks is inside a chunk itself, and would wait for itself.
     const int64_t patience = monotonic_ns() + kForkPatience;
     while (chunks_inside == 0 && team->inside.load() > 0 && monotonic_ns() < patience) nap();
-    team->mutex->lock();
+    team->mutex.lock();
   }
 }
 
 void after_fork_in_parent() {
   for (Team::State* team : registry().teams) {
-    team->mutex->unlock();
+    team->mutex.unlock();
     team->paused.store(false);
   }
   registry().mutex.unlock();
@@ -145,8 +165,7 @@ void after_fork_in_parent() {
 void after_fork_in_child() {
   for (Team::State* team : registry().teams) {
     // The threads are gone, and so are those who slept at the bells.
-    team->mutex.release();  // locked by nobody who is still there: not to be destroyed
-    team->mutex = std::make_unique<std::mutex>();
+    team->mutex.unlock();
     team->threads.clear();
     team->call_words.sleepers.store(0);
     team->answer_words.sleepers.store(0);
@@ -226,7 +245,7 @@ int Team::workers() const { return state_->workers; }
 
 void Team::post(std::shared_ptr<Job> job) {
   {
-    const std::lock_guard lock(*state_->mutex);
+    const std::lock_guard lock(state_->mutex);
     if (state_->threads.empty() && state_->workers > 0) state_->start(state_);
     state_->jobs.push_back(std::move(job));
   }
@@ -246,7 +265,7 @@ void Team::wait(const Job& job, int64_t done, int64_t nanoseconds) {
 bool Team::stop(double seconds) {
   std::vector<pthread_t> threads;
   {
-    const std::lock_guard lock(*state_->mutex);
+    const std::lock_guard lock(state_->mutex);
     state_->stopping.store(true);
     threads.swap(state_->threads);
     state_->jobs.clear();

@@ -16,10 +16,11 @@ int64_t pieces(int64_t count, int64_t size) { return (count + size - 1) / size; 
 }  // namespace
 
 SlotJob::SlotJob(std::shared_ptr<Engine> engine, std::vector<int64_t> slots, Rows rows,
-                 std::unique_ptr<Reset> reset, int64_t chunk_slots, bool first_come)
+                 std::unique_ptr<Reset> reset, int64_t chunk_slots, bool first_come,
+                 int participants)
     : Job(pieces(slots.empty() ? engine->options().slots : static_cast<int64_t>(slots.size()),
                  chunk_slots),
-          first_come),
+          first_come, participants),
       engine_(std::move(engine)),
       slots_(std::move(slots)),
       rows_(std::move(rows)),
@@ -70,8 +71,8 @@ constexpr int64_t kCopiedSlots = 4096;
 
 }  // namespace
 
-CopyJob::CopyJob(const Copy& copy, int64_t slots)
-    : Job(pieces(slots, kCopiedSlots), false), copy_(copy), slots_(slots) {}
+CopyJob::CopyJob(const Copy& copy, int64_t slots, int participants)
+    : Job(pieces(slots, kCopiedSlots), false, participants), copy_(copy), slots_(slots) {}
 
 void CopyJob::run(int64_t chunk) {
   const int64_t first = chunk * kCopiedSlots, last = std::min(first + kCopiedSlots, slots_);
@@ -85,8 +86,9 @@ void CopyJob::run(int64_t chunk) {
   }
 }
 
-DrawJob::DrawJob(std::shared_ptr<Engine> engine, std::vector<int64_t> slots, uint8_t* pixels)
-    : Job(static_cast<int64_t>(slots.size()), false),
+DrawJob::DrawJob(std::shared_ptr<Engine> engine, std::vector<int64_t> slots, uint8_t* pixels,
+                 int participants)
+    : Job(static_cast<int64_t>(slots.size()), false, participants),
       engine_(std::move(engine)),
       slots_(std::move(slots)),
       pixels_(pixels) {}

@@ -17,7 +17,7 @@ class SlotJob final : public Job {
   /// Of all slots where `slots` is empty. `reset` is null for a step. `first_come`: whether
   /// finished chunks are asked for one by one.
   SlotJob(std::shared_ptr<Engine> engine, std::vector<int64_t> slots, Rows rows,
-          std::unique_ptr<Reset> reset, int64_t chunk_slots, bool first_come);
+          std::unique_ptr<Reset> reset, int64_t chunk_slots, bool first_come, int participants);
 
   int64_t slot_count() const { return count_; }
   bool is_reset() const { return reset_ != nullptr; }
@@ -60,7 +60,7 @@ class CopyJob final : public Job {
     int64_t low, high;
   };
 
-  CopyJob(const Copy& copy, int64_t slots);
+  CopyJob(const Copy& copy, int64_t slots, int participants);
 
   bool all_within_bounds() const { return within_.load(std::memory_order_acquire); }
 
@@ -77,7 +77,8 @@ class CopyJob final : public Job {
 class DrawJob final : public Job {
  public:
   /// `pixels` has room for a picture of the kernel's size for each slot.
-  DrawJob(std::shared_ptr<Engine> engine, std::vector<int64_t> slots, uint8_t* pixels);
+  DrawJob(std::shared_ptr<Engine> engine, std::vector<int64_t> slots, uint8_t* pixels,
+          int participants);
 
  protected:
   void run(int64_t chunk) override;

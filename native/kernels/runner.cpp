@@ -179,7 +179,7 @@ std::shared_ptr<SlotJob> KernelRunner::begin(std::vector<int64_t> slots, Rows ro
   // Flags are bytes: two threads should not write to the same cache line of them all the time.
   if (shared && size > kFlagsOfCacheLine) size -= size % kFlagsOfCacheLine;
   auto job = std::make_shared<SlotJob>(engine_, std::move(slots), std::move(rows), std::move(reset),
-                                       size, first_come);
+                                       size, first_come, shared ? team_.workers() + 1 : 1);
   if (shared) team_.post(job);
   return job;
 }
@@ -285,7 +285,7 @@ void KernelRunner::take_actions(nb::handle actions) {
   if (plain) {
     const CopyJob::Copy copy{plain->source,     plain->target, static_cast<size_t>(plain->bytes),
                              plain->is_bounded, plain->low,    plain->high};
-    const auto job = std::make_shared<CopyJob>(copy, state_.count);
+    const auto job = std::make_shared<CopyJob>(copy, state_.count, team_.workers() + 1);
     team_.post(job);
     {
       const nb::gil_scoped_release released;
@@ -627,8 +627,8 @@ nb::object KernelRunner::draw(nb::handle slots) {
   const shoal_kernel& kernel = engine_->kernel();
   if (kernel.draw == nullptr) raise(PyExc_RuntimeError, "the kernel draws no pictures");
   Ref pictures = new_array(NPY_UINT8, {chosen.count, kernel.height, kernel.width, 3});
-  const auto job =
-      std::make_shared<DrawJob>(engine_, numbers_of(chosen), data_of<uint8_t>(pictures));
+  const auto job = std::make_shared<DrawJob>(engine_, numbers_of(chosen),
+                                             data_of<uint8_t>(pictures), team_.workers() + 1);
   if (team_.workers() > 0 && chosen.count > 1) team_.post(job);
   while (!job->is_done()) {
     {

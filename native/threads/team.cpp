@@ -45,6 +45,40 @@ class BriefLock {
 
 }  // namespace
 
+Job::Job(int64_t chunks, bool first_come, int participants)
+    : chunks_(chunks), first_come_(first_come), shares_(static_cast<size_t>(participants)) {
+  for (int k = 0; k < participants; ++k) {
+    Share& share = shares_[static_cast<size_t>(k)];
+    share.next.store(chunks * k / participants, std::memory_order_relaxed);
+    share.end = chunks * (k + 1) / participants;
+  }
+}
+
+bool Job::has_unclaimed() const {
+  return std::any_of(shares_.begin(), shares_.end(), [](const Share& share) {
+    return share.next.load(std::memory_order_relaxed) < share.end;
+  });
+}
+
+int64_t Job::claim(int participant) {
+  const size_t count = shares_.size();
+  for (size_t k = 0; k < count; ++k) {
+    Share& share = shares_[(static_cast<size_t>(participant) + k) % count];
+    if (share.next.load(std::memory_order_relaxed) >= share.end) continue;
+    const int64_t chunk = share.next.fetch_add(1, std::memory_order_relaxed);
+    if (chunk < share.end) return chunk;
+  }
+  return -1;
+}
+
+void Job::cancel() {
+  int64_t unclaimed = 0;
+  for (Share& share : shares_) {
+    unclaimed += share.end - std::min(share.next.exchange(share.end), share.end);
+  }
+  done_.fetch_add(unclaimed, std::memory_order_acq_rel);
+}
+
 struct Team::State {
   State(int worker_count, std::vector<int> worker_cores, bool spinning)
       : workers(worker_count),
@@ -93,10 +127,10 @@ struct Team::State {
     inside.fetch_sub(1);
   }
 
-  /// Works on the next chunk; false where none is left to claim.
-  bool run_next(Job& job) {
-    const int64_t chunk = job.cursor_.fetch_add(1, std::memory_order_relaxed);
-    if (chunk >= job.chunks_) return false;
+  /// Works on a chunk; false where none is left to claim.
+  bool run_next(Job& job, int participant) {
+    const int64_t chunk = job.claim(participant);
+    if (chunk < 0) return false;
     job.run(chunk);
     const int64_t done = job.done_.fetch_add(1, std::memory_order_acq_rel) + 1;
     if (job.first_come_ || done == job.chunks_) answers.ring(kEveryone);
@@ -105,7 +139,7 @@ struct Team::State {
 
   bool help(Job& job) {
     enter();
-    const bool claimed = run_next(job);
+    const bool claimed = run_next(job, workers);
     leave();
     return claimed;
   }
@@ -117,7 +151,7 @@ struct Team::State {
       if (stopping.load()) return;
       if (const std::shared_ptr<Job> job = next()) {
         enter();
-        while (!stopping.load() && !paused.load() && run_next(*job)) {
+        while (!stopping.load() && !paused.load() && run_next(*job, number)) {
         }
         leave();
       } else {

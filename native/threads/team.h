@@ -1,10 +1,11 @@
 // Threads that work on jobs together with their caller, without Python.
 //
-// A job is a number of chunks. Whoever has time claims the next chunk, by one atomic addition,
-// until there are none left. The threads are started with the first job that is posted, sleep while
-// there is nothing to do, and live as long as the team. A fork waits until nobody is inside a
-// chunk, for a second at most; in the child the team starts new threads, and unclaimed chunks are
-// worked on as if nothing had been.
+// A job is a number of chunks. Each participant has a share of them, always the same one, so that
+// it finds in its core's memory what it left there; whoever is done with its share goes on with
+// those of the others. A chunk is claimed by one atomic addition. The threads are started with the
+// first job that is posted, sleep while there is nothing to do, and live as long as the team. A
+// fork waits until nobody is inside a chunk, for a second at most; in the child the team starts new
+// threads, and unclaimed chunks are worked on as if nothing had been.
 #pragma once
 
 #include <algorithm>
@@ -18,29 +19,37 @@ namespace shoal {
 class Job {
  public:
   /// `first_come`: whether somebody waits for single chunks, and not only for the last of them.
-  Job(int64_t chunks, bool first_come) : chunks_(chunks), first_come_(first_come) {}
+  /// `participants`: how many may work on it: the threads of a team and the caller.
+  Job(int64_t chunks, bool first_come, int participants);
   virtual ~Job() = default;
   Job(const Job&) = delete;
   Job& operator=(const Job&) = delete;
 
   int64_t chunk_count() const { return chunks_; }
-  bool has_unclaimed() const { return cursor_.load(std::memory_order_relaxed) < chunks_; }
+  bool has_unclaimed() const;
   int64_t done() const { return done_.load(std::memory_order_acquire); }
-  /// Lets nobody claim another chunk; those that were not claimed count as done.
-  void cancel() {
-    const int64_t claimed = std::min(cursor_.exchange(chunks_), chunks_);
-    done_.fetch_add(chunks_ - claimed, std::memory_order_acq_rel);
-  }
   bool is_done() const { return done() == chunks_; }
+  /// Lets nobody claim another chunk; those that were not claimed count as done.
+  void cancel();
 
  protected:
   virtual void run(int64_t chunk) = 0;
 
  private:
   friend class Team;
+
+  /// The chunks of one participant, who claims them first; then come the others.
+  struct alignas(64) Share {
+    std::atomic<int64_t> next;
+    int64_t end;
+  };
+
+  /// The number of a chunk that nobody else works on, or -1.
+  int64_t claim(int participant);
+
   const int64_t chunks_;
   const bool first_come_;
-  alignas(64) std::atomic<int64_t> cursor_{0};
+  std::vector<Share> shares_;
   alignas(64) std::atomic<int64_t> done_{0};
 };
 

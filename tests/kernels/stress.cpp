@@ -52,7 +52,7 @@ struct Vector {
       reset->options.push_back(engine->kernel().options[k].value);
     }
     auto job = std::make_shared<SlotJob>(engine, std::vector<int64_t>{}, engine->shelf(),
-                                         std::move(reset), 16, false);
+                                         std::move(reset), 16, false, team.workers() + 1);
     team.post(job);
     finish(job);
   }
@@ -64,7 +64,7 @@ struct Vector {
   void step(int round) {
     choose(round);
     auto job = std::make_shared<SlotJob>(engine, std::vector<int64_t>{}, engine->shelf(), nullptr,
-                                         16, false);
+                                         16, false, team.workers() + 1);
     team.post(job);
     finish(job);
   }
@@ -76,8 +76,8 @@ struct Vector {
     for (int64_t group = 0; group < 3; ++group) {
       std::vector<int64_t> slots;
       for (int64_t slot = group; slot < kSlots; slot += 3) slots.push_back(slot);
-      jobs.push_back(
-          std::make_shared<SlotJob>(engine, std::move(slots), engine->shelf(), nullptr, 8, true));
+      jobs.push_back(std::make_shared<SlotJob>(engine, std::move(slots), engine->shelf(), nullptr,
+                                               8, true, 2));
       team.post(jobs.back());
     }
     size_t received = 0;

@@ -7,15 +7,15 @@ BIN    := $(VENV)/bin
 OLDEST := .venv-oldest
 SANITIZED := .venv-sanitized
 
-SOURCES := CMakeLists.txt pyproject.toml $(shell find native src -name '*.cpp' -o -name '*.h' -o -name '*.py' -o -name '*.pyi')
-NATIVE  := $(shell find native -name '*.cpp' -o -name '*.h')
+SOURCES := CMakeLists.txt pyproject.toml $(shell find native src -name '*.cpp' -o -name '*.h' -o -name '*.py' -o -name '*.pyi' -o -name '*.in')
+NATIVE  := $(shell find native benchmarks/native tests -name '*.cpp' -o -name '*.c' -o -name '*.h')
 PYTHON_FILES := src tests benchmarks examples
 
 # What could depend on the versions of Gymnasium and NumPy.
 TESTS_OF_VERSIONS := tests/spaces tests/legacy tests/guides tests/wrapping \
 	tests/vector/test_against_gymnasium.py tests/vector/test_wrappers.py tests/vector/wrappers \
 	tests/vector/test_infos.py tests/vector/test_statistics.py \
-	tests/sb3/test_against_sb3.py tests/sb3/test_wrappers.py
+	tests/sb3/test_against_sb3.py tests/sb3/test_wrappers.py tests/kernels/test_against_gymnasium.py
 
 # What the native sources include, as the compiler wants it said.
 HEADERS = $$($(BIN)/python -c 'import nanobind, numpy, sysconfig; print(*(f"-isystem {path}" for path in (sysconfig.get_path("include"), numpy.get_include(), nanobind.include_dir())))')
@@ -45,7 +45,7 @@ lint: $(VENV)/installed.stamp
 	$(BIN)/ruff check $(PYTHON_FILES)
 	$(BIN)/ruff format --check $(PYTHON_FILES)
 	$(BIN)/clang-format --dry-run --Werror $(NATIVE)
-	$(CXX) -std=c++17 -fsyntax-only -Wall -Wextra -Werror $(HEADERS) $(filter %.cpp,$(NATIVE))
+	$(CXX) -std=c++17 -fsyntax-only -Wall -Wextra -Werror $(HEADERS) $(filter native/%.cpp,$(NATIVE))
 	$(BIN)/mypy
 
 format: $(VENV)/tools.stamp

@@ -18,7 +18,12 @@ _PLACES = (
     ("image", 32),
     ("dict", 32),
 )
-_COLUMNS = {"loop": "one env, loop", "gymnasium-sync": "Gymnasium sync", "shoal": "Shoal"}
+_COLUMNS = {
+    "loop": "one env, loop",
+    "gymnasium-sync": "Gymnasium sync",
+    "shoal": "Shoal",
+    "shoal-kernel": "Shoal, native",
+}
 
 
 def demo() -> None:

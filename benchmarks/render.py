@@ -77,6 +77,8 @@ def rate_text(cell: Cell, contender: str) -> str:
     """Write a contender's rate in a cell, and how much it varied."""
     if contender in cell.failures:
         return "failed"
+    if contender not in cell.contenders:
+        return ""
     summary = summarize(cell.rates[contender])
     return f"{short_number(summary.median)} ±{summary.spread:3.0%}"
 

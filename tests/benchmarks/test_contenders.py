@@ -13,9 +13,11 @@ from gymnasium.spaces import Discrete
 
 import shoal
 from benchmarks.contenders import CONTENDERS, STANDARD
+from benchmarks.contenders.base import action_batches
+from benchmarks.contenders.shoal_kernels import swing_in_c, swing_in_numba
 from benchmarks.contenders.shoal_vectors import FirstCome, Shoal
 from benchmarks.runner import Runner, Settings
-from benchmarks.workloads import WORKLOADS, Workload
+from benchmarks.workloads import GYMNASIUM_IDS, WORKLOADS, Workload
 
 QUICK = Settings(rounds=2, seconds=0.02)
 
@@ -114,16 +116,62 @@ def test_only_the_named_contenders_are_measured() -> None:
         assert list(runner.measure("noop", 2, ["loop"]).rates) == ["loop"]
 
 
-def test_a_run_measures_shoal_its_processes_and_all_others() -> None:
+def test_a_run_measures_shoal_its_processes_its_kernels_and_all_others() -> None:
     ours = [name for name in STANDARD if name.startswith("shoal")]
-    assert ours == ["shoal", "shoal-process"]
-    assert set(CONTENDERS) - set(STANDARD) == {
-        "shoal-view",
-        "shoal-inline",
-        "shoal-first-come",
-        "shoal-sb3-dummy",
-        "shoal-sb3-subproc",
-    }
+    assert ours == ["shoal", "shoal-process", "shoal-kernel"]
+    others = {name for name in CONTENDERS if not name.startswith("shoal")}
+    assert others - set(STANDARD) == {"plain-c", "envpool-async"}
+
+
+@pytest.mark.parametrize("workload", GYMNASIUM_IDS)
+@pytest.mark.parametrize("name", ["shoal-kernel", "shoal-kernel-first-come", "plain-c"])
+def test_native_contenders_step_what_gymnasium_has(name: str, workload: str) -> None:
+    assert CONTENDERS[name].supports(workload)
+    assert not CONTENDERS[name].supports("noop")
+    vector = CONTENDERS[name].open(WORKLOADS[workload], 6)
+    steps, seconds = vector.step_many(0.001)
+    vector.close()
+    assert steps >= 6
+    assert seconds >= 0.001
+
+
+@pytest.mark.parametrize("workload", ["cartpole", "pendulum", "acrobot", "mountain-car"])
+def test_plain_loops_compute_what_kernels_compute(workload: str) -> None:
+    import shoal
+
+    count, batches = 500, action_batches(WORKLOADS[workload], 500)
+    loop: Any = CONTENDERS["plain-c"].open(WORKLOADS[workload], count)
+    envs = shoal.make(GYMNASIUM_IDS[workload], count)
+    envs.reset(seed=0)
+    memory = loop._step(batches[0])  # which resets all
+    fields = envs.state.dtype.names[:4]
+    for column, field in enumerate(fields):
+        if field != "torque":
+            envs.state[field] = memory["state"][:, column]
+    memory = loop._step(batches[1])
+    _, rewards, terminated, *_ = envs.step(batches[1])
+    assert np.allclose(memory["reward"], rewards, atol=1e-5)
+    assert np.array_equal(memory["terminated"], terminated)
+    loop.close()
+
+
+@pytest.mark.parametrize("name", ["shoal-kernel-c", "shoal-kernel-numba"])
+def test_kernels_of_a_user_are_contenders(name: str) -> None:
+    vector = CONTENDERS[name].open(WORKLOADS["swing"], 6)
+    assert vector.step_many(0.001)[0] >= 6
+    vector.close()
+
+
+def test_the_example_is_the_same_in_c() -> None:
+    import shoal
+
+    numba, c = (shoal.make(load(), 50) for load in (swing_in_numba, swing_in_c))
+    assert np.array_equal(numba.reset(seed=1)[0], c.reset(seed=1)[0])
+    for _ in range(20):
+        actions = c.action_space.sample()
+        (one, rewards, *_), (other, others, *_) = numba.step(actions), c.step(actions)
+        assert np.allclose(one, other, atol=1e-5)
+        assert np.allclose(rewards, others, atol=1e-4)
 
 
 @pytest.mark.parametrize("name", ["shoal-sb3-dummy", "shoal-sb3-subproc"])

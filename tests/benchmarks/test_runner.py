@@ -126,12 +126,12 @@ def test_what_a_contender_prints_does_not_disturb_the_protocol() -> None:
 @pytest.mark.parametrize("workload", WORKLOADS.values(), ids=WORKLOADS)
 def test_workloads_keep_to_their_spaces(workload: Workload) -> None:
     env = workload.make()
+    env.action_space.seed(0)
     observation, _ = env.reset(seed=0)
     assert env.observation_space.contains(observation)
-    observation, reward, terminated, truncated, _ = env.step(env.action_space.sample())
+    observation, reward, _, truncated, _ = env.step(env.action_space.sample())
     assert env.observation_space.contains(observation)
-    assert isinstance(reward, float)
-    assert not terminated
+    assert isinstance(reward, float | int)
     assert not truncated
 
 

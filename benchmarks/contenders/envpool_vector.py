@@ -2,6 +2,11 @@
 
 from __future__ import annotations
 
+import time
+from collections.abc import Sequence
+from itertools import cycle
+from typing import Any
+
 import numpy as np
 import numpy.typing as npt
 
@@ -38,20 +43,45 @@ class EnvPoolAsync(EnvPool):
     name = "envpool-async"
 
     def open(self, workload: Workload, num_envs: int) -> Vector:
-        """Make the vector and its threads, and have all environments in flight."""
+        """Make the vector and its threads."""
         import envpool
 
         batch = max(1, num_envs // 2)
         envs = envpool.make_gymnasium("CartPole-v1", num_envs=num_envs, batch_size=batch, seed=SEED)
+        actions = [chosen[:batch].astype(np.int32) for chosen in action_batches(workload, num_envs)]
+        return _Halves(envs, actions, num_envs // batch)
+
+
+class _Halves(Vector):
+    """Environments that are sent and received in batches of the same size.
+
+    Args:
+        envs: A vector of EnvPool's in its asynchronous mode.
+        actions: Batches of actions, used in turn.
+        batches: How many batches all environments make.
+    """
+
+    def __init__(self, envs: Any, actions: Sequence[npt.NDArray[np.int32]], batches: int) -> None:
+        self._envs = envs
+        self._actions = cycle(actions)
         envs.async_reset()
-        actions = [
-            batch_of_actions[:batch].astype(np.int32)
-            for batch_of_actions in action_batches(workload, num_envs)
-        ]
+        self._idle = [envs.recv()[-1]["env_id"] for _ in range(batches)]
 
-        def step(given: npt.NDArray[np.int32]) -> object:
-            results = envs.recv()
-            envs.send(given, results[-1]["env_id"])
-            return results
+    def step_many(self, seconds: float) -> tuple[int, float]:
+        """Keep all environments in flight, then wait for the last of them."""
+        envs, received, elapsed = self._envs, 0, 0.0
+        start = time.perf_counter()
+        for numbers in self._idle:
+            envs.send(next(self._actions), numbers)
+        while elapsed < seconds:
+            numbers = envs.recv()[-1]["env_id"]
+            envs.send(next(self._actions), numbers)
+            received += len(numbers)
+            elapsed = time.perf_counter() - start
+        self._idle = [envs.recv()[-1]["env_id"] for _ in self._idle]
+        received += sum(map(len, self._idle))
+        return received, time.perf_counter() - start
 
-        return Lockstep(step, actions, envs.close)
+    def close(self) -> None:
+        """Close the vector."""
+        self._envs.close()

@@ -170,12 +170,12 @@ std::vector<T> numbers_of(nb::dict parts, const char* name) {
 
 }  // namespace
 
-Kernel::Kernel(const shoal_kernel* kernel, std::shared_ptr<const void> memory, nb::object owner)
-    : memory_(std::move(memory)), owner_(std::move(owner)), kernel_(kernel) {
+Kernel::Kernel(const shoal_kernel* kernel, std::shared_ptr<const void> memory, nb::handle owner)
+    : memory_(std::move(memory)), owner_(Ref::borrow(owner.ptr())), kernel_(kernel) {
   check_kernel(kernel);
 }
 
-Kernel::Kernel(const char* name) : owner_(nb::none()), kernel_(nullptr) {
+Kernel::Kernel(const char* name) : kernel_(nullptr) {
   for (const shoal_kernel* kernel :
        {&kCartPole, &kMountainCar, &kMountainCarContinuous, &kPendulum, &kAcrobot, &kBlackjack}) {
     if (std::string(kernel->name) == name) kernel_ = kernel;
@@ -210,11 +210,11 @@ Kernel Kernel::of_table(nb::dict parts) {
   table.frames_per_second = part<int>(parts, "frames_per_second");
   auto memory = std::make_shared<TableKernel>(std::move(table));
   const shoal_kernel* kernel = &memory->kernel();
-  return {kernel, std::move(memory), nb::none()};
+  return {kernel, std::move(memory), nb::handle()};
 }
 
-Kernel Kernel::at(uintptr_t address, nb::object owner) {
-  return {reinterpret_cast<const shoal_kernel*>(address), nullptr, std::move(owner)};
+Kernel Kernel::at(uintptr_t address, nb::handle owner) {
+  return {reinterpret_cast<const shoal_kernel*>(address), nullptr, owner};
 }
 
 /// A kernel whose description is put together here.
@@ -254,7 +254,7 @@ struct Kernel::Built {
   }
 };
 
-Kernel Kernel::of_functions(nb::dict parts, nb::object owner) {
+Kernel Kernel::of_functions(nb::dict parts, nb::handle owner) {
   auto built = std::make_shared<Built>();
   shoal_kernel& kernel = built->kernel;
   built->observations = built->leaves(parts["observations"]);
@@ -282,7 +282,7 @@ Kernel Kernel::of_functions(nb::dict parts, nb::object owner) {
   kernel.reset = reinterpret_cast<int64_t (*)(const shoal_slots*)>(part<uintptr_t>(parts, "reset"));
   kernel.step = reinterpret_cast<int64_t (*)(const shoal_slots*)>(part<uintptr_t>(parts, "step"));
   const shoal_kernel* described = &kernel;
-  return {described, std::move(built), std::move(owner)};
+  return {described, std::move(built), owner};
 }
 
 nb::dict Kernel::description() const {

@@ -20,10 +20,10 @@ class Kernel {
 
   /// At an address in a library or in compiled code; `owner` keeps that alive. Raises where it is
   /// no kernel, or one that this version does not know.
-  static Kernel at(uintptr_t address, nb::object owner);
+  static Kernel at(uintptr_t address, nb::handle owner);
 
   /// Of functions at these addresses, described by `parts`; `owner` keeps them alive.
-  static Kernel of_functions(nb::dict parts, nb::object owner);
+  static Kernel of_functions(nb::dict parts, nb::handle owner);
 
   const shoal_kernel& operator*() const { return *kernel_; }
 
@@ -33,10 +33,10 @@ class Kernel {
  private:
   struct Built;
 
-  Kernel(const shoal_kernel* kernel, std::shared_ptr<const void> memory, nb::object owner);
+  Kernel(const shoal_kernel* kernel, std::shared_ptr<const void> memory, nb::handle owner);
 
   std::shared_ptr<const void> memory_;
-  nb::object owner_;
+  Ref owner_;
   const shoal_kernel* kernel_;
 };
 

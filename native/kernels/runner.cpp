@@ -7,6 +7,7 @@
 #include <cstring>
 
 #include "../doorbell/spin.h"
+#include "arrays.h"
 
 namespace shoal {
 
@@ -27,7 +28,7 @@ constexpr int64_t kManyActions = 16'384;
 // A chunk of work that nobody shares, so that signals are looked at now and then.
 constexpr double kUnsharedChunk = 1'000'000.0;
 
-const Tree& tree_of(const nb::object& tree) { return nb::cast<const Tree&>(tree); }
+const Tree& tree_of(nb::handle tree) { return nb::cast<const Tree&>(tree); }
 
 void check_leaves(const char* what, const Tree& tree, const shoal_leaf* leaves, int count) {
   bool same = tree.leaves.size() == static_cast<size_t>(count) && tree.objects.empty();
@@ -50,38 +51,6 @@ std::shared_ptr<Engine> make_engine(const shoal_kernel& kernel, const ActionInta
       SlotColumns{state.finished.data, state.episode_return.data, state.episode_length.data,
                   state.episode_start.data},
       intake.columns().data, options.parameters);
-}
-
-std::vector<int64_t> numbers_of(const Slots& slots) {
-  std::vector<int64_t> numbers;
-  numbers.reserve(static_cast<size_t>(slots.count));
-  for (Py_ssize_t k = 0; k < slots.count; ++k) numbers.push_back(slots[k]);
-  return numbers;
-}
-
-Ref new_array(int type_num, std::vector<npy_intp> shape) {
-  return Ref::checked(PyArray_SimpleNew(static_cast<int>(shape.size()), shape.data(), type_num));
-}
-
-template <class T>
-T* data_of(const Ref& array) {
-  return static_cast<T*>(PyArray_DATA(reinterpret_cast<PyArrayObject*>(array.get())));
-}
-
-/// Copies rows of slots to the rows 0, 1, ... of other columns.
-void gather(const std::vector<char*>& from, const std::vector<size_t>& bytes, const Slots& slots,
-            const std::vector<char*>& to) {
-  for (size_t leaf = 0; leaf < bytes.size(); ++leaf) {
-    if (slots.numbers == nullptr) {
-      std::memcpy(to[leaf], from[leaf] + static_cast<size_t>(slots.first) * bytes[leaf],
-                  static_cast<size_t>(slots.count) * bytes[leaf]);
-      continue;
-    }
-    for (Py_ssize_t k = 0; k < slots.count; ++k) {
-      std::memcpy(to[leaf] + static_cast<size_t>(k) * bytes[leaf],
-                  from[leaf] + static_cast<size_t>(slots[k]) * bytes[leaf], bytes[leaf]);
-    }
-  }
 }
 
 /// An integer of Python's as words, the lowest first.
@@ -117,13 +86,13 @@ Ref seed_by_chance() {
 
 }  // namespace
 
-KernelRunner::KernelRunner(nb::object kernel, nb::object observations, nb::object infos,
-                           nb::object intake, nb::object state, Options options)
-    : kernel_owner_(kernel),
-      observations_owner_(observations),
-      infos_owner_(infos),
-      intake_owner_(intake),
-      state_owner_(state),
+KernelRunner::KernelRunner(nb::handle kernel, nb::handle observations, nb::handle infos,
+                           nb::handle intake, nb::handle state, Options options)
+    : kernel_owner_(Ref::borrow(kernel.ptr())),
+      observations_owner_(Ref::borrow(observations.ptr())),
+      infos_owner_(Ref::borrow(infos.ptr())),
+      intake_owner_(Ref::borrow(intake.ptr())),
+      state_owner_(Ref::borrow(state.ptr())),
       observations_(tree_of(observations)),
       infos_(tree_of(infos)),
       intake_(nb::cast<ActionIntake&>(intake)),
@@ -143,7 +112,7 @@ KernelRunner::~KernelRunner() {
   if (team_.stop(10.0)) return;
   // A thread is stuck inside the kernel, and may come back any time: what it writes to must stay.
   struct Left {
-    std::vector<nb::object> owners;
+    std::vector<Ref> owners;
     UserBanks banks;
     std::array<Columns, 2> infos;
   };
@@ -272,11 +241,6 @@ Columns& KernelRunner::renewed_infos(Py_ssize_t rows) {
   return columns;
 }
 
-Rows KernelRunner::rows_of(const Bank& bank, const Columns& infos) const {
-  return {bank.observations.data, infos.data, bank.rewards.data, bank.terminated.data,
-          bank.truncated.data};
-}
-
 /// Checks actions for all slots and copies them to where the kernel reads them.
 void KernelRunner::take_actions(nb::handle actions) {
   const Slots all{nullptr, state_.count};
@@ -311,71 +275,6 @@ nb::object KernelRunner::step(nb::handle actions, Bank* bank) {
   Ref batch = Ref::checked(PyTuple_New(5));
   put_results(target, infos, all, job->outcome().any_ended, batch.get(), 0);
   return nb::steal(batch.release());
-}
-
-/// Fills five places of a tuple with a batch.
-void KernelRunner::put_results(const Bank& bank, const Columns& infos, const Slots& slots,
-                               bool any_ended, PyObject* tuple, Py_ssize_t place) const {
-  const Py_ssize_t rows = slots.count;
-  Ref told = infos_of(bank, infos, slots, any_ended);
-  PyTuple_SET_ITEM(tuple, place, assemble(observations_, bank.observations, rows).release());
-  PyTuple_SET_ITEM(tuple, place + 1, bank.rewards.head(rows, bank.rows).release());
-  PyTuple_SET_ITEM(tuple, place + 2, bank.terminated.head(rows, bank.rows).release());
-  PyTuple_SET_ITEM(tuple, place + 3, bank.truncated.head(rows, bank.rows).release());
-  PyTuple_SET_ITEM(tuple, place + 4, told.release());
-}
-
-Ref KernelRunner::infos_of(const Bank& bank, const Columns& infos, const Slots& slots,
-                           bool any_ended) const {
-  const bool has_columns = !infos_.leaves.empty();
-  const bool has_episodes = any_ended && engine_->options().statistics;
-  const bool has_finals = any_ended && engine_->options().mode == Autoreset::kSameStep;
-  if (!has_columns && !has_episodes && !has_finals) return Ref::borrow(Py_None);
-  Ref columns = has_columns ? assemble(infos_, infos, slots.count) : Ref::borrow(Py_None);
-  Ref ended = has_episodes ? episodes(bank, slots) : Ref::borrow(Py_None);
-  Ref last = has_finals ? finals(bank, slots) : Ref::borrow(Py_None);
-  return Ref::checked(PyTuple_Pack(3, columns.get(), ended.get(), last.get()));
-}
-
-Ref KernelRunner::episodes(const Bank& bank, const Slots& slots) const {
-  npy_intp rows = slots.count;
-  Ref mask = Ref::checked(PyArray_ZEROS(1, &rows, NPY_BOOL, 0));
-  Ref totals = Ref::checked(PyArray_ZEROS(1, &rows, NPY_FLOAT64, 0));
-  Ref lengths = Ref::checked(PyArray_ZEROS(1, &rows, NPY_INT64, 0));
-  Ref times = Ref::checked(PyArray_ZEROS(1, &rows, NPY_FLOAT64, 0));
-  for (Py_ssize_t row = 0; row < rows; ++row) {
-    if (!(bank.terminated[row] | bank.truncated[row])) continue;
-    const Engine::Episode& episode = engine_->ended(slots[row]);
-    data_of<uint8_t>(mask)[row] = 1;
-    data_of<double>(totals)[row] = episode.total;
-    data_of<int64_t>(lengths)[row] = episode.length;
-    data_of<double>(times)[row] = episode.seconds;
-  }
-  return Ref::checked(PyTuple_Pack(4, mask.get(), totals.get(), lengths.get(), times.get()));
-}
-
-Ref KernelRunner::finals(const Bank& bank, const Slots& slots) const {
-  std::vector<int64_t> rows, ended;
-  for (Py_ssize_t row = 0; row < slots.count; ++row) {
-    if (!(bank.terminated[row] | bank.truncated[row])) continue;
-    rows.push_back(row);
-    ended.push_back(slots[row]);
-  }
-  const auto count = static_cast<Py_ssize_t>(rows.size());
-  const Slots finished{ended.data(), count};
-  Ref numbers = new_array(NPY_INT64, {count});
-  std::copy(rows.begin(), rows.end(), data_of<int64_t>(numbers));
-  Columns observations, infos;
-  observations.renew(observations_, count);
-  gather(engine_->final_observations(), engine_->observation_bytes(), finished, observations.data);
-  Ref told = Ref::borrow(Py_None);
-  if (!infos_.leaves.empty()) {
-    infos.renew(infos_, count);
-    gather(engine_->final_infos(), engine_->info_bytes(), finished, infos.data);
-    told = assemble(infos_, infos, count);
-  }
-  Ref batch = assemble(observations_, observations, count);
-  return Ref::checked(PyTuple_Pack(3, numbers.get(), batch.get(), told.get()));
 }
 
 void KernelRunner::refuse_unbegun(const Slots& slots) const {
@@ -601,131 +500,6 @@ void KernelRunner::drop() {
   ready_.clear();
   failures_.clear();
   land(std::vector<int64_t>(sent_));
-}
-
-nb::object KernelRunner::latest(nb::handle slots, Bank* bank) {
-  const Occupied occupied(state_);
-  check_usable();
-  const Slots chosen = read_slots(slots, state_.count);
-  refuse_flying(chosen);
-  for (Py_ssize_t k = 0; k < chosen.count; ++k) {
-    if (engine_->is_begun(chosen[k])) continue;
-    Ref error = error_class("ResetMaskError");
-    raise(error.get(), "slot %zd has not been reset yet and has no observation", chosen[k]);
-  }
-  Bank& target = renewed(bank, chosen.count);
-  gather(engine_->shelf().observations, engine_->observation_bytes(), chosen,
-         target.observations.data);
-  return nb::steal(assemble(observations_, target.observations, chosen.count).release());
-}
-
-nb::object KernelRunner::draw(nb::handle slots) {
-  const Occupied occupied(state_);
-  check_usable();
-  const Slots chosen = read_slots(slots, state_.count);
-  refuse_flying(chosen);
-  const shoal_kernel& kernel = engine_->kernel();
-  if (kernel.draw == nullptr) raise(PyExc_RuntimeError, "the kernel draws no pictures");
-  Ref pictures = new_array(NPY_UINT8, {chosen.count, kernel.height, kernel.width, 3});
-  const auto job = std::make_shared<DrawJob>(engine_, numbers_of(chosen),
-                                             data_of<uint8_t>(pictures), team_.workers() + 1);
-  if (team_.workers() > 0 && chosen.count > 1) team_.post(job);
-  while (!job->is_done()) {
-    {
-      const nb::gil_scoped_release released;
-      make_progress(*job, kLookUp);
-    }
-    if (PyErr_CheckSignals() == 0) continue;
-    job->cancel();
-    const nb::gil_scoped_release released;
-    while (!job->is_done()) make_progress(*job, kLookUp);
-    break;
-  }
-  if (PyErr_Occurred()) throw nb::python_error();
-  return nb::steal(pictures.release());
-}
-
-nb::object KernelRunner::save(nb::handle slots) {
-  const Occupied occupied(state_);
-  check_usable();
-  const Slots chosen = read_slots(slots, state_.count);
-  refuse_flying(chosen);
-  const auto bytes = static_cast<npy_intp>(engine_->snapshot_bytes());
-  Ref rows = new_array(NPY_UINT8, {chosen.count, bytes});
-  for (Py_ssize_t k = 0; k < chosen.count; ++k) {
-    engine_->save(chosen[k], data_of<char>(rows) + k * bytes);
-  }
-  return nb::steal(rows.release());
-}
-
-void KernelRunner::restore(nb::handle slots, nb::handle rows) {
-  const Occupied occupied(state_);
-  check_usable();
-  const Slots chosen = read_slots(slots, state_.count);
-  const auto bytes = static_cast<npy_intp>(engine_->snapshot_bytes());
-  refuse_flying(chosen);
-  const Column<char> saved(rows, NPY_UINT8, chosen.count * bytes);
-  all_begun_ = false;  // as far as is known
-  for (Py_ssize_t k = 0; k < chosen.count; ++k) {
-    if (engine_->restore(chosen[k], saved.data + k * bytes)) continue;
-    raise(PyExc_ValueError, "what is to be restored in slot %zd was not saved by this kernel",
-          chosen[k]);
-  }
-}
-
-nb::object KernelRunner::states(nb::handle self) {
-  const Occupied occupied(state_);
-  check_usable();
-  refuse_flying(Slots{nullptr, state_.count});
-  npy_intp shape[] = {state_.count, static_cast<npy_intp>(engine_->kernel().state_bytes)};
-  Ref array = Ref::checked(PyArray_SimpleNewFromData(2, shape, NPY_UINT8, engine_->states()));
-  check(
-      PyArray_SetBaseObject(reinterpret_cast<PyArrayObject*>(array.get()), Py_NewRef(self.ptr())));
-  return nb::steal(array.release());
-}
-
-nb::object KernelRunner::random_state(int64_t slot) {
-  const Occupied occupied(state_);
-  check_usable();
-  check_slot(slot);
-  const shoal_random& random = engine_->random(slot);
-  return nb::make_tuple(nb::make_tuple(random.state[0], random.state[1]),
-                        nb::make_tuple(random.increment[0], random.increment[1]), random.has_half,
-                        random.half);
-}
-
-nb::object KernelRunner::seed(int64_t slot) const {
-  check_slot(slot);
-  const Ref& seed = seeds_[static_cast<size_t>(slot)];
-  return seed ? nb::borrow(seed.get()) : nb::none();
-}
-
-void KernelRunner::set_seed(int64_t slot, nb::object seed) {
-  check_slot(slot);
-  seeds_[static_cast<size_t>(slot)] = seed.is_none() ? Ref() : Ref::borrow(seed.ptr());
-}
-
-void KernelRunner::check_slot(int64_t slot) const {
-  if (slot >= 0 && slot < state_.count) return;
-  raise(PyExc_IndexError, "slot %lld is out of range: there are %zd slots",
-        static_cast<long long>(slot), state_.count);
-}
-
-std::vector<double> KernelRunner::parameters(int64_t slot) const {
-  check_slot(slot);
-  const double* values = engine_->parameters(slot);
-  return {values, values + engine_->kernel().parameter_count};
-}
-
-void KernelRunner::set_parameter(int64_t slot, size_t number, double value) {
-  const Occupied occupied(state_);
-  check_usable();
-  check_slot(slot);
-  refuse_flying(Slots{nullptr, state_.count});
-  if (number >= static_cast<size_t>(engine_->kernel().parameter_count)) {
-    raise(PyExc_IndexError, "there is no parameter number %zu", number);
-  }
-  engine_->set_parameter(slot, number, value);
 }
 
 bool KernelRunner::stop(double seconds) {

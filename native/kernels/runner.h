@@ -24,8 +24,8 @@ class KernelRunner {
     bool may_spin;
   };
 
-  KernelRunner(nb::object kernel, nb::object observations, nb::object infos, nb::object intake,
-               nb::object state, Options options);
+  KernelRunner(nb::handle kernel, nb::handle observations, nb::handle infos, nb::handle intake,
+               nb::handle state, Options options);
   ~KernelRunner();
 
   /// Checks actions for every slot and steps them all. Returns (observations, rewards, terminated,
@@ -89,12 +89,12 @@ class KernelRunner {
     int64_t harvested = 0;  // chunks
   };
 
-  /// Makes a job of slots, all where there are none, and lets the threads begin where it is worth
-  /// it.
   void check_usable();
   void refuse_unbegun(const Slots& slots) const;
   void refuse_flying(const Slots& slots) const;
   void take_actions(nb::handle actions);
+  /// Makes a job of slots, all where there are none, and lets the threads begin where it is worth
+  /// it.
   std::shared_ptr<SlotJob> begin(std::vector<int64_t> slots, Rows rows,
                                  std::unique_ptr<SlotJob::Reset> reset, bool first_come);
   void learn(const SlotJob& job);
@@ -117,7 +117,7 @@ class KernelRunner {
   Ref episodes(const Bank& bank, const Slots& slots) const;
   Ref finals(const Bank& bank, const Slots& slots) const;
 
-  nb::object kernel_owner_, observations_owner_, infos_owner_, intake_owner_, state_owner_;
+  Ref kernel_owner_, observations_owner_, infos_owner_, intake_owner_, state_owner_;
   const Tree& observations_;
   const Tree& infos_;
   ActionIntake& intake_;

@@ -90,7 +90,7 @@ void Canvas::polygon(const double* points, int count, uint32_t colour) {
   const int from = static_cast<int>(std::max(left, 0.0));
   const int to = static_cast<int>(std::ceil(std::min<double>(right, width_)));
   for (int y = first; y < last; ++y) {
-    std::fill(coverage_.begin(), coverage_.end(), 0.0);
+    std::fill(coverage_.begin() + from, coverage_.begin() + std::max(from, to) + 1, 0.0);
     for (int line = 0; line < kLines; ++line) {
       const double height = y + (line + 0.5) / kLines;
       crossings_.clear();

@@ -32,7 +32,7 @@ def test_pictures_follow_the_state(name):
         assert first[0].dtype == np.uint8
         assert first[0].ndim == 3
         assert np.array_equal(first[0], first[1])  # the same seed
-        assert len(np.unique(first[0].reshape(-1, 3), axis=0)) > 2
+        assert len({bytes(pixel) for pixel in first[0].reshape(-1, 3)[::37]}) > 2  # colours
         saved = envs.save()
         for _ in range(3):
             envs.step(envs.action_space.sample())

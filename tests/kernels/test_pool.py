@@ -70,7 +70,7 @@ class TestTaxiOfManySlots(PoolConformance):
         alone.close()
 
 
-def trajectory(name, workers, num_envs=2500, steps=40, **options):
+def trajectory(name, workers, num_envs=2500, steps=30, **options):
     with shoal.make(
         name, num_envs, backend="kernel", workers=workers, statistics=True, **options
     ) as envs:
@@ -88,7 +88,7 @@ def trajectory(name, workers, num_envs=2500, steps=40, **options):
 
 
 @pytest.mark.parametrize("seeding", ["adjacent", "counter"])
-@pytest.mark.parametrize("name", ["CartPole-v1", "Pendulum-v1", "FrozenLake-v1", "Blackjack-v1"])
+@pytest.mark.parametrize("name", ["CartPole-v1", "FrozenLake-v1"])
 def test_the_number_of_threads_makes_no_difference(name, seeding):
     alone = trajectory(name, 0, seeding=seeding, autoreset_mode="SameStep")
     for workers in (1, 3):

@@ -1,7 +1,7 @@
 // Threads that work on jobs together with their caller, without Python.
 //
 // A job is a number of chunks. Each participant has a share of them, always the same one, so that
-// it finds in its core's memory what it left there; whoever is done with its share goes on with
+// it may find in its cache what it left there; whoever is done with its share goes on with
 // those of the others. A chunk is claimed by one atomic addition. The threads are started with the
 // first job that is posted, sleep while there is nothing to do, and live as long as the team. A
 // fork waits until nobody is inside a chunk, for a second at most; in the child the team starts new

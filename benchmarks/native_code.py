@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import atexit
 import os
+import shutil
 import subprocess
 import tempfile
 from pathlib import Path
@@ -13,8 +15,9 @@ _SOURCES = Path(__file__).with_name("native")
 
 
 def built(name: str, *options: str) -> Path:
-    """Compile a source into a shared library, in a folder that is the caller's to forget."""
+    """Compile a source into a shared library, which is removed when this process ends."""
     folder = Path(tempfile.mkdtemp(prefix="shoal-benchmarks-"))
+    atexit.register(shutil.rmtree, folder, ignore_errors=True)
     library = folder / f"{name}.so"
     compiler = os.environ.get("CC", "cc")
     flags = ["-std=c11", "-O3", "-Wall", "-fPIC", "-shared", *options]

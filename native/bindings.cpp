@@ -178,9 +178,7 @@ NB_MODULE(_native, module) {
       .def("receive", &shoal::KernelRunner::receive, "wanted"_a.none(), "least"_a, "most"_a,
            "seconds"_a, "bank"_a.none())
       .def_prop_ro("in_flight", &shoal::KernelRunner::in_flight)
-      .def("refuse_flying",
-           nb::overload_cast<nb::handle>(&shoal::KernelRunner::refuse_flying, nb::const_),
-           "slots"_a.none())
+      .def_prop_ro("flying", &shoal::KernelRunner::flying)
       .def("drop", &shoal::KernelRunner::drop)
       .def("latest", &shoal::KernelRunner::latest, "slots"_a.none(), "bank"_a.none())
       .def("draw", &shoal::KernelRunner::draw, "slots"_a.none())

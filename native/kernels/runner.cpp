@@ -30,7 +30,7 @@ constexpr double kUnsharedChunk = 1'000'000.0;
 
 const Tree& tree_of(nb::handle tree) { return nb::cast<const Tree&>(tree); }
 
-void check_leaves(const char* what, const Tree& tree, const shoal_leaf* leaves, int count) {
+void check_fit(const char* what, const Tree& tree, const shoal_leaf* leaves, int count) {
   bool same = tree.leaves.size() == static_cast<size_t>(count) && tree.objects.empty();
   for (size_t k = 0; same && k < tree.leaves.size(); ++k) {
     same = static_cast<size_t>(tree.leaves[k].bytes) == leaf_bytes(leaves[k]);
@@ -43,7 +43,7 @@ std::shared_ptr<Engine> make_engine(const shoal_kernel& kernel, const ActionInta
   if (options.parameters.size() != static_cast<size_t>(kernel.parameter_count)) {
     raise(PyExc_ValueError, "expected %d parameters", kernel.parameter_count);
   }
-  check_leaves("actions", intake.tree(), kernel.actions, kernel.action_count);
+  check_fit("actions", intake.tree(), kernel.actions, kernel.action_count);
   return std::make_shared<Engine>(
       kernel,
       EngineOptions{state.count, options.mode, options.statistics, options.check_nan,
@@ -104,8 +104,8 @@ KernelRunner::KernelRunner(nb::handle kernel, nb::handle observations, nb::handl
       reset_cost_(kUnknownCost),
       seeds_(static_cast<size_t>(state_.count)) {
   const shoal_kernel& native = engine_->kernel();
-  check_leaves("observations", observations_, native.observations, native.observation_count);
-  check_leaves("infos", infos_, native.infos, native.info_count);
+  check_fit("observations", observations_, native.observations, native.observation_count);
+  check_fit("infos", infos_, native.infos, native.info_count);
 }
 
 KernelRunner::~KernelRunner() {
@@ -298,8 +298,10 @@ void KernelRunner::refuse_flying(const Slots& slots) const {
   }
 }
 
-void KernelRunner::refuse_flying(nb::handle slots) const {
-  refuse_flying(read_slots(slots, state_.count));
+nb::object KernelRunner::flying() const {
+  Ref mask = new_array(NPY_BOOL, {state_.count});
+  std::copy(flying_.begin(), flying_.end(), data_of<uint8_t>(mask));
+  return nb::steal(mask.release());
 }
 
 void KernelRunner::fly(const std::vector<int64_t>& slots) {

@@ -43,8 +43,8 @@ class KernelRunner {
   /// How many slots were sent and not received.
   size_t in_flight() const { return sent_.size(); }
 
-  /// Raises where one of these slots is in flight.
-  void refuse_flying(nb::handle slots) const;
+  /// Whether each slot is in flight, as an array.
+  nb::object flying() const;
 
   /// Waits for slots in flight and returns them: (slots, observations, ..., infos), or None when
   /// the time is over. `wanted` are returned in this order; without, at least `least` and at most

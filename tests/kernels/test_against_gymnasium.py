@@ -251,3 +251,31 @@ def test_actions_of_another_dtype_are_cast():
         actions = np.array([0, 1, 1], dtype)
         assert same_numbers(kernel.step(actions)[0], python.step(actions)[0], "CartPole")
     assert same_numbers(kernel.step([1, 0, 1])[0], python.step([1, 0, 1])[0], "CartPole")
+
+
+@pytest.mark.parametrize(
+    ("name", "of_python", "of_kernel"),
+    [
+        ("CartPole-v1", ("kinematics_integrator", "semi-implicit"), ("is_semi_implicit", 1)),
+        ("CartPole-v1", ("tau", 0.01), ("tau", 0.01)),
+        ("Acrobot-v1", ("torque_noise_max", 0.7), ("torque_noise_max", 0.7)),
+        ("Acrobot-v1", ("book_or_nips", "nips"), ("is_nips", 1)),
+        ("Acrobot-v1", ("dt", 0.05), ("dt", 0.05)),
+        ("Pendulum-v1", ("max_torque", 1.0), ("max_torque", 1.0)),
+    ],
+)
+def test_numbers_that_are_set_later_do_what_they_do_in_gymnasium(name, of_python, of_kernel):
+    python, kernel = both(name, 3, {})
+    plain = both(name, 3, {})[1]
+    for envs in (python, kernel, plain):
+        envs.reset(seed=4)
+    python.set_attr(*of_python)
+    kernel.set_attr(*of_kernel)
+    differs = False
+    for _ in range(40):
+        actions = python.action_space.sample()
+        got, expected = kernel.step(actions), python.step(actions)
+        assert same_numbers(got[0], expected[0], name, is_reset=True)
+        assert same_numbers(got[1], expected[1], name)
+        differs |= not np.array_equal(got[0], plain.step(actions)[0])
+    assert differs

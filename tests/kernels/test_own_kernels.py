@@ -763,6 +763,45 @@ print("alive")
     assert (ended.returncode, ended.stdout) == (0, "alive\n"), ended.stderr
 
 
+def test_a_child_is_told_what_it_has_lost(slow):
+    count = 3000
+    with shoal.make(slow, count, workers=1) as envs:
+        envs.reset(seed=0)
+        for _ in range(5):
+            envs.step(np.zeros((count, 2), np.int64))
+        actions = np.zeros((count, 2), np.int64)
+        actions[0] = (1, 3)
+        envs.send(actions)
+        time.sleep(0.1)  # the thread has begun with what takes longer than a fork waits
+        child = os.fork()
+        if child == 0:
+            status = 1
+            try:
+                envs.recv(timeout=20)
+            except RuntimeError as error:
+                status = 0 if "its slots are lost" in str(error) else 2
+            finally:
+                os._exit(status)
+        assert os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]) == 0
+        assert envs.recv().slots.tolist() == list(range(count))
+
+
+def test_statistics_do_not_overwrite_an_info(tmp_path):
+    kernel = shoal.kernel.load(compiled(tmp_path, source(change='infos[0].name = "episode";')))
+    with shoal.make(kernel, 2, statistics=True, max_episode_steps=1) as envs:
+        envs.reset(seed=0)
+        with pytest.raises(ValueError, match="would overwrite the info 'episode'"):
+            envs.step([[0, 0]] * 2)
+
+
+def test_a_folder_that_cannot_be_written_is_one_line(tmp_path):
+    (tmp_path / "file").write_text("")
+    ended = shoal_command("new-kernel", "Slide", "--folder", "file/below", cwd=tmp_path)
+    assert ended.returncode == 1
+    assert "Traceback" not in ended.stderr
+    assert "file" in ended.stderr
+
+
 def test_the_example_is_short():
     example = Path(__file__).parents[2] / "examples" / "kernel_in_numba.py"
     assert len(example.read_text().splitlines()) < 60

@@ -27,6 +27,7 @@ NAMES = [
 def test_pictures_follow_the_state(name):
     with shoal.make(name, 5, render_mode="rgb_array") as envs:
         envs.reset(seed=[1, 1, 2, 3, 4])
+        envs.action_space.seed(5)
         first = envs.render()
         assert len(first) == 5
         assert first[0].dtype == np.uint8

@@ -705,3 +705,41 @@ def test_cores_that_there_are_not():
         shoal.make("CartPole-v1", 2, thread_affinity_offset=1_000_000)
     with pytest.raises(TypeError, match="a vector is of one kernel"):
         shoal.make([builtin_kernel("CartPole-v1", {})] * 2)
+
+
+def test_drawing_can_be_interrupted():
+    class Alarm(Exception):
+        pass
+
+    def ring(*_):
+        raise Alarm
+
+    with shoal.make("CartPole-v1", 150, render_mode="rgb_array", workers=2) as envs:
+        envs.reset(seed=0)
+        whole = envs.render()[149]
+        previous = signal.signal(signal.SIGALRM, ring)
+        try:
+            signal.setitimer(signal.ITIMER_REAL, 0.005)
+            with pytest.raises(Alarm):
+                envs.render_tiled()
+        finally:
+            signal.setitimer(signal.ITIMER_REAL, 0)
+            signal.signal(signal.SIGALRM, previous)
+        assert_identical(envs.render()[149], whole)
+
+
+def test_a_wrong_seed_changes_no_other():
+    with shoal.make("CartPole-v1", 2) as envs:
+        envs.reset(seed=[5, 6])
+        with pytest.raises(ValueError, match="must not be negative"):
+            envs.pool.reset(seeds=[1, -1])
+        assert envs.np_random_seed == (5, 6)
+
+
+def test_slots_that_are_not_in_flight_are_not_waited_for():
+    with shoal.make("CartPole-v1", 4) as envs:
+        envs.reset(seed=0)
+        envs.send([1, 1], slots=[3, 1])
+        with pytest.raises(gymnasium.error.NoAsyncCallError, match="slot 2 is not in flight"):
+            envs.recv(slots=[3, 2])
+        assert envs.recv(slots=[1, 3]).slots.tolist() == [1, 3]

@@ -37,7 +37,7 @@ def new_kernel(
     """Write a native environment to start from: source, build and test."""
     try:
         written = write_kernel(name, folder)
-    except (ValueError, FileExistsError) as error:
+    except (ValueError, OSError) as error:
         Console(stderr=True).print(str(error), style="red", highlight=False)
         raise typer.Exit(1) from error
     console = Console()

@@ -171,12 +171,9 @@ class KernelPool:
 
     def _flying(self, slots: SlotChoice) -> npt.NDArray[np.int64]:
         chosen = slot_numbers(slots, self.num_envs)
-        for slot in chosen:
-            try:
-                self._runner.refuse_flying(np.array([slot]))
-            except AlreadyPendingCallError:
-                continue
-            raise NoAsyncCallError(f"recv: slot {slot} is not in flight", "recv")
+        missing = chosen[~self._runner.flying[chosen]]
+        if missing.size:
+            raise NoAsyncCallError(f"recv: slot {missing[0]} is not in flight", "recv")
         return chosen
 
     def _receive(

@@ -7,6 +7,7 @@
 #include "crew/hand.h"
 #include "crew/lifeline.h"
 #include "infos/batch.h"
+#include "kernels/hockey/players.h"
 #include "kernels/runner.h"
 #include "layout/tree.h"
 #include "stepper/stepper.h"
@@ -154,6 +155,11 @@ NB_MODULE(_native, module) {
       .def_static("at", &shoal::Kernel::at, "address"_a, "owner"_a)
       .def_static("of_functions", &shoal::Kernel::of_functions, "parts"_a, "owner"_a)
       .def("description", &shoal::Kernel::description);
+
+  nb::class_<shoal::ScriptedPlayers>(module, "ScriptedPlayers")
+      .def(nb::init<size_t, std::vector<uint32_t>>(), "count"_a, "seed"_a)
+      .def("seed", &shoal::ScriptedPlayers::seed, "seed"_a)
+      .def("act", &shoal::ScriptedPlayers::act, "observations"_a, "is_weak"_a, "actions"_a);
 
   nb::class_<shoal::KernelRunner>(module, "KernelRunner")
       .def(

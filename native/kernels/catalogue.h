@@ -11,5 +11,6 @@ extern const shoal_kernel kMountainCarContinuous;
 extern const shoal_kernel kPendulum;
 extern const shoal_kernel kAcrobot;
 extern const shoal_kernel kBlackjack;
+extern const shoal_kernel kHockeyKernels[6];  // for every shape of actions
 
 }  // namespace shoal

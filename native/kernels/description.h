@@ -80,6 +80,11 @@ class Description {
     return *this;
   }
 
+  constexpr Description& only_reset_has_parameters() {
+    kernel_.only_reset_has_parameters = 1;
+    return *this;
+  }
+
   constexpr operator shoal_kernel() const { return kernel_; }
 
  private:

@@ -240,10 +240,10 @@ void Engine::set_parameter(int64_t slot, size_t number, double value) {
   slot_parameters_.clear();
 }
 
-/// Where a run of slots ends that are all stepped, or all reset, with the same parameters.
+/// Where a run of slots ends that are all stepped, or all reset, with the parameters of the first.
 int64_t Engine::run_end(int64_t first, int64_t last, bool resets) const {
   int64_t end = first + 1;
-  if (!slot_parameters_.empty()) return end;
+  if (!slot_parameters_.empty() && (resets || !kernel_.only_reset_has_parameters)) return end;
   if (options_.mode == Autoreset::kDisabled) return last;
   while (end < last && (columns_.finished[end] != 0) == resets) ++end;
   return end;
@@ -281,6 +281,8 @@ void Engine::reset(int64_t first, int64_t last, const Seeds& seeds, size_t posit
     if (seeds.count(k) == 0) continue;
     randoms_[slot] =
         seeded(options_.generator, seeds.words.data() + seeds.begin(k), seeds.count(k));
+    std::memset(states_.data() + static_cast<size_t>(slot) * kernel_.state_bytes, 0,
+                kernel_.state_bytes);
     begun_[static_cast<size_t>(slot)] |= kSeeded;
   }
   std::vector<int64_t> failed;

@@ -176,9 +176,15 @@ Kernel::Kernel(const shoal_kernel* kernel, std::shared_ptr<const void> memory, n
 }
 
 Kernel::Kernel(const char* name) : kernel_(nullptr) {
+  const auto is_named = [name](const shoal_kernel& kernel) {
+    return !std::strcmp(kernel.name, name);
+  };
   for (const shoal_kernel* kernel :
        {&kCartPole, &kMountainCar, &kMountainCarContinuous, &kPendulum, &kAcrobot, &kBlackjack}) {
-    if (std::string(kernel->name) == name) kernel_ = kernel;
+    if (is_named(*kernel)) kernel_ = kernel;
+  }
+  for (const shoal_kernel& kernel : kHockeyKernels) {
+    if (is_named(kernel)) kernel_ = &kernel;
   }
   if (kernel_ == nullptr) raise(PyExc_KeyError, "there is no kernel of the name %s", name);
 }

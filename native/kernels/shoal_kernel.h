@@ -30,7 +30,7 @@ extern "C" {
 #endif
 
 /* Grows with every change that an older library could not follow. */
-#define SHOAL_KERNEL_VERSION 1
+#define SHOAL_KERNEL_VERSION 2
 
 /* ---- Random numbers -------------------------------------------------------------------------- */
 
@@ -156,7 +156,9 @@ typedef struct shoal_number {
 #define SHOAL_MESSAGE_BYTES 256
 
 /* A run of neighbouring slots. Row k of everything belongs to slot first + k. Rewards and flags are
- * zero before a step; observations and infos hold what they held before, or anything. */
+ * zero before a step; observations and infos hold what they held before, or anything. The state of
+ * a slot is zero before a reset with a seed, for all that follows to depend on nothing else; before
+ * other resets it is what the last episode has left. */
 typedef struct shoal_slots {
   int64_t first;
   int64_t count;
@@ -233,6 +235,9 @@ typedef struct shoal_kernel {
   int width, height, frames_per_second; /* of the pictures */
 
   const void* tables; /* handed on to every call */
+
+  /* Whether only reset reads parameters: slots that differ in them are then stepped in one run. */
+  int only_reset_has_parameters;
 } shoal_kernel;
 
 #ifdef __cplusplus

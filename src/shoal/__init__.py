@@ -13,6 +13,7 @@ Importing it makes ``gymnasium.make_vec(..., vectorization_mode="shoal")`` work 
 
 from importlib.metadata import version
 
+from shoal.hockey.registration import register as register_hockey
 from shoal.kernels import kernel
 from shoal.make import make
 from shoal.pools import Batch
@@ -23,3 +24,4 @@ __all__ = ["Batch", "kernel", "make"]
 __version__ = version("shoal")
 
 register_vectorization_mode()
+register_hockey()

@@ -147,6 +147,16 @@ class Kernel:
     def of_functions(parts: dict[str, Any], owner: object) -> Kernel: ...
     def description(self) -> dict[str, Any]: ...
 
+class ScriptedPlayers:
+    def __init__(self, count: int, seed: list[int]) -> None: ...
+    def seed(self, seed: list[int]) -> None: ...
+    def act(
+        self,
+        observations: npt.NDArray[np.float32],
+        is_weak: npt.NDArray[np.bool_],
+        actions: npt.NDArray[np.float32],
+    ) -> None: ...
+
 class KernelRunner:
     def __init__(
         self,

@@ -204,8 +204,8 @@ def _kernel_vector(
     )
     reason = "asked for" if options.backend == "kernel" else "there is one for it"
     envs.plan = Plan("kernel", count, pool.workers, count, reason)
-    if kernel.prototype is not None and kernel.prototype.spec is not None:
-        spec = what if isinstance(what, EnvSpec) else gymnasium.spec(kernel.prototype.spec.id)
+    if kernel.spec is not None:
+        spec = what if isinstance(what, EnvSpec) else gymnasium.spec(kernel.spec.id)
         envs.spec = _vector_spec(spec, count, options, (), env_kwargs)
     return envs
 

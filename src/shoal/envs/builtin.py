@@ -32,7 +32,9 @@ from shoal.envs.classic import (
     mountain_car_continuous,
     pendulum,
 )
+from shoal.envs.single import of_single
 from shoal.envs.tables import cliff_walking, frozen_lake, taxi
+from shoal.hockey.registration import ENTRY_POINT as HOCKEY
 from shoal.kernels.definition import Kernel
 
 __all__ = ["builtin_kernel", "has_builtin_kernel"]
@@ -49,6 +51,7 @@ _KERNELS: dict[str, Callable[[gymnasium.Env[Any, Any]], Kernel]] = {
     f"{_TOY_TEXT}.frozen_lake:FrozenLakeEnv": frozen_lake,
     f"{_TOY_TEXT}.cliffwalking:CliffWalkingEnv": cliff_walking,
     f"{_TOY_TEXT}.taxi:TaxiEnv": taxi,
+    HOCKEY: of_single,
 }
 
 
@@ -78,4 +81,4 @@ def builtin_kernel(what: str | EnvSpec, env_kwargs: dict[str, Any]) -> Kernel:
     assert prototype.spec is not None
     assert isinstance(prototype.spec.entry_point, str)
     kernel = _KERNELS[prototype.spec.entry_point](prototype)
-    return replace(kernel, recipe=partial(builtin_kernel, what, env_kwargs))
+    return replace(kernel, spec=prototype.spec, recipe=partial(builtin_kernel, what, env_kwargs))

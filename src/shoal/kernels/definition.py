@@ -11,13 +11,14 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 from gymnasium import Env, Space, spaces
+from gymnasium.envs.registration import EnvSpec
 
 from shoal import _native
 from shoal.errors import KernelDefinitionError
 from shoal.spaces import Layout
 from shoal.types import FINAL_KEYS
 
-__all__ = ["Kernel", "ReadOptions", "read_numbers", "space_of_leaves"]
+__all__ = ["Codec", "Kernel", "ReadOptions", "read_numbers", "space_of_leaves"]
 
 ReadOptions = Callable[[dict[str, Any], dict[str, float]], list[float]]
 """From the options of a reset, and the values of those that are not given, to a number for each."""
@@ -63,6 +64,19 @@ def as_number(value: Any, name: str) -> float:
 
 
 @dataclass(frozen=True)
+class Codec:
+    """How users name the values of a parameter that is more than a number.
+
+    Args:
+        read: From what a user says to a number; raises ValueError where it is none of the values.
+        show: The way back.
+    """
+
+    read: Callable[[Any], float]
+    show: Callable[[float], Any]
+
+
+@dataclass(frozen=True)
 class Kernel:
     """A native environment; :func:`shoal.make` makes vectors of it.
 
@@ -73,6 +87,7 @@ class Kernel:
         observation_space: Of one slot.
         action_space: Of one slot.
         parameters: Those that differ from the kernel's own values, by name.
+        codecs: For parameters whose values have names of their own.
         max_episode_steps: When episodes are truncated; None for never.
         metadata: As that of a Gymnasium environment.
         check_nan: Whether a NaN in an observation or a reward is reported as a failure.
@@ -82,6 +97,7 @@ class Kernel:
         prototype: An environment of Gymnasium's that the kernel stands in for; attributes that the
             kernel does not know are read from it.
         render_mode: ``"rgb_array"`` or None.
+        spec: Under which name Gymnasium knows the environment, and with what arguments.
         recipe: Makes this kernel anew, in another process; None where that cannot be.
     """
 
@@ -89,6 +105,7 @@ class Kernel:
     observation_space: Space[Any]
     action_space: Space[Any]
     parameters: Mapping[str, float] = field(default_factory=dict)
+    codecs: Mapping[str, Codec] = field(default_factory=dict)
     max_episode_steps: int | None = None
     metadata: dict[str, Any] = field(default_factory=dict)
     check_nan: bool = True
@@ -96,6 +113,7 @@ class Kernel:
     paint: Callable[[Any], npt.NDArray[np.uint8]] | None = None
     prototype: Env[Any, Any] | None = None
     render_mode: str | None = None
+    spec: EnvSpec | None = None
     recipe: Callable[[], Kernel] | None = field(default=None, repr=False, compare=False)
 
     def __post_init__(self) -> None:
@@ -197,6 +215,16 @@ class Kernel:
                 )
         return layouts
 
+    def read_parameter(self, name: str, value: Any) -> float:
+        """A parameter's value as the kernel has it."""
+        codec = self.codecs.get(name)
+        return as_number(value, name) if codec is None else codec.read(value)
+
+    def show_parameter(self, name: str, number: float) -> Any:
+        """A parameter's value as users have it."""
+        codec = self.codecs.get(name)
+        return number if codec is None else codec.show(number)
+
     def with_arguments(
         self,
         *,
@@ -205,7 +233,7 @@ class Kernel:
         **parameters: Any,
     ) -> Kernel:
         """The kernel with what a user has said when making a vector of it."""
-        numbers = {name: as_number(value, name) for name, value in parameters.items()}
+        numbers = {name: self.read_parameter(name, value) for name, value in parameters.items()}
         limit = self.max_episode_steps
         return replace(
             self,

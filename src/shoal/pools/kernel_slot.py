@@ -7,8 +7,6 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from gymnasium import logger
 
-from shoal.kernels.definition import as_number
-
 if TYPE_CHECKING:
     from shoal.pools.kernel import KernelPool
 
@@ -34,7 +32,7 @@ class KernelSlot:
         self.action_space = kernel.action_space
         self.metadata = kernel.metadata
         self.render_mode = kernel.render_mode
-        self.spec = None if kernel.prototype is None else kernel.prototype.spec
+        self.spec = kernel.spec
 
     @property
     def unwrapped(self) -> KernelSlot:
@@ -84,7 +82,7 @@ class KernelSlot:
         if name in (pool.kernel.state_dtype.names or ()):
             pool.state[name][slot] = value
         elif name in pool.kernel.defaults:
-            pool.set_parameter(slot, name, as_number(value, name))
+            pool.set_parameter(slot, name, pool.kernel.read_parameter(name, value))
         elif name == "state":
             pool.state[slot] = tuple(value)
         elif name in pool.attributes(slot) or (force and not hasattr(self, name)):
@@ -104,7 +102,7 @@ class KernelSlot:
             value = pool.state[name][slot]
             return value.copy() if isinstance(value, np.ndarray) else value.item()
         if name in pool.kernel.defaults:
-            return pool.parameter(slot, name)
+            return pool.kernel.show_parameter(name, pool.parameter(slot, name))
         found = pool.attributes(slot).get(name, _MISSING)
         prototype = pool.kernel.prototype
         # Those of its methods that change a state would change its own, which is no slot's.

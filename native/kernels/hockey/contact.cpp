@@ -1,0 +1,141 @@
+#include "contact.h"
+
+namespace shoal::hockey {
+
+namespace {
+
+constexpr float kTiny = 1.1920929e-7f;
+
+struct Face {
+  int index;
+  float separation;
+};
+
+/// How far `b` is in front of each face of `a`.
+SHOAL_INLINE Lanes distances(const Placed& a, const Placed& b) {
+  Lanes least = a.normal_x * b.x[0] + a.normal_y * b.y[0];
+  for (int k = 1; k < b.count; ++k) {
+    least = smaller(least, a.normal_x * b.x[k] + a.normal_y * b.y[k]);
+  }
+  return least - a.offset;
+}
+
+/// The face of `a` that has most of `b` in front of it.
+SHOAL_INLINE Face parting_face(const Placed& a, const Placed& b) {
+  const Lanes apart = distances(a, b);
+  Face best{0, apart[0]};
+  for (int k = 1; k < a.count; ++k) best = apart[k] > best.separation ? Face{k, apart[k]} : best;
+  return best;
+}
+
+int next(int corner, int count) { return corner + 1 < count ? corner + 1 : 0; }
+
+/// The end of a segment moved to where the plane `along` * x = `most` cuts it off.
+int clip(Vector (&ends)[2], Vector along, float most) {
+  const float first = dot(along, ends[0]) - most, second = dot(along, ends[1]) - most;
+  if (first > 0.0f && second > 0.0f) return 0;
+  if (first * second < 0.0f) {
+    const Vector cut = ends[0] + (first / (first - second)) * (ends[1] - ends[0]);
+    ends[first > 0.0f ? 0 : 1] = cut;
+  }
+  return 2;
+}
+
+Vector to_local(const Body& body, Vector point) {
+  return rotated_back(body.rotation, point - body.centre) + body.offset;
+}
+
+}  // namespace
+
+Contact touch_circle(Body& a, const Polygon& shape, Body& puck) {
+  Contact contact{};
+  contact.a = &a;
+  contact.b = &puck;
+  const float reach = kSkin + kPuckRadius;
+  const Vector centre = to_local(a, puck.centre);
+  int face = 0;
+  float most = -1e9f;
+  for (int k = 0; k < shape.count; ++k) {
+    const float apart = dot(shape.normals[k], centre - shape.corners[k]);
+    if (apart > reach) return contact;
+    if (apart > most) {
+      most = apart;
+      face = k;
+    }
+  }
+  const Vector begin = shape.corners[face], end = shape.corners[next(face, shape.count)];
+  contact.normal = shape.normals[face];
+  contact.plane = 0.5f * (begin + end);
+  if (most >= kTiny) {
+    // Outside: the nearest point may be a corner.
+    const bool before = dot(centre - begin, end - begin) <= 0.0f;
+    const bool after = dot(centre - end, begin - end) <= 0.0f;
+    if (before || after) {
+      const Vector corner = before ? begin : end;
+      const Vector away = centre - corner;
+      const float distance = length(away);
+      if (distance > reach) return contact;
+      if (distance > kTiny) contact.normal = (1.0f / distance) * away;
+      contact.plane = corner;
+    }
+  }
+  contact.count = 1;
+  contact.points[0] = {0.0f, 0.0f};
+  contact.radius_a = kSkin;
+  contact.radius_b = kPuckRadius;
+  contact.radius = reach;
+  return contact;
+}
+
+SHOAL_WIDE float separation(const Placed& a, const Placed& b) {
+  const Lanes of_both = larger(distances(a, b), distances(b, a));
+  float most = of_both[0];
+  for (int k = 1; k < kLanes; ++k) most = larger(most, of_both[k]);
+  return most;
+}
+
+SHOAL_WIDE Contact touch_polygons(Body& a, const Placed& shape_a, Body& b, const Placed& shape_b) {
+  constexpr float kReach = 2.0f * kSkin;
+  // A little preference for the first one, for the choice not to flutter.
+  constexpr float kRelative = 0.98f, kAbsolute = 0.001f;
+  Contact contact{};
+  const Face of_a = parting_face(shape_a, shape_b);
+  if (of_a.separation > kReach) return contact;
+  const Face of_b = parting_face(shape_b, shape_a);
+  if (of_b.separation > kReach) return contact;
+  const bool swapped = of_b.separation > kRelative * of_a.separation + kAbsolute;
+  const Placed& front = swapped ? shape_b : shape_a;
+  const Placed& back = swapped ? shape_a : shape_b;
+  contact.a = swapped ? &b : &a;
+  contact.b = swapped ? &a : &b;
+  const int face = swapped ? of_b.index : of_a.index;
+  const int after = next(face, front.count);
+  const Vector normal = front.normal(face);
+
+  // The edge of the other one that faces it.
+  int facing = 0;
+  float least = 1e9f;
+  for (int k = 0; k < back.count; ++k) {
+    const float turned = dot(normal, back.normal(k));
+    if (turned < least) {
+      least = turned;
+      facing = k;
+    }
+  }
+  Vector ends[2] = {back.corner(facing), back.corner(next(facing, back.count))};
+  const Vector along{-normal.y, normal.x};
+  if (clip(ends, -along, -dot(along, front.corner(face)) + kReach) < 2) return contact;
+  if (clip(ends, along, dot(along, front.corner(after)) + kReach) < 2) return contact;
+
+  contact.normal = rotated_back(contact.a->rotation, normal);
+  contact.plane = to_local(*contact.a, 0.5f * (front.corner(face) + front.corner(after)));
+  for (const Vector end : ends) {
+    if (dot(normal, end) - front.offset[face] > kReach) continue;
+    contact.points[contact.count++] = to_local(*contact.b, end);
+  }
+  contact.radius_a = contact.radius_b = kSkin;
+  contact.radius = kReach;
+  return contact;
+}
+
+}  // namespace shoal::hockey

@@ -1,0 +1,65 @@
+// What actions do to a racket, before any contact.
+#pragma once
+
+#include "state.h"
+
+namespace shoal::hockey {
+
+/// Rackets of several matches, in the frame of their player, who plays from left to right.
+struct Rackets {
+  Lanes x, y, angle, vx, vy, spin;
+};
+
+/// Numbers cut off at -1 and 1.
+SHOAL_INLINE Lanes within_one(const Lanes& numbers) {
+  const Lanes zero{};
+  return smaller(larger(numbers, zero - 1.0f), zero + 1.0f);
+}
+
+/// Changes the velocities of rackets to what forces and damping make of them, given what their
+/// players want. `held_vx` and `held_vy` become the velocity that the step begins with, which a
+/// puck that is kept has, too.
+SHOAL_INLINE void drive(Rackets& racket, const Lanes& wish_x, const Lanes& wish_y,
+                        const Lanes& wish_turn, Lanes& held_vx, Lanes& held_vy) {
+  constexpr float kForce = 6000.0f, kTorque = 400.0f;
+  constexpr float kBand = -0.5f, kFast = 10.0f;        // where the centre begins, and speed ends
+  constexpr float kBackmost = -3.5f, kOutmost = 2.8f;  // from where there is no way on
+  constexpr float kMostAngle = kPi / 3.0f;
+  constexpr float kAcceleration = kStep / kRacketMass;  // of a force, in one step
+  constexpr float kFullStop = kRacketMass / kStep;      // the force against a speed
+  const Lanes zero{}, one = zero + 1.0f;
+
+  const Flags past = racket.x > kBand;
+  const Lanes against = (racket.vx > 0.0f ? zero - 2.0f : zero) - racket.x;
+  Lanes push_x = past ? against * racket.vx * kFullStop : kForce * within_one(wish_x);
+  Lanes push_y = kForce * within_one(wish_y);
+
+  const Flags stops_x =
+      ((racket.x < kBackmost) & (push_x < 0.0f)) | ((racket.x > 0.0f) & (push_x > 0.0f));
+  const Flags stops_y =
+      ((racket.y > kOutmost) & (push_y > 0.0f)) | ((racket.y < -kOutmost) & (push_y < 0.0f));
+  held_vx = stops_x ? zero : racket.vx;
+  held_vy = stops_y ? zero : racket.vy;
+  push_x = stops_x ? zero : push_x;
+  push_y = stops_y ? zero : push_y;
+
+  const Lanes next_vx = held_vx + kAcceleration * push_x;
+  const Lanes next_vy = held_vy + kAcceleration * push_y;
+  const Flags gains =
+      next_vx * next_vx + next_vy * next_vy >= held_vx * held_vx + held_vy * held_vy;
+  const Flags before = racket.x <= kBand;
+  const Flags slow = before & (racket.vx * racket.vx + racket.vy * racket.vy < kFast * kFast);
+  const Flags coasts = before & gains & (slow == 0);
+  const Lanes kept = slow ? one * (1.0f - 5.0f * kStep) : one * (1.0f - 20.0f * kStep);
+  racket.vx = (coasts ? held_vx : next_vx) * kept;
+  racket.vy = (coasts ? held_vy : next_vy) * kept;
+
+  const Flags turned = magnitude(racket.angle) > kMostAngle;
+  const Lanes swing = racket.angle * racket.spin > 0.0f ? racket.spin : zero;
+  const Lanes torque =
+      turned ? -0.1f * (racket.angle + swing) * kFullStop : kTorque * within_one(wish_turn);
+  const Lanes kept_spin = turned ? one * (1.0f - 10.0f * kStep) : one * (1.0f - 2.0f * kStep);
+  racket.spin = (racket.spin + kStep / kRacketInertia * torque) * kept_spin;
+}
+
+}  // namespace shoal::hockey

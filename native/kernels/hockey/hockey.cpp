@@ -1,0 +1,206 @@
+// Laser hockey, as kernels: one for every shape of actions.
+#include <algorithm>
+#include <cmath>
+#include <cstddef>
+
+#include "../catalogue.h"
+#include "../description.h"
+#include "block.h"
+#include "opponent.h"
+#include "picture.h"
+#include "rules.h"
+
+namespace shoal {
+
+using namespace hockey;
+
+namespace {
+
+struct Parameters {
+  double mode, keep_mode, opponent;
+};
+
+struct Options {
+  double mode, one_starting;  // negative: as the parameter says, in turns
+};
+
+/// Who acts: both players, or the first one against an opponent inside.
+enum Players { kOne = 1, kBoth = 2 };
+
+/// An action as numbers, of which there are three where nobody can shoot.
+template <int numbers>
+struct Continuous {
+  using Number = float;
+  static constexpr int kCount = numbers;
+
+  static bool is_valid(const float* action) {
+    for (int k = 0; k < numbers; ++k) {
+      if (std::isnan(action[k])) return false;
+    }
+    return true;
+  }
+  static constexpr const char* kInvalid = "an action is not a number";
+
+  static Wish wish(const float* action) {
+    return {action[0], action[1], action[2], numbers > 3 ? action[3] : 0.0f};
+  }
+};
+
+/// An action as one of: nothing, x-, x+, y-, y+, turn-, turn+, shoot.
+struct Discrete {
+  using Number = int64_t;
+  static constexpr int kCount = 1;
+
+  static bool is_valid(const int64_t* action) { return *action >= 0 && *action < 8; }
+  static constexpr const char* kInvalid = "an action is none of the numbers from 0 to 7";
+
+  static Wish wish(const int64_t* action) {
+    auto either = [&](int64_t less, int64_t more) {
+      return *action == less ? -1.0f : *action == more ? 1.0f : 0.0f;
+    };
+    return {either(1, 2), either(3, 4), either(5, 6), *action == 7 ? 1.0f : 0.0f};
+  }
+};
+
+/// Writes the results of a slot for one player.
+template <Players players, int player>
+void tell_player(const shoal_slots* slots, int64_t row) {
+  const State& state = static_cast<const State*>(slots->state)[row];
+  const int64_t place = row * players + player;
+  see<player>(state, static_cast<float*>(slots->observations[0]) + place * kSeen);
+  const Score score = hockey::score<player>(state);
+  static_cast<int64_t*>(slots->infos[0])[place] = score.winner;
+  static_cast<double*>(slots->infos[1])[place] = score.closeness;
+  static_cast<double*>(slots->infos[2])[place] = score.touch;
+  static_cast<double*>(slots->infos[3])[place] = score.direction;
+  if (players == kBoth) static_cast<double*>(slots->infos[4])[place] = score.reward();
+  if (player == 0 && slots->rewards != nullptr) slots->rewards[row] = score.reward();
+}
+
+template <Players players>
+void tell(const shoal_slots* slots, int64_t row) {
+  tell_player<players, 0>(slots, row);
+  if constexpr (players == kBoth) tell_player<players, 1>(slots, row);
+}
+
+template <Players players>
+int64_t reset(const shoal_slots* slots) {
+  auto* states = static_cast<State*>(slots->state);
+  const auto& parameters = *reinterpret_cast<const Parameters*>(slots->parameters);
+  const auto& options = *reinterpret_cast<const Options*>(slots->options);
+  const double mode = options.mode < 0.0 ? parameters.mode : options.mode;
+  const Start start{static_cast<Mode>(static_cast<int>(mode)), parameters.keep_mode != 0.0,
+                    static_cast<Opponent>(static_cast<int>(parameters.opponent)),
+                    options.one_starting < 0.0 ? -1 : options.one_starting == 0.0};
+  for (int64_t k = 0; k < slots->count; ++k) {
+    begin(states[k], start, slots->random[k]);
+    states[k].phase = first_phase(slots->random[k]);
+    tell<players>(slots, k);
+  }
+  return SHOAL_OK;
+}
+
+/// What a scripted second player wants.
+Wish opponents_wish(State& state, shoal_random& random) {
+  float seen[kSeen];
+  see<1>(state, seen);
+  state.phase = next_phase(state.phase, random);
+  return scripted(seen, state.opponent == Opponent::kWeak, state.phase);
+}
+
+template <Players players, class Action>
+int64_t step(const shoal_slots* slots) {
+  auto* states = static_cast<State*>(slots->state);
+  const auto* actions = static_cast<const typename Action::Number*>(slots->actions[0]);
+  for (int64_t first = 0; first < slots->count; first += kLanes) {
+    const int count = static_cast<int>(std::min<int64_t>(kLanes, slots->count - first));
+    Wishes wishes{};
+    int valid = 0;
+    for (; valid < count; ++valid) {
+      const int64_t row = first + valid;
+      const auto* action = actions + row * players * Action::kCount;
+      if (!Action::is_valid(action)) break;
+      if (players == kBoth && !Action::is_valid(action + Action::kCount)) break;
+      for (int p = 0; p < 2; ++p) {
+        Wish wish{0.0f, 0.0f, 0.0f, 0.0f};
+        if (p == 1 && states[row].opponent != Opponent::kNone) {
+          wish = opponents_wish(states[row], slots->random[row]);
+        } else if (p < players) {
+          wish = Action::wish(action + p * Action::kCount);
+        }
+        wishes.x[p][valid] = wish.x;
+        wishes.y[p][valid] = wish.y;
+        wishes.turn[p][valid] = wish.turn;
+        wishes.shoot[p][valid] = wish.shoot;
+      }
+    }
+    if (valid > 0) step_block(states + first, valid, wishes);
+    for (int64_t row = first; row < first + valid; ++row) {
+      State& state = states[row];
+      state.time += 1;
+      slots->terminated[row] = state.winner != 0;
+      slots->truncated[row] = state.winner == 0 && state.time > most_steps(state.mode);
+      tell<players>(slots, row);
+    }
+    if (valid < count) return shoal_fail(slots, first + valid, Action::kInvalid);
+  }
+  return SHOAL_OK;
+}
+
+constexpr shoal_leaf kSeenByOne[] = {array(SHOAL_FLOAT32, kSeen)};
+constexpr shoal_leaf kSeenByBoth[] = {
+    {nullptr, SHOAL_FLOAT32, 2, {2, kSeen}, SHOAL_BOX, 0.0, 0.0, nullptr, nullptr, 0}};
+constexpr shoal_leaf kInfosOfOne[] = {
+    number(SHOAL_INT64, "winner"),
+    number(SHOAL_FLOAT64, "reward_closeness_to_puck"),
+    number(SHOAL_FLOAT64, "reward_touch_puck"),
+    number(SHOAL_FLOAT64, "reward_puck_direction"),
+};
+constexpr shoal_leaf kInfosOfBoth[] = {
+    array(SHOAL_INT64, 2, "winner"),
+    array(SHOAL_FLOAT64, 2, "reward_closeness_to_puck"),
+    array(SHOAL_FLOAT64, 2, "reward_touch_puck"),
+    array(SHOAL_FLOAT64, 2, "reward_puck_direction"),
+    array(SHOAL_FLOAT64, 2, "rewards"),
+};
+constexpr shoal_leaf kFields[] = {
+    {"observation", SHOAL_FLOAT32, 1, {kSeen}, SHOAL_BOX, 0, 0, nullptr, nullptr, 0},
+    {"shot", SHOAL_FLOAT32, 1, {2}, SHOAL_BOX, 0, 0, nullptr, nullptr, offsetof(State, shot)},
+    field("puck_spin", SHOAL_FLOAT32, offsetof(State, puck_spin)),
+    field("time", SHOAL_INT32, offsetof(State, time)),
+    field("touching", SHOAL_UINT8, offsetof(State, touching)),
+    field("winner", SHOAL_INT8, offsetof(State, winner)),
+};
+constexpr shoal_number kParameters[] = {{"mode", 0.0}, {"keep_mode", 1.0}, {"opponent", 0.0}};
+constexpr shoal_number kOptions[] = {{"mode", -1.0}, {"one_starting", -1.0}};
+
+constexpr shoal_leaf kThreeNumbers[] = {array(SHOAL_FLOAT32, 3)};
+constexpr shoal_leaf kFourNumbers[] = {array(SHOAL_FLOAT32, 4)};
+constexpr shoal_leaf kSixNumbers[] = {array(SHOAL_FLOAT32, 6)};
+constexpr shoal_leaf kEightNumbers[] = {array(SHOAL_FLOAT32, 8)};
+constexpr shoal_leaf kOneChoice[] = {number(SHOAL_INT64)};
+constexpr shoal_leaf kTwoChoices[] = {array(SHOAL_INT64, 2)};
+
+template <Players players, class Action>
+constexpr shoal_kernel kernel(const char* name, const shoal_leaf (&actions)[1]) {
+  Description made(name, sizeof(State));
+  made.actions(actions).fields(kFields).parameters(kParameters).options(kOptions);
+  made.functions(reset<players>, step<players, Action>)
+      .pictures(draw, 600, 480, 50)
+      .only_reset_has_parameters();
+  if (players == kBoth) return made.observations(kSeenByBoth).infos(kInfosOfBoth);
+  return made.observations(kSeenByOne).infos(kInfosOfOne);
+}
+
+}  // namespace
+
+const shoal_kernel kHockeyKernels[6] = {
+    kernel<kBoth, Continuous<4>>("Hockey", kEightNumbers),
+    kernel<kBoth, Continuous<3>>("HockeyWithoutShots", kSixNumbers),
+    kernel<kBoth, Discrete>("HockeyDiscrete", kTwoChoices),
+    kernel<kOne, Continuous<4>>("HockeyOne", kFourNumbers),
+    kernel<kOne, Continuous<3>>("HockeyOneWithoutShots", kThreeNumbers),
+    kernel<kOne, Discrete>("HockeyOneDiscrete", kOneChoice),
+};
+
+}  // namespace shoal

@@ -1,0 +1,196 @@
+#include "match.h"
+
+#include <algorithm>
+#include <cmath>
+
+#include "solver.h"
+#include "sweep.h"
+
+namespace shoal::hockey {
+
+namespace {
+
+constexpr int kPuck = 2, kGround = 3;
+
+constexpr Body kNothing = {{0.0f, 0.0f}, 0.0f,         {0.0f, 0.0f}, 0.0f, 0.0f,
+                           0.0f,         {0.0f, 0.0f}, {0.0f, 1.0f}, false};
+
+/// The bodies of a match, and which of them touch each other.
+class Scene {
+ public:
+  Scene(const Started& started, float puck_spin);
+
+  const Body& racket(int k) const { return bodies_[k]; }
+  const Body& puck() const { return bodies_[kPuck]; }
+
+  /// Finds what touches; a bit for each racket that the puck does.
+  int touch();
+  /// Whether the puck is in the goal of a player.
+  bool is_goal(int k);
+  void solve_and_move();
+  /// Lets bodies run into walls that they would have passed.
+  void sweep();
+
+ private:
+  /// The contacts of bodies that touch each other.
+  Contacts& together(int k, int other);
+  void touch_barriers(int racket, const Placed& placed);
+  bool is_touched(int k) const { return contacts_[group_[k]].count > 0; }
+
+  const Started& started_;
+  Body bodies_[4];
+  // Those who touch each other are solved together, and only those.
+  int group_[3] = {0, 1, 2};
+  Contacts contacts_[3];
+};
+
+Scene::Scene(const Started& started, float puck_spin) : started_(started) {
+  for (int k = 0; k < 2; ++k) {
+    const Racket& racket = started.rackets[k];
+    Body& body = bodies_[k];
+    body.angle = racket.angle;
+    body.rotation = started.rotations[k];
+    body.offset = {k == 0 ? -kRacketCentre : kRacketCentre, 0.0f};
+    body.centre = Vector{racket.x, racket.y} + rotated(body.rotation, body.offset);
+    body.velocity = {racket.vx, racket.vy};
+    body.spin = racket.spin;
+    body.inverse_mass = 1.0f / kRacketMass;
+    body.inverse_inertia = 1.0f / kRacketInertia;
+    body.is_round = false;
+  }
+  Body& puck = bodies_[kPuck];
+  puck = kNothing;
+  puck.centre = started.puck;
+  puck.velocity = started.puck_velocity;
+  puck.spin = puck_spin;
+  puck.inverse_mass = 1.0f / kPuckMass;
+  puck.inverse_inertia = 1.0f / kPuckInertia;
+  puck.is_round = true;
+  bodies_[kGround] = kNothing;
+}
+
+Contacts& Scene::together(int k, int other) {
+  const int from = group_[other], to = group_[k];
+  for (int& group : group_) group = group == from ? to : group;
+  return contacts_[to];
+}
+
+int Scene::touch() {
+  const float puck_racket = std::sqrt(kPuckFriction * kRacketFriction);
+  const int near = started_.near;
+  int touching = 0;
+  // Bodies that move first: then everyone's group is known.
+  if (near & kRacketsNear) {
+    const Placed first(kRackets[0], bodies_[0].rotation, bodies_[0].origin());
+    const Placed second(kRackets[1], bodies_[1].rotation, bodies_[1].origin());
+    const Contact contact = touch_polygons(bodies_[0], first, bodies_[1], second);
+    if (contact.count > 0) together(0, 1).add(contact, kRacketFriction, 0.0f);
+  }
+  for (int k = 0; k < 2; ++k) {
+    if (!(near & kPuckNearRacket << k)) continue;
+    const Contact contact = touch_circle(bodies_[k], kRackets[k], bodies_[kPuck]);
+    if (contact.count == 0) continue;
+    touching |= 1 << k;
+    together(k, kPuck).add(contact, puck_racket, kPuckRestitution);
+  }
+  for (int k = 0; k < 2; ++k) {
+    if (!(near & kRacketNearWall << k)) continue;
+    touch_barriers(k, Placed(kRackets[k], bodies_[k].rotation, bodies_[k].origin()));
+  }
+  if (near & kPuckNearWall) {
+    const float friction = std::sqrt(kWallFriction * kPuckFriction);
+    for (int k = 0; k < kFirstGoal; ++k) {
+      const Contact contact = touch_circle(bodies_[kGround], kBarriers[k].shape, bodies_[kPuck]);
+      contacts_[group_[kPuck]].add(contact, friction, kPuckRestitution);
+    }
+  }
+  return touching;
+}
+
+void Scene::touch_barriers(int racket, const Placed& placed) {
+  const float friction = std::sqrt(kWallFriction * kRacketFriction);
+  const Box box = placed.box.grown(2.0f * kSkin);
+  for (const Barrier& barrier : kBarriers) {
+    if (!box.meets(barrier.placed.box)) continue;
+    const Contact contact =
+        touch_polygons(bodies_[kGround], barrier.placed, bodies_[racket], placed);
+    contacts_[group_[racket]].add(contact, friction, 0.0f);
+  }
+}
+
+bool Scene::is_goal(int k) {
+  if (!(started_.near & kPuckNearWall)) return false;
+  const Polygon& goal = kBarriers[kFirstGoal + k].shape;
+  return touch_circle(bodies_[kGround], goal, bodies_[kPuck]).count > 0;
+}
+
+void Scene::solve_and_move() {
+  for (Contacts& contacts : contacts_) {
+    if (contacts.count > 0) solve_velocities(contacts);
+  }
+  for (int k = 0; k < 3; ++k) move(bodies_[k], kStep);
+  for (Contacts& contacts : contacts_) {
+    if (contacts.count > 0) solve_positions(contacts, kUsual);
+  }
+}
+
+void Scene::sweep() {
+  Body& ground = bodies_[kGround];
+  for (int k = 0; k < 2; ++k) {
+    Body& body = bodies_[k];
+    if (!(started_.near & kRacketNearWall << k)) {
+      // It could only be pushed there.
+      if (!is_touched(k)) continue;
+      const Vector origin = sign_of(k) * body.origin();
+      if (is_clear(origin.x, origin.y, body.rotation.sine, body.rotation.cosine)) continue;
+    }
+    const Racket& from = started_.rackets[k];
+    const Vector centre = Vector{from.x, from.y} + rotated(started_.rotations[k], body.offset);
+    sweep_racket(body, kRackets[k], ground, centre, from.angle);
+  }
+  if (started_.near & kPuckNearWall || is_touched(kPuck)) {
+    sweep_puck(bodies_[kPuck], ground, started_.puck);
+  }
+}
+
+/// Keeps a coordinate and its speed from leaving the world, whatever the solver says.
+void contain(float& position, float& speed, float most) {
+  if (std::abs(position) <= most) return;
+  position = std::copysign(most, position);
+  if (speed * position > 0.0f) speed = 0.0f;
+}
+
+}  // namespace
+
+void resolve(const Started& started, State& state) {
+  Scene scene(started, state.puck_spin);
+  const int touching = scene.touch();
+  const int begun = touching & ~state.touching;
+  state.touching = static_cast<uint8_t>(touching);
+  for (int k = 0; k < 2; ++k) {
+    const bool comes = sign_of(k) * started.puck_vx_before < 0.1f;
+    if (begun >> k & 1 && comes && state.keeps && state.kept[k] == 0.0f) state.kept[k] = kKept;
+    if (scene.is_goal(k)) state.winner = k == 0 ? -1 : 1;
+  }
+  scene.solve_and_move();
+  scene.sweep();
+  for (int k = 0; k < 2; ++k) {
+    const Body& body = scene.racket(k);
+    const Vector origin = body.origin();
+    Racket& racket = state.rackets[k];
+    racket = {origin.x, origin.y, body.angle, body.velocity.x, body.velocity.y, body.spin};
+    contain(racket.x, racket.vx, kWorldHalfWidth);
+    contain(racket.y, racket.vy, kWorldHalfHeight);
+  }
+  const Body& puck = scene.puck();
+  state.puck_x = puck.centre.x;
+  state.puck_y = puck.centre.y;
+  state.puck_vx = puck.velocity.x;
+  state.puck_vy = puck.velocity.y;
+  state.puck_spin = puck.spin;
+  // A puck that would fly through a goal in one step is caught there, to count in the next one.
+  contain(state.puck_x, state.puck_vx, state.winner ? kWorldHalfWidth : kGoalBack + kPuckRadius);
+  contain(state.puck_y, state.puck_vy, kWorldHalfHeight);
+}
+
+}  // namespace shoal::hockey

@@ -1,0 +1,22 @@
+// The scripted player, weak and strong.
+#pragma once
+
+#include "../shoal_kernel.h"
+#include "state.h"
+
+namespace shoal::hockey {
+
+/// What a player wants.
+struct Wish {
+  float x, y, turn, shoot;
+};
+
+/// What the scripted player does where it sees these 18 numbers. It turns its racket to and fro;
+/// `phase` says how far it is in that.
+Wish scripted(const float* seen, bool is_weak, float phase);
+
+/// The phase that a scripted player begins with, and the one of its next move.
+float first_phase(shoal_random& random);
+float next_phase(float phase, shoal_random& random);
+
+}  // namespace shoal::hockey

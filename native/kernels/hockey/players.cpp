@@ -1,0 +1,72 @@
+#include "players.h"
+
+#include "../arrays.h"
+#include "../seeding.h"
+#include "opponent.h"
+
+namespace shoal {
+
+namespace {
+
+/// The rows of an array.
+struct Rows {
+  char* data;
+  npy_intp stride;
+
+  template <class T>
+  T* at(size_t row) const {
+    return reinterpret_cast<T*>(data + static_cast<npy_intp>(row) * stride);
+  }
+};
+
+/// An array of `count` rows with `width` numbers each, side by side; 0: of single numbers.
+Rows rows_of(const char* what, nb::handle object, int type, size_t count, npy_intp width) {
+  auto* array = reinterpret_cast<PyArrayObject*>(object.ptr());
+  const int dimensions = width == 0 ? 1 : 2;
+  const bool fits = PyArray_Check(object.ptr()) && PyArray_TYPE(array) == type &&
+                    PyArray_NDIM(array) == dimensions && PyArray_ISBEHAVED_RO(array) &&
+                    static_cast<size_t>(PyArray_DIM(array, 0)) == count &&
+                    (width == 0 || (PyArray_DIM(array, 1) == width &&
+                                    PyArray_STRIDE(array, 1) == PyArray_ITEMSIZE(array)));
+  if (!fits) raise(PyExc_ValueError, "%s do not have the form that they must have", what);
+  return {PyArray_BYTES(array), PyArray_STRIDE(array, 0)};
+}
+
+}  // namespace
+
+ScriptedPlayers::ScriptedPlayers(size_t count, std::vector<uint32_t> seed)
+    : randoms_(count), phases_(count) {
+  this->seed(std::move(seed));
+}
+
+void ScriptedPlayers::seed(std::vector<uint32_t> seed) {
+  seed.push_back(0);
+  for (size_t k = 0; k < randoms_.size(); ++k) {
+    seed.back() = static_cast<uint32_t>(k);
+    randoms_[k] = seeded(Generator::kPcg64, seed.data(), seed.size());
+    phases_[k] = hockey::first_phase(randoms_[k]);
+  }
+}
+
+void ScriptedPlayers::act(nb::handle observations, nb::handle is_weak, nb::handle actions) {
+  const size_t count = phases_.size();
+  const Rows seen = rows_of("observations", observations, NPY_FLOAT32, count, hockey::kSeen);
+  const Rows weak = rows_of("kinds of players", is_weak, NPY_BOOL, count, 0);
+  const Rows done = rows_of("actions", actions, NPY_FLOAT32, count, 4);
+  if (!PyArray_ISWRITEABLE(reinterpret_cast<PyArrayObject*>(actions.ptr()))) {
+    raise(PyExc_ValueError, "actions cannot be written");
+  }
+  const nb::gil_scoped_release released;
+  for (size_t k = 0; k < count; ++k) {
+    phases_[k] = hockey::next_phase(phases_[k], randoms_[k]);
+    const hockey::Wish wish =
+        hockey::scripted(seen.at<const float>(k), *weak.at<const bool>(k), phases_[k]);
+    auto* action = done.at<float>(k);
+    action[0] = wish.x;
+    action[1] = wish.y;
+    action[2] = wish.turn;
+    action[3] = wish.shoot;
+  }
+}
+
+}  // namespace shoal

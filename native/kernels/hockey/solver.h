@@ -1,0 +1,42 @@
+// Makes bodies that touch stop, slide and bounce, by impulses one after the other until nothing
+// changes any more.
+#pragma once
+
+#include "contact.h"
+
+namespace shoal::hockey {
+
+constexpr int kMostContacts = 24;
+
+/// Contacts that are solved together.
+struct Contacts {
+  int count = 0;
+  Contact items[kMostContacts];
+
+  void add(const Contact& contact, float friction, float restitution) {
+    if (contact.count == 0 || count == kMostContacts) return;
+    items[count] = contact;
+    items[count].friction = friction;
+    items[count].restitution = restitution;
+    ++count;
+  }
+};
+
+/// How positions are corrected.
+struct Correction {
+  int rounds;
+  float share;      // of an overlap that a round removes
+  float tolerated;  // the overlap with which the last round may begin
+};
+
+constexpr float kSlop = 0.005f;  // the overlap that is left, for contacts to last
+constexpr Correction kUsual{60, 0.2f, 3.0f * kSlop};
+constexpr Correction kAtImpact{20, 0.75f, 1.5f * kSlop};
+
+void solve_velocities(Contacts& contacts);
+void solve_positions(Contacts& contacts, const Correction& correction);
+
+/// Moves a body for some seconds, at most 2 metres and a quarter of a turn.
+void move(Body& body, float seconds);
+
+}  // namespace shoal::hockey

@@ -1,0 +1,81 @@
+"""Modes and opponents, and how they are named."""
+
+from __future__ import annotations
+
+from enum import IntEnum
+from typing import Any
+
+import numpy as np
+
+from shoal.kernels.definition import Codec
+
+__all__ = ["CODECS", "Mode", "read_mode", "read_options"]
+
+
+class Mode(IntEnum):
+    """What is played.
+
+    In a match both players begin at their places, and begin in turns. In the training modes the
+    second player stands anywhere; in TRAIN_SHOOTING the puck lies in front of the first one, in
+    TRAIN_DEFENSE it is shot at the first one's goal.
+    """
+
+    NORMAL = 0
+    TRAIN_SHOOTING = 1
+    TRAIN_DEFENSE = 2
+
+
+_OPPONENTS = (None, "weak", "strong")
+
+
+def read_mode(value: Any) -> Mode:
+    """A mode from itself, its name or its number.
+
+    >>> read_mode("TRAIN_SHOOTING")
+    <Mode.TRAIN_SHOOTING: 1>
+    """
+    try:
+        if isinstance(value, str):
+            return Mode[value]
+        if isinstance(value, int | np.integer | float) and not isinstance(value, bool):
+            return Mode(value)
+    except (KeyError, ValueError):
+        pass  # said below
+    names = ", ".join(Mode.__members__)
+    raise ValueError(f"mode must be one of {names}, or its number, got {value!r}")
+
+
+def _read_opponent(value: Any) -> float:
+    if isinstance(value, str | None) and value in _OPPONENTS:
+        return float(_OPPONENTS.index(value))
+    raise ValueError(f"opponent must be 'weak', 'strong' or None, got {value!r}")
+
+
+def _read_flag(name: str, value: Any) -> float:
+    if isinstance(value, bool | np.bool_) or value in (0, 1):
+        return float(value)
+    raise ValueError(f"{name} must be True or False, got {value!r}")
+
+
+CODECS = {
+    "mode": Codec(lambda value: float(read_mode(value)), lambda number: Mode(int(number))),
+    "opponent": Codec(_read_opponent, lambda number: _OPPONENTS[int(number)]),
+    "keep_mode": Codec(lambda value: _read_flag("keep_mode", value), bool),
+}
+"""How the parameters of the kernels are named."""
+
+
+def read_options(options: dict[str, Any], defaults: dict[str, float]) -> list[float]:
+    """The options of a reset: ``mode`` for this episode only, and ``one_starting``."""
+    unknown = [name for name in options if name not in defaults]
+    if unknown:
+        raise ValueError(
+            f"hockey has no reset option {unknown[0]!r}; those it has: {', '.join(defaults)}"
+        )
+    mode, one_starting = options.get("mode"), options.get("one_starting")
+    return [
+        defaults["mode"] if mode is None else float(read_mode(mode)),
+        defaults["one_starting"]
+        if one_starting is None
+        else _read_flag("one_starting", one_starting),
+    ]

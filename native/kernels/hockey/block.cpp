@@ -1,6 +1,6 @@
 #include "block.h"
 
-#include <algorithm>
+#include <cstddef>
 
 #include "drive.h"
 #include "match.h"
@@ -8,6 +8,23 @@
 namespace shoal::hockey {
 
 namespace {
+
+/// The first numbers of a State.
+enum Column {
+  kRacketColumns = 0,  // of player 1, then of player 2
+  kPuckColumns = 12,
+  kKeptColumns = 16,
+  kSpinColumn = 18,
+  kShotColumns = 19,
+  kPhaseColumn = 21,
+  kReadColumns = 24,
+  kWrittenColumns = 20,  // with the first number of the shot
+};
+static_assert(offsetof(State, puck_x) == kPuckColumns * sizeof(float));
+static_assert(offsetof(State, kept) == kKeptColumns * sizeof(float));
+static_assert(offsetof(State, puck_spin) == kSpinColumn * sizeof(float));
+static_assert(offsetof(State, shot) == kShotColumns * sizeof(float));
+static_assert(sizeof(State) >= kReadColumns * sizeof(float));
 
 struct Block {
   Rackets before[2], after[2];  // of the step; both with the velocities after drives
@@ -93,41 +110,66 @@ SHOAL_INLINE void meet(Block& block) {
   block.near |= bit(dx * dx + dy * dy < kReach * kReach, kRacketsNear);
 }
 
-SHOAL_WIDE void advance(const Wishes& wishes, Block& block) {
+/// Columns of the states, rackets turned to the frames of their players.
+SHOAL_INLINE void load(const State* states, int count, Block& block, Lanes& spin) {
+  const float* rows[kLanes];
+  // Lanes without a match repeat the last one.
+  for (int k = 0; k < kLanes; ++k) rows[k] = &states[k < count ? k : count - 1].rackets[0].x;
+  Lanes columns[kReadColumns];
+  read_rows(rows, columns);
+  for (int p = 0; p < 2; ++p) {
+    const Lanes* racket = columns + kRacketColumns + 6 * p;
+    const float sign = sign_of(p);
+    block.before[p] = {sign * racket[0], sign * racket[1], racket[2],
+                       sign * racket[3], sign * racket[4], racket[5]};
+    block.kept[p] = columns[kKeptColumns + p];
+  }
+  block.puck_x = columns[kPuckColumns];
+  block.puck_y = columns[kPuckColumns + 1];
+  block.puck_vx = columns[kPuckColumns + 2];
+  block.puck_vy = columns[kPuckColumns + 3];
+  block.shot_x = columns[kShotColumns];
+  block.shot_y = columns[kShotColumns + 1];
+  spin = columns[kSpinColumn];
+  constexpr float kFast = 25.0f;
+  const Lanes none{}, squared = block.puck_vx * block.puck_vx + block.puck_vy * block.puck_vy;
+  block.damping =
+      squared > kFast * kFast ? none + (1.0f - 10.0f * kStep) : none + (1.0f - 0.05f * kStep);
+  block.near = Flags{};
+}
+
+/// Writes the states after the step, as far as nothing touches.
+SHOAL_INLINE void store(const Block& block, const Lanes& spin, State* states, int count) {
+  float* rows[kLanes];
+  for (int k = 0; k < kLanes; ++k) rows[k] = &states[k < count ? k : count - 1].rackets[0].x;
+  Lanes columns[kWrittenColumns];
+  for (int p = 0; p < 2; ++p) {
+    const Rackets& racket = block.after[p];
+    const float sign = sign_of(p);
+    const Lanes numbers[] = {sign * racket.x,  sign * racket.y,  racket.angle,
+                             sign * racket.vx, sign * racket.vy, racket.spin};
+    for (int k = 0; k < 6; ++k) columns[kRacketColumns + 6 * p + k] = numbers[k];
+    columns[kKeptColumns + p] = block.kept[p];
+  }
+  columns[kPuckColumns] = block.next_puck_x;
+  columns[kPuckColumns + 1] = block.next_puck_y;
+  columns[kPuckColumns + 2] = block.next_puck_vx;
+  columns[kPuckColumns + 3] = block.next_puck_vy;
+  columns[kSpinColumn] = spin;
+  columns[kShotColumns] = Lanes{};
+  write_rows(columns, rows, count);
+}
+
+SHOAL_WIDE void advance(const Wishes& wishes, State* states, int count, Block& block) {
+  Lanes spin;
+  load(states, count, block, spin);
   drive_and_move(wishes, block, 0);
   drive_and_move(wishes, block, 1);
   keep(wishes, block, 0);
   keep(wishes, block, 1);
   fly(block);
   meet(block);
-}
-
-void load(const State* states, int count, Block& block) {
-  block.near = Flags{};
-  for (int k = 0; k < kLanes; ++k) {
-    // Lanes without a match repeat the last one.
-    const State& state = states[std::min(k, count - 1)];
-    for (int p = 0; p < 2; ++p) {
-      const Racket& racket = state.rackets[p];
-      Rackets& before = block.before[p];
-      before.x[k] = sign_of(p) * racket.x;
-      before.y[k] = sign_of(p) * racket.y;
-      before.angle[k] = racket.angle;
-      before.vx[k] = sign_of(p) * racket.vx;
-      before.vy[k] = sign_of(p) * racket.vy;
-      before.spin[k] = racket.spin;
-      block.kept[p][k] = state.kept[p];
-    }
-    block.puck_x[k] = state.puck_x;
-    block.puck_y[k] = state.puck_y;
-    block.puck_vx[k] = state.puck_vx;
-    block.puck_vy[k] = state.puck_vy;
-    block.shot_x[k] = state.shot[0];
-    block.shot_y[k] = state.shot[1];
-    constexpr float kFast = 25.0f;
-    const float squared = state.puck_vx * state.puck_vx + state.puck_vy * state.puck_vy;
-    block.damping[k] = squared > kFast * kFast ? 1.0f - 10.0f * kStep : 1.0f - 0.05f * kStep;
-  }
+  store(block, spin, states, count);
 }
 
 Racket racket_of(const Rackets& rackets, int p, int k) {
@@ -136,18 +178,8 @@ Racket racket_of(const Rackets& rackets, int p, int k) {
           sign * rackets.vx[k], sign * rackets.vy[k], rackets.spin[k]};
 }
 
-void store(const Block& block, int k, State& state) {
-  state.shot[0] = state.shot[1] = 0.0f;
-  for (int p = 0; p < 2; ++p) state.kept[p] = block.kept[p][k];
-  if (block.near[k] == 0) {
-    for (int p = 0; p < 2; ++p) state.rackets[p] = racket_of(block.after[p], p, k);
-    state.puck_x = block.next_puck_x[k];
-    state.puck_y = block.next_puck_y[k];
-    state.puck_vx = block.next_puck_vx[k];
-    state.puck_vy = block.next_puck_vy[k];
-    state.touching = 0;
-    return;
-  }
+/// Does the rest for a match in which something may touch.
+void finish(const Block& block, int k, State& state) {
   Started started;
   for (int p = 0; p < 2; ++p) {
     started.rackets[p] = racket_of(block.before[p], p, k);
@@ -164,9 +196,16 @@ void store(const Block& block, int k, State& state) {
 
 void step_block(State* states, int count, const Wishes& wishes) {
   Block block;
-  load(states, count, block);
-  advance(wishes, block);
-  for (int k = 0; k < count; ++k) store(block, k, states[k]);
+  advance(wishes, states, count, block);
+  for (int k = 0; k < count; ++k) {
+    State& state = states[k];
+    state.shot[1] = 0.0f;
+    if (block.near[k] == 0) {
+      state.touching = 0;
+    } else {
+      finish(block, k, state);
+    }
+  }
 }
 
 }  // namespace shoal::hockey

@@ -11,6 +11,13 @@ struct Face {
   float separation;
 };
 
+SHOAL_INLINE Face largest_of(const Lanes& apart) {
+  const float most = largest(apart);
+  int k = 0;
+  while (apart[k] != most) ++k;
+  return {k, most};
+}
+
 /// How far `b` is in front of each face of `a`.
 SHOAL_INLINE Lanes distances(const Placed& a, const Placed& b) {
   Lanes least = a.normal_x * b.x[0] + a.normal_y * b.y[0];
@@ -23,12 +30,8 @@ SHOAL_INLINE Lanes distances(const Placed& a, const Placed& b) {
 /// The face of `a` that has most of `b` in front of it.
 SHOAL_INLINE Face parting_face(const Placed& a, const Placed& b) {
   const Lanes apart = distances(a, b);
-  Face best{0, apart[0]};
-  for (int k = 1; k < a.count; ++k) best = apart[k] > best.separation ? Face{k, apart[k]} : best;
-  return best;
+  return largest_of(apart);
 }
-
-int next(int corner, int count) { return corner + 1 < count ? corner + 1 : 0; }
 
 /// The end of a segment moved to where the plane `along` * x = `most` cuts it off.
 int clip(Vector (&ends)[2], Vector along, float most) {
@@ -47,26 +50,18 @@ Vector to_local(const Body& body, Vector point) {
 
 }  // namespace
 
-Contact touch_circle(Body& a, const Polygon& shape, Body& puck) {
-  Contact contact{};
-  contact.a = &a;
-  contact.b = &puck;
-  const float reach = kSkin + kPuckRadius;
+SHOAL_WIDE Contact touch_circle(Body& a, const Polygon& shape, Body& puck) {
+  Contact contact;
+  contact.count = 0;
+  constexpr float kReach = kSkin + kPuckRadius;
   const Vector centre = to_local(a, puck.centre);
-  int face = 0;
-  float most = -1e9f;
-  for (int k = 0; k < shape.count; ++k) {
-    const float apart = dot(shape.normals[k], centre - shape.corners[k]);
-    if (apart > reach) return contact;
-    if (apart > most) {
-      most = apart;
-      face = k;
-    }
-  }
-  const Vector begin = shape.corners[face], end = shape.corners[next(face, shape.count)];
-  contact.normal = shape.normals[face];
+  const Lanes apart = shape.normal_x * (centre.x - shape.x) + shape.normal_y * (centre.y - shape.y);
+  const Face face = largest_of(apart);
+  if (face.separation > kReach) return contact;
+  const Vector begin = shape.corner(face.index), end = shape.corner(shape.after(face.index));
+  contact.normal = shape.normal(face.index);
   contact.plane = 0.5f * (begin + end);
-  if (most >= kTiny) {
+  if (face.separation >= kTiny) {
     // Outside: the nearest point may be a corner.
     const bool before = dot(centre - begin, end - begin) <= 0.0f;
     const bool after = dot(centre - end, begin - end) <= 0.0f;
@@ -74,31 +69,32 @@ Contact touch_circle(Body& a, const Polygon& shape, Body& puck) {
       const Vector corner = before ? begin : end;
       const Vector away = centre - corner;
       const float distance = length(away);
-      if (distance > reach) return contact;
+      if (distance > kReach) return contact;
       if (distance > kTiny) contact.normal = (1.0f / distance) * away;
       contact.plane = corner;
     }
   }
+  contact.a = &a;
+  contact.b = &puck;
   contact.count = 1;
   contact.points[0] = {0.0f, 0.0f};
   contact.radius_a = kSkin;
   contact.radius_b = kPuckRadius;
-  contact.radius = reach;
+  contact.radius = kReach;
   return contact;
 }
 
 SHOAL_WIDE float separation(const Placed& a, const Placed& b) {
   const Lanes of_both = larger(distances(a, b), distances(b, a));
-  float most = of_both[0];
-  for (int k = 1; k < kLanes; ++k) most = larger(most, of_both[k]);
-  return most;
+  return largest(of_both);
 }
 
 SHOAL_WIDE Contact touch_polygons(Body& a, const Placed& shape_a, Body& b, const Placed& shape_b) {
   constexpr float kReach = 2.0f * kSkin;
   // A little preference for the first one, for the choice not to flutter.
   constexpr float kRelative = 0.98f, kAbsolute = 0.001f;
-  Contact contact{};
+  Contact contact;
+  contact.count = 0;
   const Face of_a = parting_face(shape_a, shape_b);
   if (of_a.separation > kReach) return contact;
   const Face of_b = parting_face(shape_b, shape_a);
@@ -109,7 +105,7 @@ SHOAL_WIDE Contact touch_polygons(Body& a, const Placed& shape_a, Body& b, const
   contact.a = swapped ? &b : &a;
   contact.b = swapped ? &a : &b;
   const int face = swapped ? of_b.index : of_a.index;
-  const int after = next(face, front.count);
+  const int after = front.after(face);
   const Vector normal = front.normal(face);
 
   // The edge of the other one that faces it.
@@ -122,7 +118,7 @@ SHOAL_WIDE Contact touch_polygons(Body& a, const Placed& shape_a, Body& b, const
       facing = k;
     }
   }
-  Vector ends[2] = {back.corner(facing), back.corner(next(facing, back.count))};
+  Vector ends[2] = {back.corner(facing), back.corner(back.after(facing))};
   const Vector along{-normal.y, normal.x};
   if (clip(ends, -along, -dot(along, front.corner(face)) + kReach) < 2) return contact;
   if (clip(ends, along, dot(along, front.corner(after)) + kReach) < 2) return contact;

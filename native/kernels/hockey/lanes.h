@@ -2,7 +2,9 @@
 // are for them and for single numbers alike; they decide with ?: and have no branches.
 #pragma once
 
+#include <cmath>
 #include <cstdint>
+#include <cstring>
 
 // Functions that take lanes are all inlined: there is no calling convention to be warned of.
 #pragma GCC diagnostic ignored "-Wpsabi"
@@ -40,5 +42,70 @@ template <class Real>
 SHOAL_INLINE Real magnitude(Real a) {
   return a < 0.0f ? -a : a;
 }
+
+SHOAL_INLINE float root(float number) { return std::sqrt(number); }
+SHOAL_INLINE Lanes root(Lanes numbers) {
+  for (int k = 0; k < kLanes; ++k) numbers[k] = std::sqrt(numbers[k]);
+  return numbers;
+}
+
+using Quad = float __attribute__((vector_size(16)));
+
+/// Turns rows into columns, and columns into rows.
+SHOAL_INLINE void transpose(Quad (&rows)[4]) {
+  const Quad left_1 = __builtin_shufflevector(rows[0], rows[1], 0, 4, 1, 5);
+  const Quad left_2 = __builtin_shufflevector(rows[2], rows[3], 0, 4, 1, 5);
+  const Quad right_1 = __builtin_shufflevector(rows[0], rows[1], 2, 6, 3, 7);
+  const Quad right_2 = __builtin_shufflevector(rows[2], rows[3], 2, 6, 3, 7);
+  rows[0] = __builtin_shufflevector(left_1, left_2, 0, 1, 4, 5);
+  rows[1] = __builtin_shufflevector(left_1, left_2, 2, 3, 6, 7);
+  rows[2] = __builtin_shufflevector(right_1, right_2, 0, 1, 4, 5);
+  rows[3] = __builtin_shufflevector(right_1, right_2, 2, 3, 6, 7);
+}
+
+/// Reads `count` numbers, a multiple of 4, from each of kLanes rows into columns.
+template <int count>
+SHOAL_INLINE void read_rows(const float* const (&rows)[kLanes], Lanes (&columns)[count]) {
+  static_assert(count % 4 == 0);
+  for (int first = 0; first < count; first += 4) {
+    for (int half = 0; half < kLanes; half += 4) {
+      Quad quads[4];
+      for (int k = 0; k < 4; ++k) std::memcpy(&quads[k], rows[half + k] + first, sizeof(Quad));
+      transpose(quads);
+      for (int k = 0; k < 4; ++k) {
+        std::memcpy(reinterpret_cast<float*>(&columns[first + k]) + half, &quads[k], sizeof(Quad));
+      }
+    }
+  }
+}
+
+/// Writes columns into the first `rows_count` rows.
+template <int count>
+SHOAL_INLINE void write_rows(const Lanes (&columns)[count], float* const (&rows)[kLanes],
+                             int rows_count) {
+  static_assert(count % 4 == 0);
+  for (int first = 0; first < count; first += 4) {
+    for (int half = 0; half < kLanes; half += 4) {
+      Quad quads[4];
+      for (int k = 0; k < 4; ++k) {
+        std::memcpy(&quads[k], reinterpret_cast<const float*>(&columns[first + k]) + half,
+                    sizeof(Quad));
+      }
+      transpose(quads);
+      for (int k = 0; k < 4 && half + k < rows_count; ++k) {
+        std::memcpy(rows[half + k] + first, &quads[k], sizeof(Quad));
+      }
+    }
+  }
+}
+
+/// The largest of all lanes.
+SHOAL_INLINE float largest(const Lanes& a) {
+  const Lanes of_two = larger(a, __builtin_shufflevector(a, a, 4, 5, 6, 7, 0, 1, 2, 3));
+  const Lanes of_four =
+      larger(of_two, __builtin_shufflevector(of_two, of_two, 2, 3, 0, 1, 6, 7, 4, 5));
+  return larger(of_four[0], of_four[1]);
+}
+SHOAL_INLINE float smallest(const Lanes& a) { return -largest(-a); }
 
 }  // namespace shoal::hockey

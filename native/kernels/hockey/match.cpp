@@ -22,6 +22,10 @@ class Scene {
 
   const Body& racket(int k) const { return bodies_[k]; }
   const Body& puck() const { return bodies_[kPuck]; }
+  /// Whether a body is one of those that are moved here.
+  bool is_moved(int k) const {
+    return started_.near & (k == kPuck ? kNearOfPuck : near_of_racket(k));
+  }
 
   /// Finds what touches; a bit for each racket that the puck does.
   int touch();
@@ -34,7 +38,10 @@ class Scene {
  private:
   /// The contacts of bodies that touch each other.
   Contacts& together(int k, int other);
-  void touch_barriers(int racket, const Placed& placed);
+  Placed place(int k) const {
+    return placed(kRackets[k], bodies_[k].rotation, bodies_[k].origin());
+  }
+  void touch_barriers(int racket, const Placed& here);
   bool is_touched(int k) const { return contacts_[group_[k]].count > 0; }
 
   const Started& started_;
@@ -46,6 +53,7 @@ class Scene {
 
 Scene::Scene(const Started& started, float puck_spin) : started_(started) {
   for (int k = 0; k < 2; ++k) {
+    if (!is_moved(k)) continue;
     const Racket& racket = started.rackets[k];
     Body& body = bodies_[k];
     body.angle = racket.angle;
@@ -81,9 +89,7 @@ int Scene::touch() {
   int touching = 0;
   // Bodies that move first: then everyone's group is known.
   if (near & kRacketsNear) {
-    const Placed first(kRackets[0], bodies_[0].rotation, bodies_[0].origin());
-    const Placed second(kRackets[1], bodies_[1].rotation, bodies_[1].origin());
-    const Contact contact = touch_polygons(bodies_[0], first, bodies_[1], second);
+    const Contact contact = touch_polygons(bodies_[0], place(0), bodies_[1], place(1));
     if (contact.count > 0) together(0, 1).add(contact, kRacketFriction, 0.0f);
   }
   for (int k = 0; k < 2; ++k) {
@@ -95,7 +101,7 @@ int Scene::touch() {
   }
   for (int k = 0; k < 2; ++k) {
     if (!(near & kRacketNearWall << k)) continue;
-    touch_barriers(k, Placed(kRackets[k], bodies_[k].rotation, bodies_[k].origin()));
+    touch_barriers(k, place(k));
   }
   if (near & kPuckNearWall) {
     const float friction = std::sqrt(kWallFriction * kPuckFriction);
@@ -107,13 +113,12 @@ int Scene::touch() {
   return touching;
 }
 
-void Scene::touch_barriers(int racket, const Placed& placed) {
+void Scene::touch_barriers(int racket, const Placed& here) {
   const float friction = std::sqrt(kWallFriction * kRacketFriction);
-  const Box box = placed.box.grown(2.0f * kSkin);
+  const Box box = here.box.grown(2.0f * kSkin);
   for (const Barrier& barrier : kBarriers) {
-    if (!box.meets(barrier.placed.box)) continue;
-    const Contact contact =
-        touch_polygons(bodies_[kGround], barrier.placed, bodies_[racket], placed);
+    if (!box.meets(barrier.shape.box)) continue;
+    const Contact contact = touch_polygons(bodies_[kGround], barrier.shape, bodies_[racket], here);
     contacts_[group_[racket]].add(contact, friction, 0.0f);
   }
 }
@@ -128,7 +133,9 @@ void Scene::solve_and_move() {
   for (Contacts& contacts : contacts_) {
     if (contacts.count > 0) solve_velocities(contacts);
   }
-  for (int k = 0; k < 3; ++k) move(bodies_[k], kStep);
+  for (int k = 0; k < 3; ++k) {
+    if (is_moved(k)) move(bodies_[k], kStep);
+  }
   for (Contacts& contacts : contacts_) {
     if (contacts.count > 0) solve_positions(contacts, kUsual);
   }
@@ -140,7 +147,7 @@ void Scene::sweep() {
     Body& body = bodies_[k];
     if (!(started_.near & kRacketNearWall << k)) {
       // It could only be pushed there.
-      if (!is_touched(k)) continue;
+      if (!is_moved(k) || !is_touched(k)) continue;
       const Vector origin = sign_of(k) * body.origin();
       if (is_clear(origin.x, origin.y, body.rotation.sine, body.rotation.cosine)) continue;
     }
@@ -175,6 +182,7 @@ void resolve(const Started& started, State& state) {
   scene.solve_and_move();
   scene.sweep();
   for (int k = 0; k < 2; ++k) {
+    if (!scene.is_moved(k)) continue;
     const Body& body = scene.racket(k);
     const Vector origin = body.origin();
     Racket& racket = state.rackets[k];
@@ -182,6 +190,7 @@ void resolve(const Started& started, State& state) {
     contain(racket.x, racket.vx, kWorldHalfWidth);
     contain(racket.y, racket.vy, kWorldHalfHeight);
   }
+  if (!scene.is_moved(kPuck)) return;
   const Body& puck = scene.puck();
   state.puck_x = puck.centre.x;
   state.puck_y = puck.centre.y;

@@ -15,6 +15,11 @@ enum Near : int {
   kRacketsNear = 32,
 };
 
+constexpr int near_of_racket(int k) {
+  return kRacketNearWall << k | kPuckNearRacket << k | kRacketsNear;
+}
+constexpr int kNearOfPuck = kPuckNearWall | kPuckNearRacket | kPuckNearRacket << 1;
+
 constexpr float kRounding = 1e-3f;  // a margin for it
 
 /// Whether a racket is clear of all walls and goals, in the frame of its player.
@@ -48,8 +53,8 @@ struct Started {
   int near;              // bits of Near
 };
 
-/// Resolves contacts, moves everything, and writes where it is then: rackets, puck, touches,
-/// possession and goals.
+/// Resolves contacts, moves what is near to anything, and writes where it is then, who has the
+/// puck, and whether it is in a goal. The rest is in the state already, where it is after the step.
 void resolve(const Started& started, State& state);
 
 }  // namespace shoal::hockey

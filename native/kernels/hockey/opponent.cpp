@@ -1,45 +1,66 @@
 #include "opponent.h"
 
-#include <cmath>
-
 namespace shoal::hockey {
 
 namespace {
 
-constexpr float kAnglePeak = kPi / 3.0f;
-constexpr float kHomeX = -3.5f;
-
 /// One axis: towards the target, and less so where it would be reached in no time.
-float towards(float target, float position, float speed, float gain, float brake_time) {
-  constexpr float kBrake = 0.5f;
-  const float error = target - position;
-  const bool brakes = std::abs(error) < brake_time * std::abs(speed + 0.01f);
-  const float wanted = error * gain - (brakes ? kBrake * speed : 0.0f);
-  return smaller(larger(wanted, -1.0f), 1.0f);
+template <class Real>
+SHOAL_INLINE Real towards(Real target, Real position, Real speed, Real gain, float brake_time) {
+  const Real zero{}, error = target - position;
+  const auto brakes = magnitude(error) < brake_time * magnitude(speed + 0.01f);
+  const Real wanted = error * gain - (brakes ? 0.5f * speed : zero);
+  return smaller(larger(wanted, zero - 1.0f), zero + 1.0f);
 }
+
+/// What the player does that sees these numbers: its own racket, the puck, and how long it has kept
+/// that.
+template <class Real>
+SHOAL_INLINE void decide(const Real (&racket)[6], const Real (&puck)[4], Real kept, Real gain,
+                         Real phase, Real (&wish)[4]) {
+  constexpr float kMostAngle = kPi / 3.0f, kHome = -3.5f;
+  const Real zero{};
+  const Real away_x = racket[0] - puck[0], away_y = racket[1] - puck[1];
+  const auto comes = puck[2] < 0.5f;
+  const auto kicks = comes & (away_x < 0.0f) & (magnitude(away_y) < 0.5f);
+  const Real lead = 0.1f * puck[3] * root(away_x * away_x + away_y * away_y);
+  const Real target_x = kicks ? puck[0] + 0.2f : zero + kHome;
+  const Real target_y = (comes ? puck[1] : zero) + (kicks ? lead : zero);
+  Real sine, cosine;
+  sine_cosine(phase, sine, cosine);
+  wish[0] = towards(target_x, racket[0], racket[3], gain, 0.1f);
+  wish[1] = towards(target_y, racket[1], racket[4], gain * 0.2f, 0.1f);
+  wish[2] = towards(kMostAngle * sine, racket[2], racket[5], gain * 0.5f, 1.0f);
+  wish[3] = (kept > 0.0f) & (kept < 7.0f) ? zero + 1.0f : zero;
+}
+
+constexpr float kWeakGain = 0.5f, kStrongGain = 10.0f;
 
 }  // namespace
 
 Wish scripted(const float* seen, bool is_weak, float phase) {
-  const float x = seen[0], y = seen[1], angle = seen[2];
-  const float puck_x = seen[12], puck_y = seen[13], puck_vx = seen[14], puck_vy = seen[15];
-  const float gain = is_weak ? 0.5f : 10.0f;
-  float target_x = kHomeX, target_y = 0.0f;
-  if (puck_vx < 0.5f) {
-    const float away_y = y - puck_y;
-    target_y = puck_y;
-    if (x < puck_x && std::abs(away_y) < 0.5f) {
-      // Behind it: go and kick.
-      const float away_x = x - puck_x;
-      target_x = puck_x + 0.2f;
-      target_y += 0.1f * puck_vy * std::sqrt(away_x * away_x + away_y * away_y);
-    }
+  const float racket[6] = {seen[0], seen[1], seen[2], seen[3], seen[4], seen[5]};
+  const float puck[4] = {seen[12], seen[13], seen[14], seen[15]};
+  float wish[4];
+  decide(racket, puck, seen[16], is_weak ? kWeakGain : kStrongGain, phase, wish);
+  return {wish[0], wish[1], wish[2], wish[3]};
+}
+
+SHOAL_WIDE void scripted(const float* const (&seen)[kLanes], const bool (&is_weak)[kLanes],
+                         const Lanes& phase, float* const (&actions)[kLanes], int count) {
+  Lanes gain, racket[6], columns[8], puck[4], kept;
+  read_rows(seen, columns);
+  for (int k = 0; k < 6; ++k) racket[k] = columns[k];
+  const float* rest[kLanes];
+  for (int k = 0; k < kLanes; ++k) {
+    rest[k] = seen[k] + 12;
+    gain[k] = is_weak[k] ? kWeakGain : kStrongGain;
+    kept[k] = seen[k][16];
   }
-  const float target_angle = kAnglePeak * rotation(phase).sine;
-  const bool shoots = seen[16] > 0.0f && seen[16] < 7.0f;
-  return {towards(target_x, x, seen[3], gain, 0.1f),
-          towards(target_y, y, seen[4], gain / 5.0f, 0.1f),
-          towards(target_angle, angle, seen[5], gain / 2.0f, 1.0f), shoots ? 1.0f : 0.0f};
+  read_rows(rest, puck);
+  Lanes wish[4];
+  decide(racket, puck, kept, gain, phase, wish);
+  write_rows(wish, actions, count);
 }
 
 float first_phase(shoal_random& random) {

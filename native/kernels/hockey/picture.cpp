@@ -35,9 +35,9 @@ class View {
   /// A polygon that is turned, moved, and shrunk about its origin.
   void polygon(const Polygon& shape, Rotation rotation, Vector origin, float size,
                uint32_t colour) const {
-    double points[2 * kMostCorners];
+    double points[2 * kLanes];
     for (int k = 0; k < shape.count; ++k) {
-      const Vector corner = rotated(rotation, size * shape.corners[k]) + origin;
+      const Vector corner = rotated(rotation, size * shape.corner(k)) + origin;
       points[2 * k] = x(corner.x);
       points[2 * k + 1] = y(corner.y);
     }

@@ -1,5 +1,7 @@
 #include "players.h"
 
+#include <algorithm>
+
 #include "../arrays.h"
 #include "../seeding.h"
 #include "opponent.h"
@@ -57,15 +59,22 @@ void ScriptedPlayers::act(nb::handle observations, nb::handle is_weak, nb::handl
     raise(PyExc_ValueError, "actions cannot be written");
   }
   const nb::gil_scoped_release released;
-  for (size_t k = 0; k < count; ++k) {
-    phases_[k] = hockey::next_phase(phases_[k], randoms_[k]);
-    const hockey::Wish wish =
-        hockey::scripted(seen.at<const float>(k), *weak.at<const bool>(k), phases_[k]);
-    auto* action = done.at<float>(k);
-    action[0] = wish.x;
-    action[1] = wish.y;
-    action[2] = wish.turn;
-    action[3] = wish.shoot;
+  for (size_t first = 0; first < count; first += hockey::kLanes) {
+    const float* views[hockey::kLanes];
+    float* wishes[hockey::kLanes];
+    bool are_weak[hockey::kLanes];
+    hockey::Lanes phase;
+    const auto lanes = static_cast<int>(std::min<size_t>(hockey::kLanes, count - first));
+    for (int k = 0; k < hockey::kLanes; ++k) {
+      // Lanes without a player repeat the last one.
+      const size_t player = first + static_cast<size_t>(std::min(k, lanes - 1));
+      if (k < lanes) phases_[player] = hockey::next_phase(phases_[player], randoms_[player]);
+      phase[k] = phases_[player];
+      views[k] = seen.at<const float>(player);
+      are_weak[k] = *weak.at<const bool>(player);
+      wishes[k] = done.at<float>(player);
+    }
+    hockey::scripted(views, are_weak, phase, wishes, lanes);
   }
 }
 

@@ -9,16 +9,19 @@ constexpr float kPixel = 1.0f / 60, kRacketPixel = 1.2f / 60;
 /// A polygon from its corners in pixels, stretched by `x` and `y`, which may be negative.
 template <int count>
 Polygon polygon(const Vector (&corners)[count], float x, float y) {
-  static_assert(count <= kMostCorners);
-  Polygon made{count, {}, {}};
-  for (int k = 0; k < count; ++k) {
+  static_assert(count <= kLanes);
+  Polygon made{};
+  made.count = count;
+  for (int k = 0; k < kLanes; ++k) {
     // A mirror image runs the other way round.
-    const Vector corner = corners[x * y > 0.0f ? k : count - 1 - k];
-    made.corners[k] = {x * corner.x, y * corner.y};
-  }
-  for (int k = 0; k < count; ++k) {
-    const Vector edge = made.corners[(k + 1) % count] - made.corners[k];
-    made.normals[k] = (1.0f / length(edge)) * Vector{edge.y, -edge.x};
+    const int place = k < count ? k : 0, step = x * y > 0.0f ? 1 : count - 1;
+    const Vector corner = corners[place * step % count];
+    const Vector next = corners[(place + 1) * step % count];
+    const Vector edge{x * (next.x - corner.x), y * (next.y - corner.y)};
+    made.x[k] = x * corner.x;
+    made.y[k] = y * corner.y;
+    made.normal_x[k] = edge.y / length(edge);
+    made.normal_y[k] = -edge.x / length(edge);
   }
   return made;
 }
@@ -26,7 +29,7 @@ Polygon polygon(const Vector (&corners)[count], float x, float y) {
 template <int count>
 Barrier barrier(const Vector (&corners)[count], float x, float y, bool is_goal) {
   const Polygon shape = polygon(corners, x * kPixel, y * kPixel);
-  return {shape, Placed(shape, {0.0f, 1.0f}, {0.0f, 0.0f}), is_goal};
+  return {placed(shape, {0.0f, 1.0f}, {0.0f, 0.0f}), is_goal};
 }
 
 // In pixels from the centre, counter-clockwise.
@@ -38,19 +41,17 @@ constexpr Vector kRacket[] = {{5, -20}, {5, 20},    {-10, 20}, {-18, 10},
 
 }  // namespace
 
-Placed::Placed(const Polygon& shape, Rotation rotation, Vector origin) : count(shape.count) {
-  box = {1e9f, -1e9f, 1e9f, -1e9f};
-  for (int k = 0; k < kLanes; ++k) {
-    const int corner_number = k < count ? k : 0;
-    const Vector corner = rotated(rotation, shape.corners[corner_number]) + origin;
-    const Vector normal = rotated(rotation, shape.normals[corner_number]);
-    x[k] = corner.x;
-    y[k] = corner.y;
-    normal_x[k] = normal.x;
-    normal_y[k] = normal.y;
-    offset[k] = dot(normal, corner);
-    box = around(box, {corner.x, corner.x, corner.y, corner.y});
-  }
+SHOAL_WIDE Placed placed(const Polygon& shape, Rotation rotation, Vector origin) {
+  const float sine = rotation.sine, cosine = rotation.cosine;
+  Placed made;
+  made.count = shape.count;
+  made.x = cosine * shape.x - sine * shape.y + origin.x;
+  made.y = sine * shape.x + cosine * shape.y + origin.y;
+  made.normal_x = cosine * shape.normal_x - sine * shape.normal_y;
+  made.normal_y = sine * shape.normal_x + cosine * shape.normal_y;
+  made.offset = made.normal_x * made.x + made.normal_y * made.y;
+  made.box = {smallest(made.x), largest(made.x), smallest(made.y), largest(made.y)};
+  return made;
 }
 
 const Barrier kBarriers[kBarrierCount] = {

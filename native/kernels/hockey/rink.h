@@ -11,14 +11,16 @@ namespace shoal::hockey {
 constexpr float kStep = 0.02f;  // seconds
 constexpr float kPi = 3.14159265358979f;
 
-constexpr int kMostCorners = 7;
-static_assert(kMostCorners <= kLanes);
-
-/// A convex polygon, counter-clockwise, with the normal of the edge that begins at each corner.
+/// A convex polygon, counter-clockwise, its corners side by side; those that it lacks repeat the
+/// first one.
 struct Polygon {
+  Lanes x, y;                // corners
+  Lanes normal_x, normal_y;  // of the edges that begin there
   int count;
-  Vector corners[kMostCorners];
-  Vector normals[kMostCorners];
+
+  Vector corner(int k) const { return {x[k], y[k]}; }
+  Vector normal(int k) const { return {normal_x[k], normal_y[k]}; }
+  int after(int k) const { return k + 1 < count ? k + 1 : 0; }
 };
 
 /// An upright rectangle.
@@ -38,24 +40,17 @@ inline Box around(const Box& a, const Box& b) {
           larger(a.top, b.top)};
 }
 
-/// A polygon where it is, its corners side by side; those that it lacks repeat the first one.
-struct Placed {
-  Lanes x, y;                // corners
-  Lanes normal_x, normal_y;  // of the edge that begins there
-  Lanes offset;              // of that edge from the origin, along its normal
-  int count;
+/// A polygon where it is.
+struct Placed : Polygon {
+  Lanes offset;  // of the edges from the origin, along their normals
   Box box;
-
-  Placed(const Polygon& shape, Rotation rotation, Vector origin);
-
-  Vector corner(int k) const { return {x[k], y[k]}; }
-  Vector normal(int k) const { return {normal_x[k], normal_y[k]}; }
 };
+
+Placed placed(const Polygon& shape, Rotation rotation, Vector origin);
 
 /// Something that does not move.
 struct Barrier {
-  Polygon shape;
-  Placed placed;
+  Placed shape;
   bool is_goal;  // solid for rackets; a puck passes, and has scored
 };
 

@@ -19,15 +19,14 @@ float distance_to(const Polygon& shape, Vector point) {
   int face = 0;
   float most = -1e9f;
   for (int k = 0; k < shape.count; ++k) {
-    const float apart = dot(shape.normals[k], point - shape.corners[k]);
+    const float apart = dot(shape.normal(k), point - shape.corner(k));
     if (apart > most) {
       most = apart;
       face = k;
     }
   }
   if (most <= 0.0f) return 0.0f;
-  const Vector begin = shape.corners[face];
-  const Vector end = shape.corners[face + 1 < shape.count ? face + 1 : 0];
+  const Vector begin = shape.corner(face), end = shape.corner(shape.after(face));
   if (dot(point - begin, end - begin) <= 0.0f) return length(point - begin);
   if (dot(point - end, begin - end) <= 0.0f) return length(point - end);
   return most;
@@ -37,9 +36,8 @@ float distance_to(const Polygon& shape, Vector point) {
 float first_within(const Polygon& shape, float radius, Vector from, Vector way) {
   float earliest = 2.0f;
   for (int k = 0; k < shape.count; ++k) {
-    const Vector begin = shape.corners[k];
-    const Vector end = shape.corners[k + 1 < shape.count ? k + 1 : 0];
-    const Vector normal = shape.normals[k];
+    const Vector begin = shape.corner(k), end = shape.corner(shape.after(k)),
+                 normal = shape.normal(k);
     const float speed = dot(normal, way);
     if (speed < 0.0f) {
       const float share = (radius - dot(normal, from - begin)) / speed;
@@ -113,7 +111,7 @@ float racket_impact(const Placed& barrier, const Placed& begin, const Placed& en
   return left;
 }
 
-/// Both bodies are swept alike; they differ in how the first impact is found and what a contact is.
+/// Both bodies are swept alike; they differ in how the first impact is found and what they touch.
 template <class FindImpact, class Touch>
 void sweep(Body& body, Way way, const FindImpact& find_impact, const Touch& touch) {
   int impacts[kBarrierCount] = {};
@@ -124,16 +122,12 @@ void sweep(Body& body, Way way, const FindImpact& find_impact, const Touch& touc
     if (first.barrier < 0 || when > kAll) return;
     way.place(body, first.share);
     Contacts contacts;
-    touch(first.barrier, contacts);
-    if (contacts.count == 0) {
+    if (!touch(first.barrier, contacts)) {
       impacts[first.barrier] = kMostImpacts + 1;  // it only came close
       way.place(body, 1.0f);
       continue;
     }
     ++impacts[first.barrier];
-    for (int k = 0; k < kBarrierCount; ++k) {
-      if (k != first.barrier) touch(k, contacts);
-    }
     solve_positions(contacts, kAtImpact);
     way.from = body.centre;
     way.from_angle = body.angle;
@@ -157,16 +151,22 @@ void sweep_puck(Body& puck, Body& ground, Vector from) {
     const Box box = around(box_of_puck(way.from), box_of_puck(way.to));
     Impact first;
     for (int k = 0; k < kFirstGoal; ++k) {
-      if (impacts[k] > kMostImpacts || !box.meets(kBarriers[k].placed.box)) continue;
+      if (impacts[k] > kMostImpacts || !box.meets(kBarriers[k].shape.box)) continue;
       const float share = puck_impact(kBarriers[k].shape, way.from, way.to - way.from);
       if (share < first.share) first = {k, share};
     }
     return first;
   };
-  auto touch = [&](int k, Contacts& contacts) {
-    const Barrier& barrier = kBarriers[k];
-    if (barrier.is_goal || !box_of_puck(puck.centre).meets(barrier.placed.box)) return;
-    contacts.add(touch_circle(ground, barrier.shape, puck), friction, kPuckRestitution);
+  auto touch = [&](int struck, Contacts& contacts) {
+    const Box box = box_of_puck(puck.centre);
+    bool is_struck = false;
+    for (int k = 0; k < kFirstGoal; ++k) {
+      if (!box.meets(kBarriers[k].shape.box)) continue;
+      const Contact contact = touch_circle(ground, kBarriers[k].shape, puck);
+      contacts.add(contact, friction, kPuckRestitution);
+      is_struck |= k == struck && contact.count > 0;
+    }
+    return is_struck;
   };
   sweep(puck, {from, puck.centre, puck.angle, puck.angle}, find_impact, touch);
 }
@@ -177,22 +177,29 @@ void sweep_racket(Body& racket, const Polygon& shape, Body& ground, Vector from,
     Body moved = racket;
     auto place = [&](float share) {
       way.place(moved, share);
-      return Placed(shape, moved.rotation, moved.origin());
+      return placed(shape, moved.rotation, moved.origin());
     };
     const Placed begin = place(0.0f), end = place(1.0f);
     const Box box = around(begin.box, end.box).grown(kRacketStop + kTolerance);
     Impact first;
     for (int k = 0; k < kBarrierCount; ++k) {
-      if (impacts[k] > kMostImpacts || !box.meets(kBarriers[k].placed.box)) continue;
-      const float share = racket_impact(kBarriers[k].placed, begin, end, place);
+      if (impacts[k] > kMostImpacts || !box.meets(kBarriers[k].shape.box)) continue;
+      const float share = racket_impact(kBarriers[k].shape, begin, end, place);
       if (share < first.share) first = {k, share};
     }
     return first;
   };
-  auto touch = [&](int k, Contacts& contacts) {
-    const Placed placed(shape, racket.rotation, racket.origin());
-    if (!placed.box.grown(2.0f * kSkin).meets(kBarriers[k].placed.box)) return;
-    contacts.add(touch_polygons(ground, kBarriers[k].placed, racket, placed), friction, 0.0f);
+  auto touch = [&](int struck, Contacts& contacts) {
+    const Placed here = placed(shape, racket.rotation, racket.origin());
+    const Box box = here.box.grown(2.0f * kSkin);
+    bool is_struck = false;
+    for (int k = 0; k < kBarrierCount; ++k) {
+      if (!box.meets(kBarriers[k].shape.box)) continue;
+      const Contact contact = touch_polygons(ground, kBarriers[k].shape, racket, here);
+      contacts.add(contact, friction, 0.0f);
+      is_struck |= k == struck && contact.count > 0;
+    }
+    return is_struck;
   };
   sweep(racket, {from, racket.centre, from_angle, racket.angle}, find_impact, touch);
 }

@@ -60,10 +60,10 @@ constexpr int kFirstGoal = 6;  // the last two are the goals of player 1 and pla
 
 extern const Polygon kRackets[2];  // of player 1 and player 2, about their origins
 
-constexpr float kRacketMass = 58.0f, kRacketInertia = 3.7095f;
-constexpr float kRacketCentre = 0.122375f;  // of mass, behind the origin
-constexpr float kRacketReach = 0.44722f;    // from the origin to the farthest corner
-constexpr float kPuckRadius = 13.0f / 60, kPuckMass = 1.03236f, kPuckInertia = 0.024232f;
+constexpr float kRacketMass = 58.0f, kRacketInertia = 3.709495f;
+constexpr float kRacketCentre = 0.1223755f;  // of mass, behind the origin
+constexpr float kRacketReach = 0.44722f;     // from the origin to the farthest corner
+constexpr float kPuckRadius = 13.0f / 60, kPuckMass = 1.0323623f, kPuckInertia = 0.02423184f;
 
 constexpr float kWallFriction = 0.1f, kRacketFriction = 1.0f, kPuckFriction = 0.1f;
 constexpr float kPuckRestitution = 0.95f;  // nothing else bounces

@@ -56,13 +56,14 @@ class KernelEnv(gymnasium.Env[Any, Any]):
         return self.pool.generator(0)
 
     @np_random.setter
-    def np_random(self, value: np.random.Generator) -> None:
+    def np_random(self, value: np.random.Generator) -> None:  # noqa: ARG002 - it is refused
         raise AttributeError("the generator of a kernel is seeded by reset(seed=...)")
 
     @property
-    def np_random_seed(self) -> int | None:
-        """The seed of its generator."""
-        return self.pool.seed(0)
+    def np_random_seed(self) -> int:
+        """The seed of its generator; -1 before it has one."""
+        seed = self.pool.seed(0)
+        return -1 if seed is None else seed
 
     def reset(
         self, *, seed: int | None = None, options: dict[str, Any] | None = None
@@ -95,7 +96,9 @@ class KernelEnv(gymnasium.Env[Any, Any]):
 
     def picture(self) -> npt.NDArray[np.uint8]:
         """What it looks like, whatever the render mode."""
-        return self.pool.render()[0]
+        (drawn,) = self.pool.render()
+        picture: npt.NDArray[np.uint8] = drawn
+        return picture
 
     def show(self) -> None:
         """Show what it looks like in a window."""

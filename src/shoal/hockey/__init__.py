@@ -6,8 +6,8 @@ For one match, with the interface of the reference environment::
 
 For many matches, ``shoal.make("shoal/Hockey-v0", num_envs=...)``, in which both players act and
 observe, or ``"shoal/HockeyOne-v0"``, which plays against a scripted opponent; with actions that are
-a choice of eight, ``"shoal/HockeyDiscrete-v0"`` and ``"shoal/HockeyOneDiscrete-v0"``. Mode, opponent
-and keep mode are those of each slot, and count from its next reset on:
+a choice of eight, ``"shoal/HockeyDiscrete-v0"`` and ``"shoal/HockeyOneDiscrete-v0"``. Mode,
+opponent and keep mode are those of each slot, and count from its next reset on:
 
     >>> import shoal
     >>> envs = shoal.make("shoal/HockeyOne-v0", num_envs=3, mode="NORMAL", opponent="weak")

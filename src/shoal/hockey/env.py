@@ -101,15 +101,15 @@ class HockeyEnv(gymnasium.Env[npt.NDArray[np.float32], npt.NDArray[Any]]):
         self._env.np_random = value
 
     @property
-    def np_random_seed(self) -> int | None:
-        """The seed of the generator."""
+    def np_random_seed(self) -> int:
+        """The seed of the generator; -1 before it has one."""
         return self._env.np_random_seed
 
     @property
     def _state(self) -> Any:
         return self._env.pool.state[0]
 
-    def seed(self, seed: int | None = None) -> list[int | None]:
+    def seed(self, seed: int | None = None) -> list[int]:
         """Begin anew with this seed."""
         self.reset(seed=seed)
         return [self.np_random_seed]
@@ -148,7 +148,8 @@ class HockeyEnv(gymnasium.Env[npt.NDArray[np.float32], npt.NDArray[Any]]):
 
     def obs_agent_two(self) -> npt.NDArray[np.float32]:
         """What the second player sees, as if it were the first."""
-        return self._seen[1].copy()
+        seen: npt.NDArray[np.float32] = self._seen[1]
+        return seen.copy()
 
     def get_info_agent_two(self) -> dict[str, Any]:
         """The info of the second player."""
@@ -156,7 +157,7 @@ class HockeyEnv(gymnasium.Env[npt.NDArray[np.float32], npt.NDArray[Any]]):
 
     def get_reward(self, info: dict[str, Any]) -> float:
         """The reward of the first player."""
-        return 10.0 * info["winner"] + float(info["reward_closeness_to_puck"])
+        return float(10 * info["winner"] + info["reward_closeness_to_puck"])
 
     def get_reward_agent_two(self, info_two: dict[str, Any]) -> float:
         """The reward of the second player, given its info."""
@@ -197,7 +198,7 @@ class HockeyEnv(gymnasium.Env[npt.NDArray[np.float32], npt.NDArray[Any]]):
             numbers[which] = 1.0 if is_positive or which == 3 else -1.0
         return numbers
 
-    def render(self, mode: str | None = None) -> npt.NDArray[np.uint8] | None:  # type: ignore[override]
+    def render(self, mode: str | None = None) -> npt.NDArray[np.uint8] | None:
         """Show the match.
 
         Args:

@@ -52,7 +52,7 @@ def make_kernel(
         action_space = spaces.MultiDiscrete([choices] * players)
     name = "Hockey" if players == 2 else "HockeyOne"
     kind = "Discrete" if discrete else "" if keeps else "WithoutShots"
-    given = {"mode": mode, "keep_mode": keep_mode, "opponent": opponent}
+    given: dict[str, Any] = {"mode": mode, "keep_mode": keep_mode, "opponent": opponent}
     return Kernel(
         _native.Kernel(name + kind),
         spaces.Box(-np.inf, np.inf, shape, np.float32),

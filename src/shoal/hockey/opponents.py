@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 import numpy as np
 import numpy.typing as npt
 
@@ -14,7 +12,7 @@ __all__ = ["BasicOpponent", "BasicOpponents"]
 
 
 def _words(seed: int | None) -> list[int]:
-    return np.random.SeedSequence(seed).generate_state(4).tolist()
+    return [int(word) for word in np.random.SeedSequence(seed).generate_state(4)]
 
 
 class BasicOpponents:
@@ -131,5 +129,5 @@ class BasicOpponent:
         seen = np.asarray(obs, np.float32)
         if seen.shape != (SEEN,):
             raise ValueError(f"expected {SEEN} numbers, got an observation of shape {seen.shape}")
-        action: Any = self._one.act(seen[None])[0].astype(np.float64)
-        return action if self.keep_mode else action[:3]
+        numbers = 4 if self.keep_mode else 3
+        return self._one.act(seen[None])[0, :numbers].astype(np.float64)

@@ -34,13 +34,11 @@ def read_mode(value: Any) -> Mode:
     >>> read_mode("TRAIN_SHOOTING")
     <Mode.TRAIN_SHOOTING: 1>
     """
-    try:
-        if isinstance(value, str):
-            return Mode[value]
-        if isinstance(value, int | np.integer | float) and not isinstance(value, bool):
-            return Mode(value)
-    except (KeyError, ValueError):
-        pass  # said below
+    if isinstance(value, str) and value in Mode.__members__:
+        return Mode[value]
+    is_number = isinstance(value, int | np.integer) and not isinstance(value, bool)
+    if is_number and 0 <= value < len(Mode):
+        return Mode(int(value))
     names = ", ".join(Mode.__members__)
     raise ValueError(f"mode must be one of {names}, or its number, got {value!r}")
 

@@ -9,10 +9,13 @@ namespace shoal::hockey {
 
 namespace {
 
-constexpr uint32_t kIce = 0xffffff, kWalls = 0x000000, kGrey = 0xcccccc, kSand = 0xefcb8a;
+constexpr uint32_t kIce = 0xffffff, kWalls = 0x000000, kGrey = 0xcccccc, kSand = 0xefcb8a,
+                   kNet = 0xc9a562;
 constexpr uint32_t kPlayers[2] = {0xeb6235, 0x5d9ec7};
 constexpr uint32_t kShades[2] = {0xa8401c, 0x37708f};
 constexpr uint32_t kPuck = 0x2b2b2b, kPuckTop = 0x4a4a4a;
+
+constexpr Rotation kUpright{0.0f, 1.0f};
 
 /// Metres on a canvas.
 class View {
@@ -54,12 +57,22 @@ void draw_rink(const View& view) {
   view.ring({0.0f, 0.0f}, 100.0 / 60, kLine, kGrey, kIce);
   view.line({0.0f, -kHalfHeight}, {0.0f, kHalfHeight}, kLine, kGrey);
   view.disc({0.0f, 0.0f}, 0.1, kGrey);
-  constexpr Rotation kUpright{0.0f, 1.0f};
-  view.disc({-kGoalFront, 0.0f}, 75.0 / 60, kSand);
-  view.disc({kGoalFront, 0.0f}, 75.0 / 60, kSand);
   for (const Barrier& barrier : kBarriers) {
-    const uint32_t colour = barrier.is_goal ? kSand : kWalls;
-    view.polygon(barrier.shape, kUpright, {0.0f, 0.0f}, 1.0f, colour);
+    if (!barrier.is_goal) continue;
+    const Box& box = barrier.shape.box;
+    const bool is_left = box.left < 0.0f;
+    view.disc({is_left ? box.right : box.left, 0.0f}, 75.0 / 60, kSand);
+    view.polygon(barrier.shape, kUpright, {0.0f, 0.0f}, 1.0f, kSand);
+    // Behind the goal there is nothing.
+    const float back = is_left ? box.left : box.right;
+    const float middle = std::copysign(0.5f * (kGoalBack + kWorldHalfWidth), back);
+    view.line({middle, -kWorldHalfHeight}, {middle, kWorldHalfHeight}, kWorldHalfWidth - kGoalBack,
+              kIce);
+    view.line({back, box.bottom}, {back, box.top}, kLine, kNet);
+  }
+  for (const Barrier& barrier : kBarriers) {
+    if (barrier.is_goal) continue;
+    view.polygon(barrier.shape, kUpright, {0.0f, 0.0f}, 1.0f, kWalls);
   }
 }
 

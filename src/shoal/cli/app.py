@@ -10,10 +10,12 @@ from rich.console import Console
 
 import shoal
 from shoal.cli.new_kernel import write_kernel
+from shoal.cli.play import play
 
 __all__ = ["app"]
 
 app = typer.Typer(no_args_is_help=True)
+app.add_typer(play, name="play")
 
 
 @app.callback()

@@ -100,12 +100,17 @@ class KernelEnv(gymnasium.Env[Any, Any]):
         picture: npt.NDArray[np.uint8] = drawn
         return picture
 
-    def show(self) -> None:
-        """Show what it looks like in a window."""
+    @property
+    def window(self) -> Window:
+        """Where people see it; it opens with the first picture."""
         if self._window is None:
             frames_per_second = int(self.metadata.get("render_fps", 30))
             self._window = Window(self.kernel.name, frames_per_second)
-        self._window.show(self.picture())
+        return self._window
+
+    def show(self) -> None:
+        """Show what it looks like in a window."""
+        self.window.show(self.picture())
 
     def close(self) -> None:
         """Give everything back; a second call does nothing."""

@@ -51,6 +51,26 @@ class Window:
         pygame.display.flip()
         self._clock.tick(self._frames_per_second)
 
+    def is_pressed(self, *names: str) -> bool:
+        """Whether one of these keys is held down, by pygame's names for them."""
+        if self._surface is None:
+            return False
+        self._pygame.event.pump()
+        pressed = self._pygame.key.get_pressed()
+        return any(pressed[self._pygame.key.key_code(name)] for name in names)
+
+    def is_left(self) -> bool:
+        """Whether the user wants to go: by the window's button, or by the escape key."""
+        if self._surface is None:
+            return False
+        return bool(self._pygame.event.get(self._pygame.QUIT)) or self.is_pressed("escape")
+
+    def say(self, title: str) -> None:
+        """Change what stands above the window."""
+        self._title = title
+        if self._surface is not None:
+            self._pygame.display.set_caption(title)
+
     def close(self) -> None:
         """Close the window, if there is one."""
         if self._surface is not None:

@@ -20,7 +20,15 @@ opponent and keep mode are those of each slot, and count from its next reset on:
 """
 
 from shoal.hockey.env import HockeyEnv, HockeyEnv_BasicOpponent
+from shoal.hockey.human import HumanOpponent
 from shoal.hockey.opponents import BasicOpponent, BasicOpponents
 from shoal.hockey.values import Mode
 
-__all__ = ["BasicOpponent", "BasicOpponents", "HockeyEnv", "HockeyEnv_BasicOpponent", "Mode"]
+__all__ = [
+    "BasicOpponent",
+    "BasicOpponents",
+    "HockeyEnv",
+    "HockeyEnv_BasicOpponent",
+    "HumanOpponent",
+    "Mode",
+]

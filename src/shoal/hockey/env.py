@@ -10,6 +10,7 @@ import numpy.typing as npt
 from gymnasium import spaces
 
 from shoal.envs.single import KernelEnv
+from shoal.envs.window import Window
 from shoal.hockey.kernels import SEEN, make_kernel
 from shoal.hockey.opponents import BasicOpponent
 from shoal.hockey.values import Mode, read_mode
@@ -65,6 +66,7 @@ class HockeyEnv(gymnasium.Env[npt.NDArray[np.float32], npt.NDArray[Any]]):
         self.discrete_action_space = spaces.Discrete(8 if keep_mode else 7)
         self._seen = np.zeros((2, SEEN), np.float32)
         self._infos: dict[str, npt.NDArray[Any]] = {}
+        self._is_over = True
 
     @property
     def max_timesteps(self) -> int:
@@ -106,6 +108,11 @@ class HockeyEnv(gymnasium.Env[npt.NDArray[np.float32], npt.NDArray[Any]]):
         return self._env.np_random_seed
 
     @property
+    def window(self) -> Window:
+        """Where people see the match; it opens with the first picture."""
+        return self._env.window
+
+    @property
     def _state(self) -> Any:
         return self._env.pool.state[0]
 
@@ -137,6 +144,7 @@ class HockeyEnv(gymnasium.Env[npt.NDArray[np.float32], npt.NDArray[Any]]):
             self.mode = read_mode(mode)
             self._env.pool.set_parameter(0, "mode", float(self.mode))
         self._seen, self._infos = self._env.reset(seed=seed, options=chosen)
+        self._is_over = False
         return self._seen[0].copy(), self._info(0)
 
     def step(
@@ -144,6 +152,7 @@ class HockeyEnv(gymnasium.Env[npt.NDArray[np.float32], npt.NDArray[Any]]):
     ) -> tuple[npt.NDArray[np.float32], float, bool, bool, dict[str, Any]]:
         """Let both players act: the numbers of the first one, then those of the second."""
         self._seen, reward, terminated, truncated, self._infos = self._env.step(action)
+        self._is_over = terminated or truncated
         return self._seen[0].copy(), reward, terminated, truncated, self._info(0)
 
     def obs_agent_two(self) -> npt.NDArray[np.float32]:
@@ -163,21 +172,25 @@ class HockeyEnv(gymnasium.Env[npt.NDArray[np.float32], npt.NDArray[Any]]):
         """The reward of the second player, given its info."""
         return self.get_reward(info_two)
 
-    def set_state(self, state: npt.ArrayLike, puck_spin: float = 0.0) -> None:
-        """Put everything where the first player sees it.
+    def set_state(self, state: npt.ArrayLike, puck_spin: float | None = None) -> None:
+        """Put everything where the first player sees it; a match that is over begins anew.
 
         Args:
             state: An observation of the first player, counters of possession included.
-            puck_spin: The spin of the puck, which nobody sees.
+            puck_spin: The spin of the puck, which nobody sees; by default it stays.
         """
         numbers = np.asarray(state, np.float32)
         if numbers.shape != (SEEN,) or not np.isfinite(numbers).all():
             raise ValueError(f"expected an observation of {SEEN} numbers, got {state!r}")
+        if self._is_over:
+            self.reset()
         record = self._state
         record["observation"] = numbers
-        record["puck_spin"] = puck_spin
+        if puck_spin is not None:
+            record["puck_spin"] = puck_spin
         record["shot"] = 0.0
-        record["touching"] = 0
+        # Who keeps the puck has touched it before.
+        record["touching"] |= (numbers[16] > 0) + 2 * (numbers[17] > 0)
         record["winner"] = 0
         turned = np.array([-1, -1, 1, -1, -1, 1], np.float32)
         first, second, puck, kept = np.split(numbers, [6, 12, 16])

@@ -160,7 +160,7 @@ void Scene::sweep() {
   }
 }
 
-/// Keeps a coordinate and its speed from leaving the world, whatever the solver says.
+/// Keeps a coordinate and its speed within bounds, whatever the solver says.
 void contain(float& position, float& speed, float most) {
   if (std::abs(position) <= most) return;
   position = std::copysign(most, position);
@@ -187,8 +187,8 @@ void resolve(const Started& started, State& state) {
     const Vector origin = body.origin();
     Racket& racket = state.rackets[k];
     racket = {origin.x, origin.y, body.angle, body.velocity.x, body.velocity.y, body.spin};
-    contain(racket.x, racket.vx, kWorldHalfWidth);
-    contain(racket.y, racket.vy, kWorldHalfHeight);
+    contain(racket.x, racket.vx, kRacketFarthestX);
+    contain(racket.y, racket.vy, kRacketFarthestY);
   }
   if (!scene.is_moved(kPuck)) return;
   const Body& puck = scene.puck();
@@ -199,7 +199,7 @@ void resolve(const Started& started, State& state) {
   state.puck_spin = puck.spin;
   // A puck that would fly through a goal in one step is caught there, to count in the next one.
   contain(state.puck_x, state.puck_vx, state.winner ? kWorldHalfWidth : kGoalBack + kPuckRadius);
-  contain(state.puck_y, state.puck_vy, kWorldHalfHeight);
+  contain(state.puck_y, state.puck_vy, kHalfHeight);
 }
 
 }  // namespace shoal::hockey

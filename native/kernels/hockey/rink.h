@@ -72,8 +72,11 @@ constexpr float kSkin = 0.01f;  // around polygons
 
 /// Where the inner faces of the walls are.
 constexpr float kHalfWidth = 235.0f / 60, kHalfHeight = 200.0f / 60;
-/// What nothing ever leaves.
+/// The world, which nothing ever leaves.
 constexpr float kWorldHalfWidth = 5.0f, kWorldHalfHeight = 4.0f;
+/// Where the origin of a racket can be at most: that far back it may begin in a training mode, and
+/// that far up its flat front would lie on a wall.
+constexpr float kRacketFarthestX = 14.0f / 3, kRacketFarthestY = kHalfHeight - 0.1f;
 constexpr float kGoalBack = 265.0f / 60, kGoalFront = 245.0f / 60;
 
 }  // namespace shoal::hockey

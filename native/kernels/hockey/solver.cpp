@@ -153,6 +153,61 @@ float press_two(Constraint& c) {
   return std::max(changed(old1, new1), changed(old2, new2));
 }
 
+/// Rounds over all contacts until nothing changes any more.
+void iterate(Constraint* constraints, int count) {
+  for (int round = 0; round < kRounds; ++round) {
+    float change = 0.0f;
+    for (int k = 0; k < count; ++k) {
+      Constraint& c = constraints[k];
+      change = std::max(change, rub(c));
+      change = std::max(change, c.is_block ? press_two(c) : press_one(c));
+    }
+    if (change <= kStill) return;
+  }
+}
+
+/// How the bodies of contacts move.
+class Moving {
+ public:
+  explicit Moving(const Contacts& contacts) {
+    for (int k = 0; k < contacts.count; ++k) {
+      add(contacts.items[k].a);
+      add(contacts.items[k].b);
+    }
+  }
+  double energy() const {
+    double sum = 0.0;
+    for (int k = 0; k < count_; ++k) {
+      const Body& body = *bodies_[k];
+      sum += 0.5 * dot(velocities_[k], velocities_[k]) / body.inverse_mass +
+             0.5 * spins_[k] * spins_[k] / body.inverse_inertia;
+    }
+    return sum;
+  }
+  void restore() const {
+    for (int k = 0; k < count_; ++k) {
+      bodies_[k]->velocity = velocities_[k];
+      bodies_[k]->spin = spins_[k];
+    }
+  }
+
+ private:
+  static constexpr int kMost = 3;
+
+  void add(Body* body) {
+    if (body->inverse_mass == 0.0f) return;
+    if (std::find(bodies_, bodies_ + count_, body) != bodies_ + count_) return;
+    bodies_[count_] = body;
+    velocities_[count_] = body->velocity;
+    spins_[count_++] = body->spin;
+  }
+
+  int count_ = 0;
+  Body* bodies_[kMost];
+  Vector velocities_[kMost];
+  float spins_[kMost];
+};
+
 /// One point by itself, for which there is a formula: it sticks, it slides, or it does nothing.
 void press_and_rub(Constraint& c) {
   Body &a = *c.contact->a, &b = *c.contact->b;
@@ -235,16 +290,22 @@ void solve_velocities(Contacts& contacts) {
     if (constraint.count == 1) return press_and_rub(constraint);
   }
   Constraint constraints[kMostContacts];
-  for (int k = 0; k < contacts.count; ++k) constraints[k] = prepared(contacts.items[k]);
-  for (int round = 0; round < kRounds; ++round) {
-    float change = 0.0f;
-    for (int k = 0; k < contacts.count; ++k) {
-      Constraint& c = constraints[k];
-      change = std::max(change, rub(c));
-      change = std::max(change, c.is_block ? press_two(c) : press_one(c));
-    }
-    if (change <= kStill) return;
+  bool any_bounces = false;
+  for (int k = 0; k < contacts.count; ++k) {
+    constraints[k] = prepared(contacts.items[k]);
+    any_bounces |= constraints[k].points[0].bounce > 0.0f;
   }
+  if (!any_bounces) return iterate(constraints, contacts.count);
+  const Moving before(contacts);
+  iterate(constraints, contacts.count);
+  if (Moving(contacts).energy() <= before.energy()) return;
+  // A puck between two others cannot bounce off both of them: that would give it energy.
+  before.restore();
+  for (int k = 0; k < contacts.count; ++k) {
+    constraints[k] = prepared(contacts.items[k]);
+    constraints[k].points[0].bounce = 0.0f;
+  }
+  iterate(constraints, contacts.count);
 }
 
 void solve_positions(Contacts& contacts, const Correction& correction) {

@@ -69,6 +69,7 @@ class KernelEnv(gymnasium.Env[Any, Any]):
         self, *, seed: int | None = None, options: dict[str, Any] | None = None
     ) -> tuple[Any, dict[str, Any]]:
         """Begin an episode."""
+        super().reset(seed=seed)  # for those who ask it whether it was seeded
         self.pool.reset(seeds=[seed], options=options)
         batch = self.pool.recv()
         self._show()

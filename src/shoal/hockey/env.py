@@ -136,6 +136,7 @@ class HockeyEnv(gymnasium.Env[npt.NDArray[np.float32], npt.NDArray[Any]]):
             seed: Of everything that is random.
             options: ``one_starting`` and ``mode`` may be given here as well.
         """
+        super().reset(seed=seed)  # for those who ask it whether it was seeded
         chosen = dict(options or {})
         if one_starting is not None:
             chosen["one_starting"] = one_starting

@@ -1,0 +1,337 @@
+"""Hockey as Gymnasium and ``shoal.make`` know it."""
+
+import pickle
+
+import gymnasium
+import numpy as np
+import pytest
+from gymnasium import spaces
+from gymnasium.utils.env_checker import check_env
+
+import shoal
+from shoal.errors import KernelError
+from shoal.hockey import Mode
+from shoal.testing import assert_identical
+
+NAMES = [
+    "shoal/Hockey-v0",
+    "shoal/HockeyDiscrete-v0",
+    "shoal/HockeyOne-v0",
+    "shoal/HockeyOneDiscrete-v0",
+]
+ACTIONS = {
+    "shoal/Hockey-v0": (spaces.Box(-1, 1, (8,)), spaces.Box(-1, 1, (6,))),
+    "shoal/HockeyDiscrete-v0": (spaces.MultiDiscrete([8, 8]), spaces.MultiDiscrete([7, 7])),
+    "shoal/HockeyOne-v0": (spaces.Box(-1, 1, (4,)), spaces.Box(-1, 1, (3,))),
+    "shoal/HockeyOneDiscrete-v0": (spaces.Discrete(8), spaces.Discrete(7)),
+}
+
+
+@pytest.mark.parametrize("keep_mode", [True, False])
+@pytest.mark.parametrize("name", NAMES)
+def test_spaces_are_what_is_returned(name, keep_mode):
+    seen = (18,) if "One" in name else (2, 18)
+    with shoal.make(name, 3, keep_mode=keep_mode) as envs:
+        assert envs.single_action_space == ACTIONS[name][0 if keep_mode else 1]
+        assert envs.single_observation_space == spaces.Box(-np.inf, np.inf, seen, np.float32)
+        observations, infos = envs.reset(seed=1)
+        results = envs.step(envs.action_space.sample())
+        for batch in (observations, results[0]):
+            assert batch in envs.observation_space
+        for told in (infos, results[4]):
+            assert set(told) >= {
+                "winner",
+                "reward_closeness_to_puck",
+                "reward_touch_puck",
+                "reward_puck_direction",
+            }
+            assert told["winner"].shape == ((3,) if "One" in name else (3, 2))
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_a_single_environment_is_one_of_gymnasiums(name):
+    env = gymnasium.make(name)
+    check_env(env.unwrapped, skip_render_check=True)
+    with shoal.make(name, 2) as envs:
+        expected, _ = envs.reset(seed=[3, 4])
+        observation, _ = env.reset(seed=3)
+        assert_identical(observation, expected[0])
+        envs.action_space.seed(5)
+        for _ in range(30):
+            actions = envs.action_space.sample()
+            result, batch = env.step(actions[0]), envs.step(actions)
+            for one, many in zip(result[:4], batch[:4], strict=True):
+                assert np.array_equal(one, many[0])
+    env.close()
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_a_vector_is_made_by_gymnasium(name):
+    ours = shoal.make(name, 4, mode="TRAIN_DEFENSE")
+    theirs = gymnasium.make_vec(name, 4, mode="TRAIN_DEFENSE")
+    with ours, theirs:
+        assert_identical(ours.reset(seed=2)[0], theirs.reset(seed=2)[0])
+        actions = ours.action_space.sample()
+        assert_identical(ours.step(actions)[:4], theirs.step(actions)[:4])
+
+
+def test_python_environments_play_the_same_matches():
+    name, count = "shoal/HockeyOne-v0", 3
+    with (
+        shoal.make(name, count, opponent="weak") as kernel,
+        shoal.make(name, count, opponent="weak", backend="inline") as python,
+    ):
+        assert_identical(kernel.reset(seed=9)[0], python.reset(seed=9)[0])
+        for _ in range(260):
+            actions = kernel.action_space.sample()
+            assert_identical(kernel.step(actions)[:4], python.step(actions)[:4])
+
+
+def test_each_slot_has_its_mode_opponent_and_keep_mode():
+    with shoal.make("shoal/Hockey-v0", 4) as envs:
+        envs.set_attr("mode", [Mode.NORMAL, "TRAIN_SHOOTING", 2, np.int64(0)])
+        envs.set_attr("opponent", [None, "weak", "strong", None])
+        envs.set_attr("keep_mode", [True, False, True, True])
+        modes = (Mode.NORMAL, Mode.TRAIN_SHOOTING, Mode.TRAIN_DEFENSE, Mode.NORMAL)
+        assert envs.get_attr("mode") == modes
+        assert envs.get_attr("opponent") == (None, "weak", "strong", None)
+        assert envs.get_attr("keep_mode") == (True, False, True, True)
+        envs.reset(seed=0)
+        lengths, ends = np.zeros(4, int), np.zeros(4, int)
+        for step in range(1, 252):
+            *_, terminated, truncated, _ = envs.step(np.zeros((4, 8), np.float32))
+            ended = (terminated | truncated) & (ends == 0)
+            lengths[ended] = step
+            ends[ended] = 1 + truncated[ended]
+        assert lengths[0] == lengths[3] == 251
+        assert lengths[1] <= 81
+        assert lengths[2] <= 81
+        assert set(ends) <= {1, 2}
+        assert ends[0] == 2
+
+
+def test_a_change_counts_from_the_next_reset_on():
+    with shoal.make("shoal/Hockey-v0", 2, mode="TRAIN_SHOOTING") as envs:
+        envs.reset(seed=0)
+        envs.set_attr("mode", "NORMAL")
+        for _ in range(81):
+            *_, truncated, _ = envs.step(np.zeros((2, 8)))
+        assert truncated.all()  # still by the limit of the mode that it began in
+        observations, *_ = envs.step(np.zeros((2, 8)))
+        assert_identical(observations[:, 0, 6:8], np.array([[3, 0], [3, 0]], np.float32))
+
+
+def test_a_scripted_second_player_takes_the_place_of_actions():
+    def run(actions, **options):
+        with shoal.make("shoal/Hockey-v0", 2, **options) as envs:
+            observations, _ = envs.reset(seed=4)
+            for _ in range(20):
+                observations, *_ = envs.step(np.tile(np.float32(actions), (2, 1)))
+            return observations
+
+    still, pushing = [0.0] * 8, [0.0] * 4 + [1.0] * 4
+    assert not np.array_equal(run(still), run(pushing))
+    assert np.array_equal(run(still, opponent="strong"), run(pushing, opponent="strong"))
+    assert not np.array_equal(run(still, opponent="weak"), run(still, opponent="strong"))
+
+
+def test_players_start_in_turns():
+    with shoal.make("shoal/Hockey-v0", 3, autoreset_mode="Disabled") as envs:
+        sides = []
+        envs.reset(seed=0)
+        for _ in range(4):
+            observations, _ = envs.reset()
+            sides.append(np.sign(observations[:, 0, 12]))
+        assert_identical(np.array(sides)[:, 0], np.array([1, -1, 1, -1], np.float32))
+        for one_starting, side in ((True, -1), (False, 1), (None, -1)):
+            observations, _ = envs.reset(options={"one_starting": one_starting})
+            assert (np.sign(observations[:, 0, 12]) == side).all()
+        # What follows a seed does not depend on what was before it.
+        first, _ = envs.reset(seed=8)
+        envs.reset()
+        again, _ = envs.reset(seed=8)
+        assert_identical(first, again)
+
+
+def test_a_mode_for_one_episode():
+    with shoal.make("shoal/Hockey-v0", 2, autoreset_mode="Disabled") as envs:
+        envs.reset(seed=0, options={"mode": "TRAIN_SHOOTING"})
+        for _ in range(81):
+            *_, truncated, _ = envs.step(np.zeros((2, 8)))
+        assert truncated.all()
+        assert envs.get_attr("mode") == (Mode.NORMAL, Mode.NORMAL)
+        observations, _ = envs.reset()
+        assert_identical(observations[:, 0, 6], np.array([3, 3], np.float32))
+
+
+@pytest.mark.parametrize("mode", list(Mode))
+def test_a_match_begins_as_specified(mode):
+    count = 4000
+    with shoal.make("shoal/Hockey-v0", count, mode=mode) as envs:
+        observations, _ = envs.reset(seed=100)
+        first = observations[:, 0]
+        assert (first[:, [1, 2, 3, 4, 5, 8, 9, 10, 11, 14, 15, 16, 17]] == 0).all()
+        assert (first[:, 0] == -3).all()
+        if mode == Mode.NORMAL:
+            assert (first[:, 6] == 3).all()
+            assert (first[:, 7] == 0).all()
+        else:
+            _check_uniform(first[:, 6], 3 - 10 / 3, 3 + 5 / 3)
+            _check_uniform(first[:, 7], -2, 2)
+        if mode == Mode.TRAIN_DEFENSE:
+            _check_uniform(first[:, 12], 0, 10 / 3)
+            _check_uniform(first[:, 13], -3.2, 3.2)
+            shot = envs.state["shot"]
+            assert np.allclose(np.hypot(*shot.T), 60, rtol=1e-6)
+            # Where it would cross the line behind the goal of the first player.
+            share = (-5 - first[:, 12]) / shot[:, 0]
+            _check_uniform(first[:, 13] + share * shot[:, 1], -0.75, 0.75)
+        else:
+            _check_uniform(first[:, 12], -2, -1)
+            _check_uniform(first[:, 13], -1, 1)
+
+
+def _check_uniform(values, low, high):
+    assert values.min() >= low - 1e-4
+    assert values.max() <= high + 1e-4
+    expected = np.linspace(low, high, 11)[1:-1]
+    shares = (values[:, None] <= expected).mean(0)
+    assert np.abs(shares - np.arange(1, 10) / 10).max() < 0.04
+
+
+def test_a_reset_clears_everything():
+    """Also of who has the puck, which the reference forgets to clear."""
+    with shoal.make("shoal/Hockey-v0", 64, opponent="strong") as envs:
+        fresh, _ = envs.reset(seed=1, options={"one_starting": False})
+        states = envs.state.copy()
+        caught = np.zeros(64, bool)
+        for _ in range(60):
+            observations, *_ = envs.step(np.zeros((64, 8), np.float32))
+            caught |= observations[:, 0, 16:].any(1)
+        assert caught.any()
+        again, _ = envs.reset(seed=1, options={"one_starting": False})
+        assert_identical(again, fresh)
+        for name in states.dtype.names:
+            assert_identical(envs.state[name], states[name])
+        others, _ = envs.reset()
+        assert not others[:, :, 16:].any()
+        assert not envs.state["puck_spin"].any()
+        assert not envs.state["touching"].any()
+
+
+@pytest.mark.parametrize("name", NAMES)
+@pytest.mark.parametrize("mode", ["NextStep", "SameStep", "Disabled"])
+def test_every_episode_ends(name, mode):
+    with shoal.make(name, 40, autoreset_mode=mode, mode="TRAIN_SHOOTING", statistics=True) as envs:
+        envs.reset(seed=3)
+        envs.action_space.seed(3)
+        by_time, by_goal = 0, 0
+        for _ in range(200):
+            *_, terminated, truncated, infos = envs.step(envs.action_space.sample())
+            ended = terminated | truncated
+            assert not (terminated & truncated).any()
+            if not ended.any():
+                continue
+            told = infos["final_info"] if mode == "SameStep" else infos
+            winners = np.reshape(told["winner"], (40, -1))[:, 0]
+            assert (np.abs(winners[ended]) == terminated[ended]).all()
+            lengths = infos["episode"]["l"]
+            assert (lengths[truncated] == 81).all()
+            assert (lengths[terminated] <= 81).all()
+            by_time, by_goal = by_time + truncated.sum(), by_goal + terminated.sum()
+            if mode == "Disabled":
+                envs.reset(options={"reset_mask": ended})
+        assert by_time > 20
+        assert by_goal > 0
+
+
+def test_a_goal_in_the_last_step_is_no_timeout():
+    with shoal.make("shoal/Hockey-v0", 1, autoreset_mode="Disabled") as envs:
+        envs.reset(seed=0)
+        envs.state["observation"][0, 12:16] = (4.0, 0.0, 1.0, 0.0)
+        envs.state["time"] = 250
+        _, rewards, terminated, truncated, infos = envs.step(np.zeros((1, 8)))
+        assert (terminated[0], truncated[0]) == (True, False)
+        assert infos["winner"].tolist() == [[1, -1]]
+        closeness = infos["reward_closeness_to_puck"][0]
+        assert closeness[0] == 0 > closeness[1]
+        assert infos["rewards"].tolist() == [[10.0, -10.0 + closeness[1]]]
+        assert rewards.tolist() == [10.0]
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        ({"mode": "SHOOTING"}, "mode must be one of NORMAL, TRAIN_SHOOTING, TRAIN_DEFENSE"),
+        ({"mode": 3}, "mode must be one of"),
+        ({"mode": True}, "mode must be one of"),
+        ({"mode": 1.0}, "mode must be one of"),
+        ({"opponent": "average"}, "opponent must be 'weak', 'strong' or None, got 'average'"),
+        ({"keep_mode": "yes"}, "keep_mode must be True or False, got 'yes'"),
+    ],
+)
+def test_wrong_arguments(arguments, message):
+    with pytest.raises(ValueError, match=message):
+        shoal.make("shoal/Hockey-v0", 2, **arguments)
+    with shoal.make("shoal/Hockey-v0", 2) as envs:
+        for name, value in arguments.items():
+            with pytest.raises(ValueError, match=message):
+                envs.set_attr(name, value)
+
+
+def test_wrong_options():
+    with shoal.make("shoal/Hockey-v0", 2) as envs:
+        with pytest.raises(ValueError, match="hockey has no reset option 'starter'"):
+            envs.reset(options={"starter": 1})
+        with pytest.raises(ValueError, match="one_starting must be True or False, got 3"):
+            envs.reset(options={"one_starting": 3})
+        with pytest.raises(ValueError, match="mode must be one of"):
+            envs.reset(options={"mode": "FUN"})
+
+
+def test_an_action_that_is_no_number():
+    with shoal.make("shoal/Hockey-v0", 12) as envs:
+        envs.reset(seed=0)
+        actions = np.zeros((12, 8), np.float32)
+        actions[9, 5] = np.nan
+        with pytest.raises(KernelError, match=r"slot 9.*an action is not a number"):
+            envs.step(actions)
+        # The others have stepped, and the slot that failed begins anew.
+        observations, *_ = envs.step(np.zeros((12, 8), np.float32))
+        assert np.isfinite(observations).all()
+
+
+def test_actions_beyond_their_bounds_are_cut_off():
+    with shoal.make("shoal/Hockey-v0", 2) as envs:
+        envs.reset(seed=[0, 0])
+        actions = np.ones((2, 8), np.float32)
+        actions[1] = [50, np.inf, 3, 1, 7, 1e30, 2, 1]
+        for _ in range(5):
+            observations, *_ = envs.step(actions)
+        assert np.array_equal(observations[0], observations[1])
+
+
+def test_full_throttle_is_a_saw_tooth():
+    expected = [1.862, 3.538, 5.046, 6.404, 7.625, 8.725, 9.714, 10.605, 6.363]
+    with shoal.make("shoal/Hockey-v0", 1) as envs:
+        envs.reset(seed=0)
+        envs.state["observation"][0, :2] = (-3.0, -2.5)
+        found = [envs.step([[0, 1, 0, 0] * 2])[0][0, 0, 4] for _ in expected]
+        assert np.allclose(found, expected, atol=6e-4)
+
+
+def test_slots_are_saved_copied_and_pickled():
+    with shoal.make("shoal/HockeyOne-v0", 5, mode="TRAIN_DEFENSE") as envs:
+        envs.set_attr("opponent", ["weak", None, "strong", "weak", "strong"])
+        envs.reset(seed=3)
+        envs.action_space.seed(0)
+        actions = [envs.action_space.sample() for _ in range(40)]
+        envs.step(actions[0])
+        saved, copied = envs.save(), pickle.loads(pickle.dumps(envs))
+        expected = [envs.step(action)[:4] for action in actions]
+        envs.restore(saved)
+        with copied:
+            for action, results in zip(actions, expected, strict=True):
+                assert_identical(envs.step(action)[:4], results)
+                assert_identical(copied.step(action)[:4], results)
+            assert copied.get_attr("opponent") == envs.get_attr("opponent")

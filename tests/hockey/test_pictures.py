@@ -1,0 +1,194 @@
+"""What people see, and what they do."""
+
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import gymnasium
+import numpy as np
+import pytest
+
+import shoal
+from shoal.hockey import HockeyEnv, HumanOpponent
+from shoal.hockey.human import play
+
+PLAYERS = [(235, 98, 53), (93, 158, 199)]
+
+
+@pytest.fixture
+def pygame(monkeypatch):
+    monkeypatch.setenv("SDL_VIDEODRIVER", "dummy")
+    return pytest.importorskip("pygame")
+
+
+@pytest.fixture
+def env():
+    made = HockeyEnv()
+    made.reset(seed=0)
+    yield made
+    made.close()
+
+
+def at(picture, x, y):
+    """The colour at a place of the rink, in metres from its centre."""
+    return tuple(picture[round(240 - 60 * y), round(300 + 60 * x)].tolist())
+
+
+def test_colours_are_where_they_belong(env):
+    picture = env.render("rgb_array")
+    assert (picture.shape, picture.dtype) == ((480, 600, 3), np.uint8)
+    assert at(picture, -3.1, 0) == PLAYERS[0]
+    assert at(picture, 3.1, 0) == PLAYERS[1]
+    assert at(picture, 0, 3.5) == (0, 0, 0)
+    assert at(picture, -4.2, 0) == (239, 203, 138)
+    assert at(picture, 100 / 60, 0) == (204, 204, 204)
+    assert at(picture, 1, 2) == (255, 255, 255)
+    seen = env.obs_agent_two()
+    seen[12:16] = (1, 2, 0, 0)
+    env.set_state(seen)
+    assert at(env.render("rgb_array"), 1, 2) != (255, 255, 255)
+
+
+def test_edges_are_smooth(env):
+    colours = {tuple(pixel) for pixel in env.render("rgb_array").reshape(-1, 3).tolist()}
+    assert len(colours) > 40
+
+
+def test_rackets_turn(env):
+    env.set_state(np.zeros(18))
+    straight = env.render("rgb_array")
+    turned = np.zeros(18)
+    turned[2] = 0.8
+    env.set_state(turned)
+    assert not np.array_equal(env.render("rgb_array"), straight)
+
+
+def test_a_mosaic():
+    with shoal.make("shoal/HockeyOne-v0", 5, render_mode="rgb_array") as envs:
+        envs.reset(seed=0)
+        mosaic = envs.render_tiled(columns=3)
+        assert mosaic.shape == (2 * 480, 3 * 600, 3)
+        assert np.array_equal(mosaic[480:, :600], envs.render()[3])
+
+
+def test_a_window(pygame):
+    env = gymnasium.make("shoal/HockeyOne-v0", render_mode="human")
+    env.reset(seed=0)
+    env.step(env.action_space.sample())
+    shown = pygame.surfarray.array3d(pygame.display.get_surface()).swapaxes(0, 1)
+    assert np.array_equal(shown, env.unwrapped.picture())
+    env.close()
+    assert not pygame.display.get_init()
+    env.close()
+
+
+def test_wrong_render_modes(env):
+    with pytest.raises(ValueError, match="render mode must be 'human' or 'rgb_array', got 'ansi'"):
+        env.render("ansi")
+    with pytest.raises(ValueError, match="render_mode must be"):
+        HockeyEnv(render_mode="ansi")
+
+
+def test_a_window_needs_pygame():
+    code = (
+        "import sys; sys.modules['pygame'] = None\n"
+        "from shoal.hockey import HockeyEnv\n"
+        "env = HockeyEnv(); env.reset(); env.render('rgb_array')\n"
+        "try: env.render()\n"
+        "except Exception as error: print(type(error).__name__, error)\n"
+    )
+    ended = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert ended.stdout == (
+        "DependencyNotInstalled a window needs pygame: pip install 'shoal[human]'\n"
+    )
+
+
+class Keys(dict):
+    def __missing__(self, key):
+        return False
+
+
+def press(pygame, monkeypatch, *names):
+    pressed = Keys({pygame.key.key_code(name): True for name in names})
+    monkeypatch.setattr(pygame.key, "get_pressed", lambda: pressed)
+
+
+@pytest.mark.parametrize(
+    ("names", "numbers"),
+    [
+        ([], [0, 0, 0, 0]),
+        (["left"], [-1, 0, 0, 0]),
+        (["right", "up"], [1, 1, 0, 0]),
+        (["down", "w", "space"], [0, -1, 1, 1]),
+        (["s"], [0, 0, -1, 0]),
+        (["left", "right"], [0, 0, 0, 0]),
+    ],
+)
+def test_keys(pygame, monkeypatch, env, names, numbers):
+    assert HumanOpponent(env).act().tolist() == [0, 0, 0, 0]  # nobody sees anything yet
+    env.render()
+    press(pygame, monkeypatch, *names)
+    assert HumanOpponent(env).act(env.obs_agent_two()).tolist() == numbers
+    turned = [-numbers[0], -numbers[1], *numbers[2:]]
+    assert HumanOpponent(env, player=2).act().tolist() == turned
+    with pytest.raises(ValueError, match="player must be 1 or 2"):
+        HumanOpponent(env, player=3)
+
+
+def test_a_person_plays_and_leaves(pygame, monkeypatch, env):
+    seen = []
+
+    def policy(observation):
+        seen.append(observation)
+        if len(seen) == 20:
+            pygame.event.post(pygame.event.Event(pygame.QUIT))
+        return np.zeros(4)
+
+    monkeypatch.setattr(pygame.time, "Clock", lambda: type("Clock", (), {"tick": lambda *_: 0})())
+    press(pygame, monkeypatch, "right")
+    assert play(env, policy) == (0, 0)
+    assert len(seen) == 20
+    assert seen[-1][6] < seen[0][6]  # the first player has come nearer
+    assert pygame.display.get_caption()[0].startswith("You 0 : 0")
+
+
+def test_goals_are_counted(pygame, monkeypatch, env):
+    monkeypatch.setattr(pygame.time, "Clock", lambda: type("Clock", (), {"tick": lambda *_: 0})())
+    goal = np.zeros(18)
+    goal[[0, 6, 12]] = (-3.0, 3.0, 4.0)
+
+    def policy(_):
+        env.set_state(goal)
+        return np.zeros(4)
+
+    assert play(env, policy, max_steps=3) == (3, 0)
+
+
+def command(*arguments, **options):
+    environment = {**os.environ, "SDL_VIDEODRIVER": "dummy"}
+    return subprocess.run(
+        [Path(sys.executable).with_name("shoal"), "play", "hockey", *arguments],
+        capture_output=True,
+        text=True,
+        env=environment,
+        timeout=60,
+        check=False,
+        **options,
+    )
+
+
+def test_the_command(tmp_path):
+    (tmp_path / "mine.py").write_text("def act(seen):\n    return [0.0] * 4\n")
+    ended = command("--opponent", "mine:act", "--max-steps", "5", cwd=tmp_path)
+    assert (ended.returncode, ended.stdout) == (0, "You 0 : 0\n"), ended.stderr
+    for wrong, message in [
+        (["--opponent", "average"], "opponent must be weak, strong or module:function"),
+        (["--opponent", "mine:none"], "has no attribute 'none'"),
+        (["--opponent", "nowhere:act"], "No module named 'nowhere'"),
+        (["--mode", "FUN"], "mode must be one of"),
+    ]:
+        ended = command(*wrong, cwd=tmp_path)
+        assert ended.returncode == 1
+        assert message in " ".join(ended.stderr.split())
+        assert "Traceback" not in ended.stderr

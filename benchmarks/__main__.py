@@ -78,6 +78,13 @@ def _kernels(arguments: Namespace) -> int:
     return 0 if measure_kernels(_settings(arguments), arguments.output) else 1
 
 
+def _hockey(arguments: Namespace) -> int:
+    from benchmarks.hockey import measure_hockey
+
+    machine.use_cores(arguments.cores)
+    return 0 if measure_hockey(_settings(arguments), arguments.output) else 1
+
+
 def _training(arguments: Namespace) -> int:
     from benchmarks.training import measure_training
 
@@ -245,6 +252,16 @@ def _parser() -> ArgumentParser:
     )
     kernels.set_defaults(command=_kernels)
     kernels.add_argument(
+        "--cores", type=_cores, default=machine.core_count(), help="how many to use (%(default)s)"
+    )
+
+    hockey = commands.add_parser(
+        "hockey",
+        parents=[measured, written],
+        help="the hockey kernel against Box2D, and against itself on one thread",
+    )
+    hockey.set_defaults(command=_hockey)
+    hockey.add_argument(
         "--cores", type=_cores, default=machine.core_count(), help="how many to use (%(default)s)"
     )
 

@@ -1,7 +1,7 @@
 """Hockey as a scene of Box2D, driven from Python: what the kernel is measured against.
 
-It is the rink, the drives and the puck of the specification, without rewards and opponents, and
-it is written to be short. Box2D's own algorithm resolves the contacts.
+It is the rink, the drives, the puck and the rewards of the specification in normal mode, written to
+be short. Box2D's own algorithm resolves the contacts.
 """
 
 from __future__ import annotations
@@ -22,7 +22,8 @@ _RACKET = [(-10, 20), (5, 20), (5, -20), (-10, -20), (-18, -10), (-21, 0), (-18,
 _UPPER_LEFT = [(65, 322), (65, 455), (45, 455), (45, 315)]
 _VELOCITY_ITERATIONS, _POSITION_ITERATIONS = 180, 60
 _WALL, _GOAL_RACKET, _GOAL_PUCK, _RACKET_BIT, _PUCK_BIT = 1, 2, 4, 8, 16
-_KEPT = 15
+_KEPT, _LIMIT = 15, 250
+_TURNED = np.array([-1, -1, 1, -1, -1, 1])
 
 Vector = tuple[float, float]
 
@@ -62,7 +63,8 @@ class HockeyScene:
     def __init__(self, *, keep_mode: bool = True) -> None:
         self.keep_mode = keep_mode
         self.kept = [0, 0]
-        self.winner = 0
+        self.winner = self.time = 0
+        self._starts, self._random = True, np.random.default_rng(0)
         self.contacts = _Contacts(self)
         self.world = b2World(gravity=(0, 0), contactListener=self.contacts)
         top = [(50, 440), (550, 440), (550, 460), (50, 460)]
@@ -143,6 +145,46 @@ class HockeyScene:
         position, velocity = self.puck.position, self.puck.linearVelocity
         seen += [position.x - _CENTRE_X, position.y - _CENTRE_Y, velocity.x, velocity.y]
         return np.array([*seen, *self.kept])
+
+    def observe_turned(self, seen: npt.NDArray[np.float64]) -> npt.NDArray[np.float64]:
+        """What player 2 sees where player 1 sees this."""
+        first, second = seen[:6] * _TURNED, seen[6:12] * _TURNED
+        return np.hstack([second, first, -seen[12:16], seen[17:15:-1]])
+
+    def play(self, action: npt.NDArray[Any]) -> tuple[Any, ...]:
+        """All that a step of the kernel gives: views, rewards, end and infos of both players."""
+        seen = self.step(action)
+        self.time += 1
+        infos = [self._info(seen, 0), self._info(seen, 1)]
+        rewards = [10 * info["winner"] + info["reward_closeness_to_puck"] for info in infos]
+        terminated = self.winner != 0
+        truncated = not terminated and self.time > _LIMIT
+        both = np.stack([seen, self.observe_turned(seen)]).astype(np.float32)
+        if terminated or truncated:
+            self.reset()
+        return both, rewards, terminated, truncated, infos
+
+    def reset(self) -> None:
+        """Begin a match."""
+        side, y = self._random.uniform(1, 2), self._random.uniform(-1, 1)
+        state = np.zeros(18)
+        state[[0, 6, 12, 13]] = -3, 3, -side if self._starts else side, y
+        self.set_state(state)
+        self._starts, self.time = not self._starts, 0
+
+    def _info(self, seen: npt.NDArray[np.float64], player: int) -> dict[str, float]:
+        sign = 1 if player == 0 else -1
+        x, y, vx, _ = seen[12:16]
+        closeness = 0.0
+        if sign * x < 0 and sign * vx <= 0:
+            away = math.hypot(seen[6 * player] - x, seen[6 * player + 1] - y)
+            closeness = -away * 30 / (250 / 60 * _LIMIT / 2)
+        return {
+            "winner": sign * self.winner,
+            "reward_closeness_to_puck": closeness,
+            "reward_touch_puck": float(self.kept[player] == _KEPT),
+            "reward_puck_direction": sign * vx / (_LIMIT * 25),
+        }
 
     def step(self, action: npt.NDArray[Any]) -> npt.NDArray[np.float64]:
         """Both players act, and what player 1 sees then."""

@@ -203,6 +203,9 @@ WORKLOADS = {
         Workload("info8", _informative),
         # What kernels of a user's are measured with; its actions are those of the pendulum.
         Workload("swing", partial(gymnasium.make, "Pendulum-v1")),
+        # Both players at random, and both scripted.
+        Workload("hockey", partial(gymnasium.make, "shoal:shoal/Hockey-v0")),
+        Workload("hockey-strong", partial(gymnasium.make, "shoal:shoal/Hockey-v0")),
     )
 }
 

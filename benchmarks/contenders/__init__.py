@@ -5,6 +5,7 @@ from __future__ import annotations
 from benchmarks.contenders.base import Contender, Vector
 from benchmarks.contenders.envpool_vector import EnvPool, EnvPoolAsync
 from benchmarks.contenders.gymnasium_vectors import GymnasiumAsync, GymnasiumSync
+from benchmarks.contenders.hockey import Box2dHockey, ShoalHockey
 from benchmarks.contenders.loop import Loop
 from benchmarks.contenders.plain_c import PlainC
 from benchmarks.contenders.pufferlib_vectors import PufferlibMultiprocessing, PufferlibSerial
@@ -35,6 +36,9 @@ CONTENDERS: dict[str, Contender] = {
         OwnKernel("shoal-kernel-c", swing_in_c),
         OwnKernel("shoal-kernel-numba", swing_in_numba),
         PlainC(),
+        ShoalHockey("shoal-hockey", copy=False),
+        ShoalHockey("shoal-hockey-1", workers=0, copy=False),
+        Box2dHockey(),
         ShoalSb3Dummy(),
         ShoalSb3Subproc(),
         Loop(),
@@ -58,6 +62,9 @@ _FOR_ONE_QUESTION = (
     "shoal-kernel-c",
     "shoal-kernel-numba",
     "plain-c",
+    "shoal-hockey",
+    "shoal-hockey-1",
+    "box2d",
     "envpool-async",
     "shoal-sb3-dummy",
     "shoal-sb3-subproc",

@@ -1,0 +1,69 @@
+"""Figures that are required: measured, printed, and written as results."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import asdict
+from functools import partial
+from pathlib import Path
+from textwrap import fill
+
+from benchmarks import machine
+from benchmarks.contenders import CONTENDERS
+from benchmarks.files import write_results
+from benchmarks.judging import Bench, Figure, Verdict, judge, times, verdict_table
+from benchmarks.render import RATE_LEGEND, bullets, failure_notes, markdown_document, rate_text
+from benchmarks.results import Cell, Report
+from benchmarks.runner import Runner, Settings
+from benchmarks.tables import Table, markdown, plain
+
+__all__ = ["measure_required", "worth_of_threads"]
+
+_WORTH = {2: 1.8, 16: 12.0}
+"""What so many cores must be worth, next to one of them."""
+
+
+def worth_of_threads(together: str, alone: str, workload: str, num_envs: int) -> list[Figure]:
+    """What all cores of this machine together must be worth, where that was said."""
+    worth = _WORTH.get(machine.core_count())
+    return [] if worth is None else [times(together, alone, workload, num_envs, at_least=worth)]
+
+
+def measure_required(
+    name: str, figures: Sequence[Figure], legend: str, settings: Settings, output: Path
+) -> bool:
+    """Measure figures, print tables, and write them under a name; whether they were reached."""
+    here = machine.describe()
+    contests = [figure.contest for figure in figures if figure.contest]
+    with Runner(CONTENDERS.values(), settings) as runner:
+        bench = Bench(runner, contests)
+        verdicts = judge(figures, bench)
+    cells = list(bench.cells.values())
+    report = Report(here, asdict(settings), runner.versions, cells)
+    data = {**report.as_json(), "figures": [verdict.as_json() for verdict in verdicts]}
+    parts = partial(_parts, cells, verdicts, f"{RATE_LEGEND} {legend}")
+    print("\n\n".join(parts(plain, partial(fill, width=100))))
+    document = markdown_document(name.capitalize(), report, *parts(markdown, str))
+    write_results(output, name, data, document)
+    return all(verdict.reached for verdict in verdicts)
+
+
+def _parts(
+    cells: Sequence[Cell],
+    verdicts: Sequence[Verdict],
+    legend: str,
+    draw: Callable[[Table], str],
+    written: Callable[[str], str],
+) -> list[str]:
+    rates = [
+        [f"{cell.workload} x {cell.num_envs}, {name}", rate_text(cell, name)]
+        for cell in cells
+        for name in cell.contenders
+    ]
+    parts = [
+        draw(verdict_table(verdicts)),
+        draw(Table(["", "steps/s"], rates)),
+        written(legend),
+        bullets(failure_notes(cells)),
+    ]
+    return [part for part in parts if part]

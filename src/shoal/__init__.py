@@ -13,15 +13,14 @@ Importing it makes ``gymnasium.make_vec(..., vectorization_mode="shoal")`` work 
 
 from importlib.metadata import version
 
-from shoal.hockey.registration import register as register_hockey
 from shoal.kernels import kernel
 from shoal.make import make
 from shoal.pools import Batch
-from shoal.registration import register_vectorization_mode
+from shoal.registration import register_environments, register_vectorization_mode
 
 __all__ = ["Batch", "kernel", "make"]
 
 __version__ = version("shoal")
 
 register_vectorization_mode()
-register_hockey()
+register_environments()

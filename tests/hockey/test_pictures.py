@@ -10,8 +10,8 @@ import numpy as np
 import pytest
 
 import shoal
+from shoal.envs.hockey.human import play
 from shoal.hockey import HockeyEnv, HumanOpponent
-from shoal.hockey.human import play
 
 PLAYERS = [(235, 98, 53), (93, 158, 199)]
 

@@ -11,9 +11,9 @@ import typer
 from gymnasium.error import DependencyNotInstalled
 from rich.console import Console
 
+from shoal.envs.hockey import human as hockey_for_humans
 from shoal.envs.window import import_pygame
 from shoal.hockey import BasicOpponent, HockeyEnv
-from shoal.hockey import human as hockey_for_humans
 
 __all__ = ["play"]
 

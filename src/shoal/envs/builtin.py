@@ -32,9 +32,9 @@ from shoal.envs.classic import (
     mountain_car_continuous,
     pendulum,
 )
+from shoal.envs.hockey.registration import ENTRY_POINT as HOCKEY
 from shoal.envs.single import of_single
 from shoal.envs.tables import cliff_walking, frozen_lake, taxi
-from shoal.hockey.registration import ENTRY_POINT as HOCKEY
 from shoal.kernels.definition import Kernel
 
 __all__ = ["builtin_kernel", "has_builtin_kernel"]

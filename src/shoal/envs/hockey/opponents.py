@@ -6,7 +6,7 @@ import numpy as np
 import numpy.typing as npt
 
 from shoal import _native
-from shoal.hockey.kernels import SEEN
+from shoal.envs.hockey.kernels import SEEN
 
 __all__ = ["BasicOpponent", "BasicOpponents"]
 

@@ -9,7 +9,7 @@ import numpy as np
 from gymnasium import spaces
 
 from shoal import _native
-from shoal.hockey.values import CODECS, Mode, read_options
+from shoal.envs.hockey.values import CODECS, Mode, read_options
 from shoal.kernels.definition import Kernel
 
 __all__ = ["SEEN", "make_kernel"]

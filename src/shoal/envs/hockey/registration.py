@@ -6,10 +6,10 @@ from typing import Any
 
 import gymnasium
 
+from shoal.envs.hockey.kernels import make_kernel
 from shoal.envs.single import KernelEnv
-from shoal.hockey.kernels import make_kernel
 
-__all__ = ["ENTRY_POINT", "make_env", "make_vector", "register"]
+__all__ = ["ENTRY_POINT", "make_env", "register"]
 
 ENTRY_POINT = f"{__name__}:make_env"
 
@@ -26,21 +26,12 @@ def make_env(render_mode: str | None = None, **arguments: Any) -> KernelEnv:
     return KernelEnv(make_kernel(**arguments), render_mode)
 
 
-def make_vector(num_envs: int = 1, **arguments: Any) -> gymnasium.vector.VectorEnv[Any, Any, Any]:
-    """Many matches, for ``gymnasium.make_vec``."""
-    from shoal.make import make
-
-    names = ("players", "discrete", "mode", "keep_mode", "opponent")
-    chosen = {name: arguments.pop(name) for name in names if name in arguments}
-    return make(make_kernel(**chosen), num_envs, **arguments)
-
-
-def register() -> None:
-    """Tell Gymnasium the names."""
+def register(vector_entry_point: str) -> None:
+    """Tell Gymnasium the names, and what makes a vector of such environments."""
     for name, arguments in _ENVIRONMENTS.items():
         gymnasium.register(
             name,
             ENTRY_POINT,
-            vector_entry_point=f"{__name__}:make_vector",
+            vector_entry_point=vector_entry_point,
             kwargs=arguments,
         )

@@ -9,11 +9,11 @@ import numpy as np
 import numpy.typing as npt
 from gymnasium import spaces
 
+from shoal.envs.hockey.kernels import SEEN, make_kernel
+from shoal.envs.hockey.opponents import BasicOpponent
+from shoal.envs.hockey.values import Mode, read_mode
 from shoal.envs.single import KernelEnv
 from shoal.envs.window import Window
-from shoal.hockey.kernels import SEEN, make_kernel
-from shoal.hockey.opponents import BasicOpponent
-from shoal.hockey.values import Mode, read_mode
 
 __all__ = ["HockeyEnv", "HockeyEnv_BasicOpponent"]
 

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from shoal.hockey.env import HockeyEnv
+from shoal.envs.hockey.env import HockeyEnv
 
 __all__ = ["KEYS", "HumanOpponent", "Policy", "play"]
 

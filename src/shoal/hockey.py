@@ -19,10 +19,10 @@ opponent and keep mode are those of each slot, and count from its next reset on:
     >>> envs.close()
 """
 
-from shoal.hockey.env import HockeyEnv, HockeyEnv_BasicOpponent
-from shoal.hockey.human import HumanOpponent
-from shoal.hockey.opponents import BasicOpponent, BasicOpponents
-from shoal.hockey.values import Mode
+from shoal.envs.hockey.env import HockeyEnv, HockeyEnv_BasicOpponent
+from shoal.envs.hockey.human import HumanOpponent
+from shoal.envs.hockey.opponents import BasicOpponent, BasicOpponents
+from shoal.envs.hockey.values import Mode
 
 __all__ = [
     "BasicOpponent",

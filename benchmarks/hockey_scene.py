@@ -217,10 +217,9 @@ class HockeyScene:
             self._keep_inside(racket, sign, force)
         else:
             racket.linearDamping = 20.0
-            self._keep_inside(racket, sign, force)
-            velocity = racket.linearVelocity
             if (velocity + _STEP * force / mass).length >= velocity.length:
                 return
+            self._keep_inside(racket, sign, force)
         racket.ApplyForceToCenter(force, True)
 
     @staticmethod

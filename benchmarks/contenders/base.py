@@ -10,6 +10,7 @@ from typing import Any, ClassVar
 
 import numpy as np
 import numpy.typing as npt
+from gymnasium.vector.utils import batch_space
 
 from benchmarks.workloads import Workload
 
@@ -113,8 +114,8 @@ def action_batches(workload: Workload, num_envs: int, count: int = 64) -> list[n
     count = max(2, min(count, _MOST_ACTIONS // num_envs))
     env = workload.make()
     try:
-        space = env.action_space
+        space = batch_space(env.action_space, num_envs)
         space.seed(SEED)
-        return [np.stack([space.sample() for _ in range(num_envs)]) for _ in range(count)]
+        return [np.asarray(space.sample()) for _ in range(count)]
     finally:
         env.close()

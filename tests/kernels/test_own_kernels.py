@@ -309,7 +309,7 @@ def test_an_exception_in_cpp_is_an_error(tmp_path):
 @pytest.mark.parametrize(
     ("change", "complaint"),
     [
-        ("kernel.version = 99;", "version 99 .* expected 1"),
+        ("kernel.version = 99;", "version 99 .* expected 2"),
         ("kernel.step = 0;", "needs both functions"),
         ("kernel.name = 0;", "has no name"),
         ("kernel.observation_count = 0;", "needs observations"),

@@ -14,7 +14,7 @@ struct Face {
 SHOAL_INLINE Face largest_of(const Lanes& apart) {
   const float most = largest(apart);
   int k = 0;
-  while (apart[k] != most) ++k;
+  while (k < kLanes - 1 && apart[k] != most) ++k;
   return {k, most};
 }
 

@@ -29,30 +29,31 @@ SHOAL_INLINE void drive(Rackets& racket, const Lanes& wish_x, const Lanes& wish_
   constexpr float kFullStop = kRacketMass / kStep;      // the force against a speed
   const Lanes zero{}, one = zero + 1.0f;
 
-  const Flags past = racket.x > kBand;
+  const Flags past = racket.x > kBand, before = racket.x <= kBand;
   const Lanes against = (racket.vx > 0.0f ? zero - 2.0f : zero) - racket.x;
   Lanes push_x = past ? against * racket.vx * kFullStop : kForce * within_one(wish_x);
   Lanes push_y = kForce * within_one(wish_y);
+
+  // Who is fast is pushed only to become slower.
+  const Lanes squared = racket.vx * racket.vx + racket.vy * racket.vy;
+  const Flags slow = before & (squared < kFast * kFast);
+  const Lanes pushed_vx = racket.vx + kAcceleration * push_x;
+  const Lanes pushed_vy = racket.vy + kAcceleration * push_y;
+  const Flags gains = pushed_vx * pushed_vx + pushed_vy * pushed_vy >= squared;
+  const Flags coasts = before & (slow == 0) & gains;
 
   const Flags stops_x =
       ((racket.x < kBackmost) & (push_x < 0.0f)) | ((racket.x > 0.0f) & (push_x > 0.0f));
   const Flags stops_y =
       ((racket.y > kOutmost) & (push_y > 0.0f)) | ((racket.y < -kOutmost) & (push_y < 0.0f));
-  held_vx = stops_x ? zero : racket.vx;
-  held_vy = stops_y ? zero : racket.vy;
-  push_x = stops_x ? zero : push_x;
-  push_y = stops_y ? zero : push_y;
+  held_vx = stops_x & (coasts == 0) ? zero : racket.vx;
+  held_vy = stops_y & (coasts == 0) ? zero : racket.vy;
+  push_x = stops_x | coasts ? zero : push_x;
+  push_y = stops_y | coasts ? zero : push_y;
 
-  const Lanes next_vx = held_vx + kAcceleration * push_x;
-  const Lanes next_vy = held_vy + kAcceleration * push_y;
-  const Flags gains =
-      next_vx * next_vx + next_vy * next_vy >= held_vx * held_vx + held_vy * held_vy;
-  const Flags before = racket.x <= kBand;
-  const Flags slow = before & (racket.vx * racket.vx + racket.vy * racket.vy < kFast * kFast);
-  const Flags coasts = before & gains & (slow == 0);
   const Lanes kept = slow ? one * (1.0f - 5.0f * kStep) : one * (1.0f - 20.0f * kStep);
-  racket.vx = (coasts ? held_vx : next_vx) * kept;
-  racket.vy = (coasts ? held_vy : next_vy) * kept;
+  racket.vx = (held_vx + kAcceleration * push_x) * kept;
+  racket.vy = (held_vy + kAcceleration * push_y) * kept;
 
   const Flags turned = magnitude(racket.angle) > kMostAngle;
   const Lanes swing = racket.angle * racket.spin > 0.0f ? racket.spin : zero;

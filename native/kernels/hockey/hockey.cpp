@@ -73,8 +73,11 @@ void tell_player(const shoal_slots* slots, int64_t row) {
   static_cast<double*>(slots->infos[1])[place] = score.closeness;
   static_cast<double*>(slots->infos[2])[place] = score.touch;
   static_cast<double*>(slots->infos[3])[place] = score.direction;
-  if (players == kBoth) static_cast<double*>(slots->infos[4])[place] = score.reward();
-  if (player == 0 && slots->rewards != nullptr) slots->rewards[row] = score.reward();
+  const bool is_step = slots->rewards != nullptr;
+  if (players == kBoth) {
+    static_cast<double*>(slots->infos[4])[place] = is_step ? score.reward() : 0.0;
+  }
+  if (player == 0 && is_step) slots->rewards[row] = score.reward();
 }
 
 template <Players players>
@@ -100,6 +103,18 @@ int64_t reset(const shoal_slots* slots) {
   return SHOAL_OK;
 }
 
+/// Whether a state is one that can be computed with. Users may write anything into it.
+bool is_sound(const State& state) {
+  constexpr float kMost = 1e5f;
+  const float* numbers = &state.rackets[0].x;
+  bool sound = true;
+  for (size_t k = 0; k < offsetof(State, time) / sizeof(float); ++k) {
+    sound &= numbers[k] < kMost && numbers[k] > -kMost;
+  }
+  return sound;
+}
+constexpr const char* kUnsound = "its state has numbers that are out of range";
+
 /// What a scripted second player wants.
 Wish opponents_wish(State& state, shoal_random& random) {
   float seen[kSeen];
@@ -115,18 +130,24 @@ int64_t step(const shoal_slots* slots) {
   for (int64_t first = 0; first < slots->count; first += kLanes) {
     const int count = static_cast<int>(std::min<int64_t>(kLanes, slots->count - first));
     Wishes wishes{};
+    const char* invalid = nullptr;
     int valid = 0;
     for (; valid < count; ++valid) {
       const int64_t row = first + valid;
       const auto* action = actions + row * players * Action::kCount;
-      if (!Action::is_valid(action)) break;
-      if (players == kBoth && !Action::is_valid(action + Action::kCount)) break;
+      const bool is_scripted = states[row].opponent != Opponent::kNone;
+      const bool both_act = players == kBoth && !is_scripted;
+      invalid = !is_sound(states[row])                                   ? kUnsound
+                : !Action::is_valid(action)                              ? Action::kInvalid
+                : both_act && !Action::is_valid(action + Action::kCount) ? Action::kInvalid
+                                                                         : nullptr;
+      if (invalid != nullptr) break;
       for (int p = 0; p < 2; ++p) {
         Wish wish{0.0f, 0.0f, 0.0f, 0.0f};
-        if (p == 1 && states[row].opponent != Opponent::kNone) {
-          wish = opponents_wish(states[row], slots->random[row]);
-        } else if (p < players) {
+        if (p == 0 || both_act) {
           wish = Action::wish(action + p * Action::kCount);
+        } else if (is_scripted) {
+          wish = opponents_wish(states[row], slots->random[row]);
         }
         wishes.x[p][valid] = wish.x;
         wishes.y[p][valid] = wish.y;
@@ -142,7 +163,7 @@ int64_t step(const shoal_slots* slots) {
       slots->truncated[row] = state.winner == 0 && state.time > most_steps(state.mode);
       tell<players>(slots, row);
     }
-    if (valid < count) return shoal_fail(slots, first + valid, Action::kInvalid);
+    if (invalid != nullptr) return shoal_fail(slots, first + valid, invalid);
   }
   return SHOAL_OK;
 }

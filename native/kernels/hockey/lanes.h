@@ -12,7 +12,8 @@
 #define SHOAL_INLINE inline __attribute__((always_inline))
 
 // Wider instructions where the processor has them, which round as all others do.
-#if defined(__x86_64__) && !defined(__clang__) && !defined(__SANITIZE_ADDRESS__)
+#if defined(__x86_64__) && defined(__GLIBC__) && !defined(__clang__) && \
+    !defined(__SANITIZE_ADDRESS__) && !defined(__SANITIZE_THREAD__)
 #define SHOAL_WIDE __attribute__((target_clones("avx2", "default")))
 #else
 #define SHOAL_WIDE

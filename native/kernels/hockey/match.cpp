@@ -79,7 +79,10 @@ Scene::Scene(const Started& started, float puck_spin) : started_(started) {
 
 Contacts& Scene::together(int k, int other) {
   const int from = group_[other], to = group_[k];
-  for (int& group : group_) group = group == from ? to : group;
+  if (from != to) {
+    for (int& group : group_) group = group == from ? to : group;
+    contacts_[to].take(contacts_[from]);
+  }
   return contacts_[to];
 }
 
@@ -197,9 +200,12 @@ void resolve(const Started& started, State& state) {
   state.puck_vx = puck.velocity.x;
   state.puck_vy = puck.velocity.y;
   state.puck_spin = puck.spin;
-  // A puck that would fly through a goal in one step is caught there, to count in the next one.
-  contain(state.puck_x, state.puck_vx, state.winner ? kWorldHalfWidth : kGoalBack + kPuckRadius);
   contain(state.puck_y, state.puck_vy, kHalfHeight);
+  if (state.winner) return contain(state.puck_x, state.puck_vx, kWorldHalfWidth);
+  if (std::abs(state.puck_x) <= kGoalBack + kPuckRadius) return;
+  // It would fly through the goal in one step. It is caught there, to count in the next one.
+  contain(state.puck_x, state.puck_vx, kGoalBack + kPuckRadius);
+  contain(state.puck_y, state.puck_vy, kGoalHalfMouth);
 }
 
 }  // namespace shoal::hockey

@@ -78,5 +78,6 @@ constexpr float kWorldHalfWidth = 5.0f, kWorldHalfHeight = 4.0f;
 /// that far up its flat front would lie on a wall.
 constexpr float kRacketFarthestX = 14.0f / 3, kRacketFarthestY = kHalfHeight - 0.1f;
 constexpr float kGoalBack = 265.0f / 60, kGoalFront = 245.0f / 60;
+constexpr float kGoalHalfMouth = 75.0f / 60;
 
 }  // namespace shoal::hockey

@@ -13,12 +13,14 @@ float uniform(shoal_random& random, double low, double high) {
 }  // namespace
 
 void begin(State& state, const Start& start, shoal_random& random) {
-  const bool first_starts = start.starter < 0 ? !state.second_is_next : start.starter == 0;
+  bool first_starts = start.starter < 0 ? !state.second_is_next : start.starter == 0;
+  if (start.starter < 0 && !state.has_played) first_starts = shoal_random_double(&random) < 0.5;
   const bool is_normal = start.mode == Mode::kNormal;
   state = State{};
   state.mode = start.mode;
   state.keeps = start.keeps;
   state.opponent = start.opponent;
+  state.has_played = 1;
   state.second_is_next = first_starts;
   state.rackets[0].x = -3.0f;
   state.rackets[1].x = 3.0f;

@@ -11,7 +11,7 @@ struct Start {
   Mode mode;
   bool keeps;
   Opponent opponent;
-  int starter;  // 0 or 1; -1: in turns
+  int starter;  // 0 or 1; -1: in turns, the first one by chance
 };
 
 /// Begins a match. Of the one before, only who starts next is left.

@@ -20,6 +20,12 @@ struct Contacts {
     items[count].restitution = restitution;
     ++count;
   }
+  /// Moves those of others here.
+  void take(Contacts& others) {
+    for (int k = 0; k < others.count && count < kMostContacts; ++k)
+      items[count++] = others.items[k];
+    others.count = 0;
+  }
 };
 
 /// How positions are corrected.

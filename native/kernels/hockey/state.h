@@ -33,7 +33,8 @@ struct State {
   Opponent opponent;
   uint8_t keeps;           // whether pucks are kept at all
   uint8_t touching;        // a bit for each racket that the puck touched in the last step
-  uint8_t second_is_next;  // who starts the next match
+  uint8_t has_played;      // since the last seed
+  uint8_t second_is_next;  // who starts the next match, where there was one
   int8_t winner;           // 1, -1, or 0 for nobody
 };
 

@@ -159,6 +159,8 @@ NB_MODULE(_native, module) {
   nb::class_<shoal::ScriptedPlayers>(module, "ScriptedPlayers")
       .def(nb::init<size_t, std::vector<uint32_t>>(), "count"_a, "seed"_a)
       .def("seed", &shoal::ScriptedPlayers::seed, "seed"_a)
+      .def("save", &shoal::ScriptedPlayers::save)
+      .def("restore", &shoal::ScriptedPlayers::restore, "saved"_a)
       .def("act", &shoal::ScriptedPlayers::act, "observations"_a, "is_weak"_a, "actions"_a);
 
   nb::class_<shoal::KernelRunner>(module, "KernelRunner")

@@ -22,13 +22,35 @@ opponent and keep mode are those of each slot, and count from its next reset on:
 from shoal.envs.hockey.env import HockeyEnv, HockeyEnv_BasicOpponent
 from shoal.envs.hockey.human import HumanOpponent
 from shoal.envs.hockey.opponents import BasicOpponent, BasicOpponents
-from shoal.envs.hockey.values import Mode
+from shoal.envs.hockey.values import (
+    CENTER_X,
+    CENTER_Y,
+    FPS,
+    MAX_ANGLE,
+    MAX_TIME_KEEP_PUCK,
+    SCALE,
+    VIEWPORT_H,
+    VIEWPORT_W,
+    H,
+    Mode,
+    W,
+)
 
 __all__ = [
+    "CENTER_X",
+    "CENTER_Y",
+    "FPS",
+    "MAX_ANGLE",
+    "MAX_TIME_KEEP_PUCK",
+    "SCALE",
+    "VIEWPORT_H",
+    "VIEWPORT_W",
     "BasicOpponent",
     "BasicOpponents",
+    "H",
     "HockeyEnv",
     "HockeyEnv_BasicOpponent",
     "HumanOpponent",
     "Mode",
+    "W",
 ]

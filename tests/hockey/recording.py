@@ -79,6 +79,7 @@ def is_racket_free(observations: np.ndarray, player: int) -> np.ndarray:
     across = np.abs(x[:, None] + cosine * corners[:, 0] - sine * corners[:, 1]).max(1)
     up = np.abs(y[:, None] + sine * corners[:, 0] + cosine * corners[:, 1]).max(1)
     inside = (across < 235 / 60 - _MARGIN) & (up < 200 / 60 - _MARGIN)
+    inside |= (across < 245 / 60 - _MARGIN) & (up < 75 / 60)  # in the mouth of a goal
     return inside & ~are_rackets_near(observations) & ~is_puck_near(observations, player)
 
 

@@ -142,7 +142,8 @@ def test_players_start_in_turns():
         for _ in range(4):
             observations, _ = envs.reset()
             sides.append(np.sign(observations[:, 0, 12]))
-        assert_identical(np.array(sides)[:, 0], np.array([1, -1, 1, -1], np.float32))
+        assert_identical(np.array(sides)[::2], np.array([sides[0]] * 2))
+        assert_identical(np.array(sides)[1::2], -np.array([sides[0]] * 2))
         for one_starting, side in ((True, -1), (False, 1), (None, -1)):
             observations, _ = envs.reset(options={"one_starting": one_starting})
             assert (np.sign(observations[:, 0, 12]) == side).all()
@@ -187,7 +188,10 @@ def test_a_match_begins_as_specified(mode):
             share = (-5 - first[:, 12]) / shot[:, 0]
             _check_uniform(first[:, 13] + share * shot[:, 1], -0.75, 0.75)
         else:
-            _check_uniform(first[:, 12], -2, -1)
+            # Who starts first is drawn.
+            starts = np.sign(first[:, 12])
+            assert np.mean(starts) == pytest.approx(0 if mode == Mode.NORMAL else -1, abs=0.05)
+            _check_uniform(starts * first[:, 12], 1, 2)
             _check_uniform(first[:, 13], -1, 1)
 
 
@@ -335,3 +339,65 @@ def test_slots_are_saved_copied_and_pickled():
                 assert_identical(envs.step(action)[:4], results)
                 assert_identical(copied.step(action)[:4], results)
             assert copied.get_attr("opponent") == envs.get_attr("opponent")
+
+
+@pytest.mark.parametrize("mode", ["NextStep", "SameStep", "Disabled"])
+def test_rewards_of_both_are_those_of_the_step(mode):
+    with shoal.make("shoal/Hockey-v0", 32, autoreset_mode=mode, opponent="strong") as envs:
+        _, infos = envs.reset(seed=2)
+        assert not infos["rewards"].any()
+        envs.action_space.seed(2)
+        ends = 0
+        for _ in range(400):
+            _, rewards, terminated, truncated, infos = envs.step(envs.action_space.sample())
+            told, ended = infos["rewards"].copy(), terminated | truncated
+            if mode == "SameStep" and ended.any():
+                told[ended] = infos["final_info"]["rewards"][ended]
+            assert np.array_equal(told[:, 0], rewards)
+            assert (told[terminated].min(1) < -9).all()
+            ends += ended.sum()
+            if mode == "Disabled" and ended.any():
+                envs.reset(options={"reset_mask": ended})
+        assert ends > 32
+
+
+@pytest.mark.parametrize("backend", ["kernel", "inline", "process"])
+def test_every_backend_knows_mode_and_opponent(backend):
+    with shoal.make("shoal/HockeyOne-v0", 2, backend=backend) as envs:
+        assert envs.get_attr("opponent") == ("strong", "strong")
+        envs.set_attr("mode", ["TRAIN_SHOOTING", "NORMAL"])
+        envs.set_attr("opponent", [None, "weak"])
+        assert envs.get_attr("mode") == (Mode.TRAIN_SHOOTING, Mode.NORMAL)
+        envs.reset(seed=0)
+        for _ in range(81):
+            *_, truncated, _ = envs.step(np.zeros((2, 4), np.float32))
+        assert truncated.tolist() == [True, False]
+        with pytest.raises(Exception, match="opponent must be 'weak', 'strong' or None"):
+            envs.set_attr("opponent", "average")
+
+
+def test_a_single_environment_has_mode_and_opponent():
+    env = gymnasium.make("shoal/HockeyOne-v0", opponent="weak")
+    assert env.get_wrapper_attr("opponent") == "weak"
+    env.set_wrapper_attr("mode", "TRAIN_DEFENSE")
+    env.unwrapped.opponent = None
+    env.reset(seed=0)
+    assert env.unwrapped.mode is Mode.TRAIN_DEFENSE
+    assert env.unwrapped.time == 0
+    with pytest.raises(AttributeError, match="no attribute 'speed'"):
+        _ = env.unwrapped.speed
+    env.close()
+
+
+def test_without_a_part_to_shoot_there_is_no_keeping():
+    with shoal.make("shoal/HockeyDiscrete-v0", 2, keep_mode=False) as envs:
+        with pytest.raises(ValueError, match="keep_mode cannot be turned on"):
+            envs.set_attr("keep_mode", True)
+        envs.set_attr("keep_mode", False)
+
+
+def test_actions_that_nobody_uses_may_be_anything():
+    with shoal.make("shoal/Hockey-v0", 1, opponent="weak") as envs:
+        envs.reset(seed=0)
+        observations, *_ = envs.step([[0, 0, 0, 0, np.nan, np.nan, np.nan, np.nan]])
+        assert np.isfinite(observations).all()

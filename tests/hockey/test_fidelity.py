@@ -21,6 +21,21 @@ def test_rackets_without_contact(player):
     assert error.max() < 1e-5
 
 
+def test_fast_rackets_at_the_back():
+    """Who is fast and would only become faster gets no push, and is not stopped at the back."""
+    gold, ours = r.recording(), r.repeated()
+    rows = 0
+    for player, sign in ((0, 1), (1, -1)):
+        x, _, _, vx, vy, _ = (sign * r.racket(gold.obs, player)).T
+        push = gold.action[:, 4 * player]
+        chosen = (np.hypot(vx, vy) >= 10) & (x < -3.5) & (push < 0)
+        chosen &= r.is_racket_free(gold.obs, player) & r.is_racket_free(gold.next_obs, player)
+        error = np.abs(r.racket(ours.next_obs, player) - r.racket(gold.next_obs, player))[chosen]
+        assert (error < 1e-5).all()
+        rows += chosen.sum()
+    assert rows >= 1
+
+
 def test_the_puck_without_contact():
     gold, ours = r.recording(), r.repeated()
     near = r.is_puck_near_wall(gold.obs)

@@ -120,8 +120,8 @@ def press(pygame, monkeypatch, *names):
         ([], [0, 0, 0, 0]),
         (["left"], [-1, 0, 0, 0]),
         (["right", "up"], [1, 1, 0, 0]),
-        (["down", "w", "space"], [0, -1, 1, 1]),
-        (["s"], [0, 0, -1, 0]),
+        (["down", "w", "space"], [0, -1, -1, 1]),
+        (["s"], [0, 0, 1, 0]),
         (["left", "right"], [0, 0, 0, 0]),
     ],
 )
@@ -151,6 +151,47 @@ def test_a_person_plays_and_leaves(pygame, monkeypatch, env):
     assert len(seen) == 20
     assert seen[-1][6] < seen[0][6]  # the first player has come nearer
     assert pygame.display.get_caption()[0].startswith("You 0 : 0")
+
+
+def test_leaving_in_the_pause_after_a_goal(pygame, monkeypatch, env):
+    monkeypatch.setattr(pygame.time, "Clock", lambda: type("Clock", (), {"tick": lambda *_: 0})())
+    goal, asked = np.zeros(18), []
+    goal[[0, 6, 12]] = (-3.0, 3.0, 4.0)
+
+    def policy(_):
+        asked.append(len(asked))
+        env.set_state(goal)
+        return np.zeros(4)
+
+    render = env.render
+
+    def render_and_leave(mode):
+        if asked and env.done:
+            pygame.event.post(pygame.event.Event(pygame.QUIT))
+        return render(mode)
+
+    monkeypatch.setattr(env, "render", render_and_leave)
+    assert play(env, policy, max_steps=50) == (1, 0)
+    assert asked == [0]
+
+
+def test_events_do_not_pile_up(pygame, env):
+    env.render()
+    for _ in range(50):
+        pygame.event.post(pygame.event.Event(pygame.MOUSEMOTION))
+        env.render()
+    assert not pygame.event.peek()
+
+
+def test_two_windows_share_the_screen(pygame, env):
+    other = HockeyEnv()
+    env.render()
+    other.render()
+    other.close()
+    env.render()
+    assert pygame.display.get_init()
+    env.close()
+    assert not pygame.display.get_init()
 
 
 def test_goals_are_counted(pygame, monkeypatch, env):

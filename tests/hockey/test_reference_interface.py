@@ -1,5 +1,8 @@
 """Code that was written for the reference environment."""
 
+import copy
+import pickle
+
 import gymnasium
 import numpy as np
 import pytest
@@ -7,7 +10,7 @@ from gymnasium import spaces
 from gymnasium.utils.env_checker import check_env
 
 import shoal.hockey as h_env
-from shoal.errors import SlotFinishedError
+from shoal.errors import KernelError, SlotFinishedError
 from shoal.hockey import BasicOpponent, HockeyEnv, HockeyEnv_BasicOpponent, Mode
 from tests.hockey.recording import recording
 
@@ -225,10 +228,95 @@ def test_wrong_actions(env):
     without.close()
     with pytest.raises(ValueError, match=r"got shape \(1, 6\), expected \(1, 8\)"):
         env.step(np.zeros(6))
-    with pytest.raises(Exception, match="not a number"):
+    with pytest.raises(KernelError, match="not a number"):
         env.step(np.full(8, np.nan))
 
 
 def test_opponents_are_weak_unless_one_says_so():
     assert BasicOpponent().weak
     assert not HockeyEnv_BasicOpponent().opponent.weak
+
+
+def test_a_mode_that_is_set_counts_from_the_next_reset_on(env):
+    env.mode = Mode.TRAIN_SHOOTING
+    assert (env.mode, env.max_timesteps) == (Mode.TRAIN_SHOOTING, 250)
+    env.reset()
+    assert env.max_timesteps == 80
+    for _ in range(81):
+        *_, truncated, _ = env.step(np.zeros(8))
+    assert truncated
+    env.reset(mode="NORMAL", options={"mode": "TRAIN_DEFENSE"})
+    assert (env.mode, env.max_timesteps) == (Mode.NORMAL, 250)
+
+
+def test_a_subclass_has_other_rewards():
+    class Sparse(HockeyEnv):
+        def get_reward(self, info):
+            return 1000.0 + info["winner"]
+
+    env = Sparse()
+    _, reward, *_ = env.step(np.zeros(8))  # it has begun by itself
+    assert reward == 1000.0
+    assert env.get_reward_agent_two(env.get_info_agent_two()) <= 0
+    env.close()
+
+
+def test_bodies_and_constants(env):
+    seen, _ = env.reset(seed=1)
+    assert (h_env.W, h_env.H, h_env.CENTER_X, h_env.CENTER_Y) == (10, 8, 5, 4)
+    assert env.player1.position == (2.0, 4.0)
+    assert env.player2.position.x == 8.0
+    assert env.puck.position.x == pytest.approx(seen[12] + h_env.CENTER_X)
+    env.step(np.ones(8))
+    assert env.player1.linearVelocity.x > 0 > env.player2.linearVelocity.x
+    assert env.player1.angularVelocity == env.player2.angularVelocity > 0
+    assert env.player1.angle > 0
+
+
+def test_states_that_cannot_be(env):
+    seen, _ = env.reset(seed=0)
+    for place, value, message in [
+        (16, 2.5, "whole numbers from 0 to 15"),
+        (17, -3, "whole numbers from 0 to 15"),
+        (16, 16, "whole numbers from 0 to 15"),
+        (2, 1e12, "expected an observation"),
+    ]:
+        wrong = seen.copy()
+        wrong[place] = value
+        with pytest.raises(ValueError, match=message):
+            env.set_state(wrong)
+    with pytest.raises(ValueError, match="puck_spin must be a number"):
+        env.set_state(seen, puck_spin=np.nan)
+    without = HockeyEnv(keep_mode=False)
+    seen[16] = 3
+    with pytest.raises(ValueError, match="whole numbers from 0 to 0"):
+        without.set_state(seen)
+    without.close()
+
+
+def test_a_failed_step_is_not_the_end(env):
+    seen, _ = env.reset(seed=0)
+    with pytest.raises(ValueError, match="expected"):
+        env.step(np.zeros(7))
+    env.step(np.zeros(8))
+    with pytest.raises(KernelError, match="not a number"):
+        env.step(np.full(8, np.nan))
+    env.set_state(seen)
+    env.step(np.zeros(8))
+
+
+def test_everything_can_be_copied():
+    env = HockeyEnv_BasicOpponent(mode="TRAIN_SHOOTING")
+    env.reset(seed=3)
+    env.step(np.zeros(4))
+    for twin in (copy.deepcopy(env), pickle.loads(pickle.dumps(env))):
+        saved = copy.deepcopy(env)
+        for _ in range(20):
+            assert np.array_equal(twin.step(np.ones(4))[0], saved.step(np.ones(4))[0])
+        twin.close()
+        saved.close()
+    env.close()
+    player = BasicOpponent(weak=False, seed=1)
+    player.act(np.zeros(18))
+    twin = pickle.loads(pickle.dumps(player))
+    assert np.array_equal(twin.act(np.zeros(18)), player.act(np.zeros(18)))

@@ -1,6 +1,7 @@
 #include "players.h"
 
 #include <algorithm>
+#include <cstring>
 
 #include "../arrays.h"
 #include "../seeding.h"
@@ -36,22 +37,33 @@ Rows rows_of(const char* what, nb::handle object, int type, size_t count, npy_in
 
 }  // namespace
 
-ScriptedPlayers::ScriptedPlayers(size_t count, std::vector<uint32_t> seed)
-    : randoms_(count), phases_(count) {
+ScriptedPlayers::ScriptedPlayers(size_t count, std::vector<uint32_t> seed) : players_(count) {
   this->seed(std::move(seed));
 }
 
 void ScriptedPlayers::seed(std::vector<uint32_t> seed) {
   seed.push_back(0);
-  for (size_t k = 0; k < randoms_.size(); ++k) {
+  for (size_t k = 0; k < players_.size(); ++k) {
     seed.back() = static_cast<uint32_t>(k);
-    randoms_[k] = seeded(Generator::kPcg64, seed.data(), seed.size());
-    phases_[k] = hockey::first_phase(randoms_[k]);
+    Player& player = players_[k];
+    player.random = seeded(Generator::kPcg64, seed.data(), seed.size());
+    player.phase = hockey::first_phase(player.random);
   }
 }
 
+nb::bytes ScriptedPlayers::save() const {
+  return nb::bytes(players_.data(), players_.size() * sizeof(Player));
+}
+
+void ScriptedPlayers::restore(nb::bytes saved) {
+  if (saved.size() != players_.size() * sizeof(Player)) {
+    raise(PyExc_ValueError, "expected %zu saved players", players_.size());
+  }
+  std::memcpy(players_.data(), saved.data(), saved.size());
+}
+
 void ScriptedPlayers::act(nb::handle observations, nb::handle is_weak, nb::handle actions) {
-  const size_t count = phases_.size();
+  const size_t count = players_.size();
   const Rows seen = rows_of("observations", observations, NPY_FLOAT32, count, hockey::kSeen);
   const Rows weak = rows_of("kinds of players", is_weak, NPY_BOOL, count, 0);
   const Rows done = rows_of("actions", actions, NPY_FLOAT32, count, 4);
@@ -67,12 +79,13 @@ void ScriptedPlayers::act(nb::handle observations, nb::handle is_weak, nb::handl
     const auto lanes = static_cast<int>(std::min<size_t>(hockey::kLanes, count - first));
     for (int k = 0; k < hockey::kLanes; ++k) {
       // Lanes without a player repeat the last one.
-      const size_t player = first + static_cast<size_t>(std::min(k, lanes - 1));
-      if (k < lanes) phases_[player] = hockey::next_phase(phases_[player], randoms_[player]);
-      phase[k] = phases_[player];
-      views[k] = seen.at<const float>(player);
-      are_weak[k] = *weak.at<const bool>(player);
-      wishes[k] = done.at<float>(player);
+      const size_t place = first + static_cast<size_t>(std::min(k, lanes - 1));
+      Player& player = players_[place];
+      if (k < lanes) player.phase = hockey::next_phase(player.phase, player.random);
+      phase[k] = player.phase;
+      views[k] = seen.at<const float>(place);
+      are_weak[k] = *weak.at<const bool>(place);
+      wishes[k] = done.at<float>(place);
     }
     hockey::scripted(views, are_weak, phase, wishes, lanes);
   }

@@ -13,6 +13,7 @@ from gymnasium.vector import AutoresetMode
 from shoal.envs.window import Window
 from shoal.kernels.definition import Kernel
 from shoal.pools import KernelPool
+from shoal.pools.kernel_slot import KernelSlot
 from shoal.types import ColumnInfos, row_of
 
 __all__ = ["KernelEnv", "of_single"]
@@ -20,6 +21,8 @@ __all__ = ["KernelEnv", "of_single"]
 
 class KernelEnv(gymnasium.Env[Any, Any]):
     """One slot of a kernel, which is reset when the user says so.
+
+    The kernel's parameters and the fields of its state are attributes that can be read and set.
 
     Args:
         kernel: What it is.
@@ -41,6 +44,8 @@ class KernelEnv(gymnasium.Env[Any, Any]):
             raise ValueError(
                 f"render_mode must be 'rgb_array', 'human' or None, got {render_mode!r}"
             )
+        if render_mode is not None and not kernel.draws:
+            raise ValueError(f"kernel {kernel.name} draws no pictures")
         self.kernel = kernel
         self.observation_space = kernel.observation_space
         self.action_space = kernel.action_space
@@ -49,6 +54,21 @@ class KernelEnv(gymnasium.Env[Any, Any]):
         drawn = replace(kernel, render_mode="rgb_array") if kernel.draws else kernel
         self.pool = KernelPool(drawn, 1, autoreset_mode=AutoresetMode.DISABLED, workers=0)
         self._window: Window | None = None
+        self._slot = KernelSlot(self.pool, 0)
+
+    def __getattr__(self, name: str) -> Any:
+        if "_slot" in vars(self) and self._slot.has_of_kernel(name):
+            return getattr(self._slot, name)
+        raise AttributeError(f"{type(self).__name__!r} object has no attribute {name!r}")
+
+    def __setattr__(self, name: str, value: Any) -> None:
+        if "_slot" in vars(self) and self._slot.has_of_kernel(name):
+            self._slot.set_wrapper_attr(name, value)
+        else:
+            super().__setattr__(name, value)
+
+    def __getstate__(self) -> dict[str, Any]:
+        return {**vars(self), "_window": None}
 
     @property
     def np_random(self) -> np.random.Generator:

@@ -34,12 +34,13 @@ class Window:
         self._pygame = import_pygame()
         self._surface: Any = None
         self._clock: Any = None
+        self._is_left = False
 
     def show(self, picture: npt.NDArray[np.uint8]) -> None:
         """Show a picture of (height, width, 3) bytes, when it is time for the next one."""
         pygame = self._pygame
         height, width = picture.shape[:2]
-        if self._surface is None:
+        if not self._is_open():
             pygame.display.init()
             pygame.display.set_caption(self._title)
             self._surface = pygame.display.set_mode((width, height))
@@ -47,32 +48,41 @@ class Window:
         # What is seen has its width first in pygame, its height first everywhere else.
         shown = pygame.surfarray.make_surface(picture.swapaxes(0, 1))
         self._surface.blit(shown, (0, 0))
-        pygame.event.pump()
+        self._listen()
         pygame.display.flip()
         self._clock.tick(self._frames_per_second)
 
     def is_pressed(self, *names: str) -> bool:
         """Whether one of these keys is held down, by pygame's names for them."""
-        if self._surface is None:
+        if not self._is_open():
             return False
-        self._pygame.event.pump()
+        self._listen()
         pressed = self._pygame.key.get_pressed()
         return any(pressed[self._pygame.key.key_code(name)] for name in names)
 
     def is_left(self) -> bool:
-        """Whether the user wants to go: by the window's button, or by the escape key."""
-        if self._surface is None:
-            return False
-        return bool(self._pygame.event.get(self._pygame.QUIT)) or self.is_pressed("escape")
+        """Whether the user has wanted to go: by the window's button, or by the escape key."""
+        self._is_left |= self.is_pressed("escape")
+        return self._is_left
 
     def say(self, title: str) -> None:
         """Change what stands above the window."""
         self._title = title
-        if self._surface is not None:
+        if self._is_open():
             self._pygame.display.set_caption(title)
 
     def close(self) -> None:
         """Close the window, if there is one."""
-        if self._surface is not None:
-            self._surface = None
+        if self._is_open():
             self._pygame.display.quit()
+        self._surface = None
+
+    def _is_open(self) -> bool:
+        """Whether it is on the screen: pygame has one window, which others may have taken."""
+        shown = self._pygame.display.get_init() and self._pygame.display.get_surface()
+        return self._surface is not None and shown is self._surface
+
+    def _listen(self) -> None:
+        """Empty the queue of events, which is lost on nobody but for the wish to go."""
+        for event in self._pygame.event.get():
+            self._is_left |= event.type == self._pygame.QUIT

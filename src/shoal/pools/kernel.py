@@ -298,7 +298,7 @@ class KernelPool:
         return self._runner.parameters(slot)[list(self.kernel.defaults).index(name)]
 
     def set_parameter(self, slot: int, name: str, value: float) -> None:
-        """Set a parameter of a slot, from its next step on."""
+        """Set a parameter of a slot, from its next step on, or its next reset if that reads it."""
         self._runner.set_parameter(slot, list(self.kernel.defaults).index(name), value)
 
     def seed(self, slot: int) -> int | None:

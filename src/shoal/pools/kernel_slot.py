@@ -64,6 +64,11 @@ class KernelSlot:
             return None
         return self._pool.render([self._slot])[0]
 
+    def has_of_kernel(self, name: str) -> bool:
+        """Whether this is a parameter of the kernel, or a field of its state."""
+        kernel = self._pool.kernel
+        return name in kernel.defaults or name in (kernel.state_dtype.names or ())
+
     def get_wrapper_attr(self, name: str) -> Any:
         """An attribute of the slot."""
         return getattr(self, name)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, NamedTuple
 
 import gymnasium
 import numpy as np
@@ -11,20 +11,39 @@ from gymnasium import spaces
 
 from shoal.envs.hockey.kernels import SEEN, make_kernel
 from shoal.envs.hockey.opponents import BasicOpponent
-from shoal.envs.hockey.values import Mode, read_mode
+from shoal.envs.hockey.values import CENTER_X, CENTER_Y, FPS, MAX_TIME_KEEP_PUCK, Mode, read_mode
 from shoal.envs.single import KernelEnv
 from shoal.envs.window import Window
 
 __all__ = ["HockeyEnv", "HockeyEnv_BasicOpponent"]
 
 _MOST_STEPS = {Mode.NORMAL: 250, Mode.TRAIN_SHOOTING: 80, Mode.TRAIN_DEFENSE: 80}
+_WITHIN = 1e3
+"""Numbers of a state are smaller than that, whatever they are."""
+
+
+class Vector(NamedTuple):
+    """A point, or a velocity."""
+
+    x: float
+    y: float
+
+
+class Body(NamedTuple):
+    """Where a racket or the puck is: metres from the lower left corner, radians, and seconds."""
+
+    position: Vector
+    angle: float
+    linearVelocity: Vector  # noqa: N815 - the reference's name
+    angularVelocity: float  # noqa: N815
 
 
 class HockeyEnv(gymnasium.Env[npt.NDArray[np.float32], npt.NDArray[Any]]):
     """One match, in which both players act at once and the first one observes.
 
     An episode that reaches its time limit is truncated, not terminated. All random numbers follow
-    from the seed of the last seeded reset. Observations have 18 numbers in every mode.
+    from the seed of the last seeded reset. Observations have 18 numbers in every mode. A mode that
+    is set counts from the next reset on.
 
     Args:
         keep_mode: Whether a racket keeps a puck that it catches, to be shot. Where it does not,
@@ -45,7 +64,7 @@ class HockeyEnv(gymnasium.Env[npt.NDArray[np.float32], npt.NDArray[Any]]):
         >>> env.close()
     """
 
-    metadata = {"render_modes": ["human", "rgb_array"], "render_fps": 50}  # noqa: RUF012 - Gymnasium's
+    metadata = {"render_modes": ["human", "rgb_array"], "render_fps": FPS}  # noqa: RUF012
 
     def __init__(
         self,
@@ -55,23 +74,31 @@ class HockeyEnv(gymnasium.Env[npt.NDArray[np.float32], npt.NDArray[Any]]):
         render_mode: str | None = None,
     ) -> None:
         self.keep_mode = keep_mode
-        self.mode = read_mode(mode)
         self.verbose = verbose
         self.render_mode = render_mode
-        kernel = make_kernel(2, mode=self.mode, keep_mode=keep_mode)
+        kernel = make_kernel(2, mode=mode, keep_mode=keep_mode)
         self._env = KernelEnv(kernel, render_mode)
+        self._played = read_mode(mode)
         self.action_space = kernel.action_space
         self.observation_space = spaces.Box(-np.inf, np.inf, (SEEN,), np.float32)
         self.num_actions = 4 if keep_mode else 3
         self.discrete_action_space = spaces.Discrete(8 if keep_mode else 7)
-        self._seen = np.zeros((2, SEEN), np.float32)
-        self._infos: dict[str, npt.NDArray[Any]] = {}
-        self._is_over = True
+        self._seen, self._infos = self._env.reset()
+        self.done = False
+
+    @property
+    def mode(self) -> Mode:
+        """The mode of the next match, and of this one unless it was set meanwhile."""
+        return read_mode(self._env.mode)
+
+    @mode.setter
+    def mode(self, mode: Mode | str | int) -> None:
+        self._env.mode = mode
 
     @property
     def max_timesteps(self) -> int:
         """An episode lasts one step longer at most."""
-        return _MOST_STEPS[self.mode]
+        return _MOST_STEPS[self._played]
 
     @property
     def time(self) -> int:
@@ -92,6 +119,27 @@ class HockeyEnv(gymnasium.Env[npt.NDArray[np.float32], npt.NDArray[Any]]):
     def player2_has_puck(self) -> int:
         """The same for the second player."""
         return int(self._state["observation"][17])
+
+    @property
+    def player1(self) -> Body:
+        """The racket of the first player."""
+        return self._body(0)
+
+    @property
+    def player2(self) -> Body:
+        """The racket of the second player."""
+        return self._body(6)
+
+    @property
+    def puck(self) -> Body:
+        """The puck."""
+        x, y, vx, vy = self._state["observation"][12:16].tolist()
+        spin = float(self._state["puck_spin"])
+        return Body(Vector(x + CENTER_X, y + CENTER_Y), 0.0, Vector(vx, vy), spin)
+
+    def _body(self, first: int) -> Body:
+        x, y, angle, vx, vy, spin = self._state["observation"][first : first + 6].tolist()
+        return Body(Vector(x + CENTER_X, y + CENTER_Y), angle, Vector(vx, vy), spin)
 
     @property
     def np_random(self) -> np.random.Generator:
@@ -140,21 +188,27 @@ class HockeyEnv(gymnasium.Env[npt.NDArray[np.float32], npt.NDArray[Any]]):
         chosen = dict(options or {})
         if one_starting is not None:
             chosen["one_starting"] = one_starting
-        mode = chosen.pop("mode", None) if mode is None else mode
+        in_options = chosen.pop("mode", None)
+        mode = in_options if mode is None else mode
         if mode is not None:
             self.mode = read_mode(mode)
-            self._env.pool.set_parameter(0, "mode", float(self.mode))
         self._seen, self._infos = self._env.reset(seed=seed, options=chosen)
-        self._is_over = False
+        self._played, self.done = self.mode, False
         return self._seen[0].copy(), self._info(0)
 
     def step(
         self, action: npt.ArrayLike
     ) -> tuple[npt.NDArray[np.float32], float, bool, bool, dict[str, Any]]:
         """Let both players act: the numbers of the first one, then those of the second."""
-        self._seen, reward, terminated, truncated, self._infos = self._env.step(action)
-        self._is_over = terminated or truncated
-        return self._seen[0].copy(), reward, terminated, truncated, self._info(0)
+        was_done, self.done = self.done, True  # should it fail
+        try:
+            self._seen, _, terminated, truncated, self._infos = self._env.step(action)
+        except ValueError:
+            self.done = was_done  # nothing has happened
+            raise
+        self.done = terminated or truncated
+        info = self._info(0)
+        return self._seen[0].copy(), self.get_reward(info), terminated, truncated, info
 
     def obs_agent_two(self) -> npt.NDArray[np.float32]:
         """What the second player sees, as if it were the first."""
@@ -166,24 +220,36 @@ class HockeyEnv(gymnasium.Env[npt.NDArray[np.float32], npt.NDArray[Any]]):
         return self._info(1)
 
     def get_reward(self, info: dict[str, Any]) -> float:
-        """The reward of the first player."""
+        """The reward of the first player; a subclass may have another one."""
         return float(10 * info["winner"] + info["reward_closeness_to_puck"])
 
     def get_reward_agent_two(self, info_two: dict[str, Any]) -> float:
         """The reward of the second player, given its info."""
-        return self.get_reward(info_two)
+        return float(10 * info_two["winner"] + info_two["reward_closeness_to_puck"])
 
     def set_state(self, state: npt.ArrayLike, puck_spin: float | None = None) -> None:
         """Put everything where the first player sees it; a match that is over begins anew.
 
+        What no observation shows stays as it is: the spin of the puck, unless it is given, and
+        which rackets it has touched in the last step. Infos are those of the last step or reset.
+
         Args:
             state: An observation of the first player, counters of possession included.
-            puck_spin: The spin of the puck, which nobody sees; by default it stays.
+            puck_spin: The spin of the puck.
         """
         numbers = np.asarray(state, np.float32)
-        if numbers.shape != (SEEN,) or not np.isfinite(numbers).all():
+        if numbers.shape != (SEEN,) or not (np.abs(numbers) < _WITHIN).all():
             raise ValueError(f"expected an observation of {SEEN} numbers, got {state!r}")
-        if self._is_over:
+        counters = numbers[16:]
+        most = MAX_TIME_KEEP_PUCK if self.keep_mode else 0
+        if (counters != np.clip(np.floor(counters), 0, most)).any():
+            raise ValueError(
+                f"counters of possession are whole numbers from 0 to {most}, got "
+                f"{counters.tolist()}"
+            )
+        if puck_spin is not None and not abs(puck_spin) < _WITHIN:
+            raise ValueError(f"puck_spin must be a number, got {puck_spin!r}")
+        if self.done:
             self.reset()
         record = self._state
         record["observation"] = numbers
@@ -201,14 +267,14 @@ class HockeyEnv(gymnasium.Env[npt.NDArray[np.float32], npt.NDArray[Any]]):
 
     def discrete_to_continous_action(self, discrete_action: int) -> list[float]:
         """The numbers for one of: nothing, x-, x+, y-, y+, turn-, turn+, shoot."""
-        if discrete_action not in self.discrete_action_space:
+        choice = int(discrete_action)
+        if choice not in self.discrete_action_space:
             raise ValueError(
-                f"expected a number from 0 to {self.discrete_action_space.n - 1}, got "
-                f"{discrete_action!r}"
+                f"expected a number from 0 to {self.discrete_action_space.n - 1}, got {choice}"
             )
         numbers = [0.0] * self.num_actions
-        if discrete_action:
-            which, is_positive = divmod(int(discrete_action) - 1, 2)
+        if choice:
+            which, is_positive = divmod(choice - 1, 2)
             numbers[which] = 1.0 if is_positive or which == 3 else -1.0
         return numbers
 

@@ -40,7 +40,7 @@ class HumanOpponent:
         window = self.env.window
         # The second player sees the rink turned by half.
         sign = 1.0 if self.player == 1 else -1.0
-        pairs = (("left", "right", sign), ("down", "up", sign), ("s", "w", 1.0))
+        pairs = (("left", "right", sign), ("down", "up", sign), ("w", "s", 1.0))
         numbers = [
             size * (window.is_pressed(more) - window.is_pressed(less)) for less, more, size in pairs
         ]

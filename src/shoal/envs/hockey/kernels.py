@@ -9,7 +9,7 @@ import numpy as np
 from gymnasium import spaces
 
 from shoal import _native
-from shoal.envs.hockey.values import CODECS, Mode, read_options
+from shoal.envs.hockey.values import CODECS, FPS, WITHOUT_KEEP_MODE, Mode, read_options
 from shoal.kernels.definition import Kernel
 
 __all__ = ["SEEN", "make_kernel"]
@@ -17,7 +17,7 @@ __all__ = ["SEEN", "make_kernel"]
 SEEN = 18
 """How many numbers a player observes."""
 
-_METADATA = {"render_modes": ["rgb_array", "human"], "render_fps": 50}
+_METADATA = {"render_modes": ["rgb_array", "human"], "render_fps": FPS}
 
 
 def make_kernel(
@@ -39,7 +39,14 @@ def make_kernel(
             actions have no part for shooting.
         opponent: A scripted second player, ``"weak"`` or ``"strong"``, in the place of the user's
             or of one that stands still.
+
+    Where both players act, infos have a column for each of both, and ``rewards`` are those of both:
+    zero where an episode begins. (In the same-step mode, ``final_info`` has those of the last step,
+    like all other infos.) Matches of a slot are started in turns, the first one after a seed by
+    chance; the reset option ``one_starting`` decides, and ``mode`` is that of one episode.
     """
+    if players not in (1, 2):
+        raise ValueError(f"players must be 1 or 2, got {players!r}")
     keeps = bool(CODECS["keep_mode"].read(keep_mode))
     numbers, choices = (4, 8) if keeps else (3, 7)
     shape = (SEEN,) if players == 1 else (players, SEEN)
@@ -58,7 +65,7 @@ def make_kernel(
         spaces.Box(-np.inf, np.inf, shape, np.float32),
         action_space,
         parameters={name: CODECS[name].read(value) for name, value in given.items()},
-        codecs=CODECS,
+        codecs=CODECS if keeps else WITHOUT_KEEP_MODE,
         metadata=dict(_METADATA),
         check_nan=False,
         read_options=read_options,

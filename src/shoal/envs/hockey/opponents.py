@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
 import numpy.typing as npt
 
@@ -58,11 +60,20 @@ class BasicOpponents:
         flags = np.asarray(weak)
         if flags.dtype != np.bool_ or flags.shape not in ((), (self.num_envs,)):
             raise ValueError(f"weak must be True, False, or {self.num_envs} of them, got {weak!r}")
-        self._weak = np.ascontiguousarray(np.broadcast_to(flags, self.num_envs))
+        self._weak = np.array(np.broadcast_to(flags, self.num_envs))
 
     def seed(self, seed: int | None) -> None:
         """Begin anew, as if made with this seed."""
         self._players.seed(_words(seed))
+
+    def __getstate__(self) -> dict[str, Any]:
+        return {**vars(self), "_players": self._players.save()}
+
+    def __setstate__(self, state: dict[str, Any]) -> None:
+        saved = state.pop("_players")
+        vars(self).update(state)
+        self._players = _native.ScriptedPlayers(self.num_envs, [0])
+        self._players.restore(saved)
 
     def act(
         self, observations: npt.ArrayLike, out: npt.NDArray[np.float32] | None = None
@@ -83,10 +94,10 @@ class BasicOpponents:
             seen = np.ascontiguousarray(seen)
         if out is None:
             out = np.empty((self.num_envs, 4), np.float32)
-        elif out.dtype != np.float32 or out.shape != (self.num_envs, 4):
+        elif out.dtype != np.float32 or out.shape != (self.num_envs, 4) or out.strides[1] != 4:
             raise ValueError(
-                f"out must be float32 of the shape {(self.num_envs, 4)}, got {out.dtype} of "
-                f"{out.shape}"
+                f"out must be float32 of the shape {(self.num_envs, 4)}, the numbers of a row side "
+                f"by side, got {out.dtype} of {out.shape} with strides {out.strides}"
             )
         self._players.act(seen, self._weak, out)
         return out

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from enum import IntEnum
 from typing import Any
 
@@ -9,7 +10,32 @@ import numpy as np
 
 from shoal.kernels.definition import Codec
 
-__all__ = ["CODECS", "Mode", "read_mode", "read_options"]
+__all__ = [
+    "CENTER_X",
+    "CENTER_Y",
+    "CODECS",
+    "FPS",
+    "MAX_ANGLE",
+    "MAX_TIME_KEEP_PUCK",
+    "SCALE",
+    "VIEWPORT_H",
+    "VIEWPORT_W",
+    "WITHOUT_KEEP_MODE",
+    "H",
+    "Mode",
+    "W",
+    "read_mode",
+    "read_options",
+]
+
+# As the reference names them: pixels, and metres.
+FPS = 50
+SCALE = 60.0
+VIEWPORT_W, VIEWPORT_H = 600, 480
+W, H = VIEWPORT_W / SCALE, VIEWPORT_H / SCALE
+CENTER_X, CENTER_Y = W / 2, H / 2
+MAX_ANGLE = math.pi / 3
+MAX_TIME_KEEP_PUCK = 15
 
 
 class Mode(IntEnum):
@@ -61,6 +87,16 @@ CODECS = {
     "keep_mode": Codec(lambda value: _read_flag("keep_mode", value), bool),
 }
 """How the parameters of the kernels are named."""
+
+
+def _read_no_keep_mode(value: Any) -> float:
+    if _read_flag("keep_mode", value):
+        raise ValueError("keep_mode cannot be turned on: actions were made without a part to shoot")
+    return 0.0
+
+
+WITHOUT_KEEP_MODE = {**CODECS, "keep_mode": Codec(_read_no_keep_mode, bool)}
+"""The same for kernels whose actions have no part for shooting."""
 
 
 def read_options(options: dict[str, Any], defaults: dict[str, float]) -> list[float]:

@@ -163,7 +163,6 @@ def test_players_are_alike():
             mirrored, _, other_terminated, other_truncated, other_infos = swapped.step(
                 actions[:, ::-1].reshape(-1, 8)
             )
-            # Where all three touch each other, it matters a little who is solved first.
             same = np.abs(turned(mirrored) - observations).max((1, 2)) == 0
             met += int((alike & ~same).sum())
             alike &= same

@@ -786,6 +786,21 @@ def test_a_child_is_told_what_it_has_lost(slow):
         assert envs.recv().slots.tolist() == list(range(count))
 
 
+def test_a_state_outlives_resets_but_for_those_with_a_seed(tmp_path):
+    remember = """
+    static int64_t remember(const shoal_slots* slots) {
+      double* numbers = (double*)slots->state;
+      for (int64_t k = 0; k < slots->count; ++k) numbers[2 * k + 1] += 1.0;
+      return SHOAL_OK;
+    }
+    """
+    code = source(head=remember, change="kernel.reset = remember;")
+    with shoal.make(shoal.kernel.load(compiled(tmp_path, code)), 3) as envs:
+        for seed, expected in ((7, [1, 1, 1]), (None, [2, 2, 2]), ([5, None, 5], [1, 3, 1])):
+            envs.reset(seed=seed)
+            assert envs.state["total"].tolist() == expected
+
+
 def test_statistics_do_not_overwrite_an_info(tmp_path):
     kernel = shoal.kernel.load(compiled(tmp_path, source(change='infos[0].name = "episode";')))
     with shoal.make(kernel, 2, statistics=True, max_episode_steps=1) as envs:

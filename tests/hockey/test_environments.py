@@ -293,12 +293,13 @@ def test_wrong_options():
             envs.reset(options={"mode": "FUN"})
 
 
-def test_an_action_that_is_no_number():
+@pytest.mark.parametrize("value", [np.nan, np.inf, -np.inf])
+def test_an_action_that_is_no_number(value):
     with shoal.make("shoal/Hockey-v0", 12) as envs:
         envs.reset(seed=0)
         actions = np.zeros((12, 8), np.float32)
-        actions[9, 5] = np.nan
-        with pytest.raises(KernelError, match=r"slot 9.*an action is not a number"):
+        actions[9, 5] = value
+        with pytest.raises(KernelError, match=r"slot 9.*an action is not a finite number"):
             envs.step(actions)
         # The others have stepped, and the slot that failed begins anew.
         observations, *_ = envs.step(np.zeros((12, 8), np.float32))
@@ -309,7 +310,7 @@ def test_actions_beyond_their_bounds_are_cut_off():
     with shoal.make("shoal/Hockey-v0", 2) as envs:
         envs.reset(seed=[0, 0])
         actions = np.ones((2, 8), np.float32)
-        actions[1] = [50, np.inf, 3, 1, 7, 1e30, 2, 1]
+        actions[1] = [50, 1e38, 3, 1, 7, 1e30, 2, 1]
         for _ in range(5):
             observations, *_ = envs.step(actions)
         assert np.array_equal(observations[0], observations[1])

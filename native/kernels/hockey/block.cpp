@@ -26,6 +26,11 @@ static_assert(offsetof(State, puck_spin) == kSpinColumn * sizeof(float));
 static_assert(offsetof(State, shot) == kShotColumns * sizeof(float));
 static_assert(sizeof(State) >= kReadColumns * sizeof(float));
 
+/// What both players of each match want.
+struct Wishes {
+  Lanes x[2], y[2], turn[2], shoot[2];
+};
+
 struct Block {
   Rackets before[2], after[2];  // of the step; both with the velocities after drives
   Lanes held_vx[2], held_vy[2];
@@ -160,7 +165,20 @@ SHOAL_INLINE void store(const Block& block, const Lanes& spin, State* states, in
   write_rows(columns, rows, count);
 }
 
-SHOAL_WIDE void advance(const Wishes& wishes, State* states, int count, Block& block) {
+SHOAL_INLINE Wishes read(const Wish* const (&rows)[kLanes]) {
+  static_assert(sizeof(Wish) == 4 * sizeof(float));
+  const float* numbers[kLanes];
+  for (int k = 0; k < kLanes; ++k) numbers[k] = &rows[k]->x;
+  Lanes columns[8];
+  read_rows(numbers, columns);
+  return {{columns[0], columns[4]},
+          {columns[1], columns[5]},
+          {columns[2], columns[6]},
+          {columns[3], columns[7]}};
+}
+
+SHOAL_WIDE void advance(const Wish* const (&rows)[kLanes], State* states, int count, Block& block) {
+  const Wishes wishes = read(rows);
   Lanes spin;
   load(states, count, block, spin);
   drive_and_move(wishes, block, 0);
@@ -194,7 +212,7 @@ void finish(const Block& block, int k, State& state) {
 
 }  // namespace
 
-void step_block(State* states, int count, const Wishes& wishes) {
+void step_block(State* states, int count, const Wish* const (&wishes)[kLanes]) {
   Block block;
   advance(wishes, states, count, block);
   for (int k = 0; k < count; ++k) {

@@ -7,13 +7,14 @@
 
 namespace shoal::hockey {
 
-/// What both players of each match want: numbers from -1 to 1; those beyond are cut off.
-struct Wishes {
-  Lanes x[2], y[2], turn[2];
-  Lanes shoot[2];  // more than a half: yes
+/// What a player wants: numbers from -1 to 1; those beyond are cut off.
+struct Wish {
+  float x, y, turn;
+  float shoot;  // more than a half: yes
 };
 
-/// Steps `count` matches, at most kLanes.
-void step_block(State* states, int count, const Wishes& wishes);
+/// Steps `count` matches, at most kLanes. `wishes` are those of both players of each match, and
+/// where there is none, of any.
+void step_block(State* states, int count, const Wish* const (&wishes)[kLanes]);
 
 }  // namespace shoal::hockey

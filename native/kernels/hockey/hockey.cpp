@@ -1,7 +1,8 @@
 // Laser hockey, as kernels: one for every shape of actions.
 #include <algorithm>
-#include <cmath>
 #include <cstddef>
+#include <limits>
+#include <type_traits>
 
 #include "../catalogue.h"
 #include "../description.h"
@@ -34,12 +35,9 @@ struct Continuous {
   static constexpr int kCount = numbers;
 
   static bool is_valid(const float* action) {
-    for (int k = 0; k < numbers; ++k) {
-      if (std::isnan(action[k])) return false;
-    }
-    return true;
+    return are_within<numbers>(action, std::numeric_limits<float>::infinity());
   }
-  static constexpr const char* kInvalid = "an action is not a number";
+  static constexpr const char* kInvalid = "an action is not a finite number";
 
   static Wish wish(const float* action) {
     return {action[0], action[1], action[2], numbers > 3 ? action[3] : 0.0f};
@@ -106,14 +104,9 @@ int64_t reset(const shoal_slots* slots) {
 /// Whether a state is one that can be computed with. Users may write anything into it.
 bool is_sound(const State& state) {
   constexpr float kMost = 1e5f;
-  const float* numbers = &state.rackets[0].x;
-  bool sound = true;
-  for (size_t k = 0; k < offsetof(State, time) / sizeof(float); ++k) {
-    sound &= numbers[k] < kMost && numbers[k] > -kMost;
-  }
-  return sound;
+  constexpr size_t kNumbers = offsetof(State, time) / sizeof(float);
+  return are_within<kNumbers>(&state.rackets[0].x, kMost);
 }
-constexpr const char* kUnsound = "its state has numbers that are out of range";
 
 /// What a scripted second player wants.
 Wish opponents_wish(State& state, shoal_random& random) {
@@ -123,47 +116,60 @@ Wish opponents_wish(State& state, shoal_random& random) {
   return scripted(seen, state.opponent == Opponent::kWeak, state.phase);
 }
 
+/// What both players of a match want: the action itself where it says that, else what is put down
+/// in `scratch`.
+template <Players players, class Action>
+const Wish* wishes_of(const typename Action::Number* action, State& state, shoal_random& random,
+                      Wish (&scratch)[2]) {
+  const bool is_scripted = state.opponent != Opponent::kNone;
+  if constexpr (players == kBoth && std::is_same_v<Action, Continuous<4>>) {
+    if (!is_scripted) return reinterpret_cast<const Wish*>(action);
+  }
+  scratch[0] = Action::wish(action);
+  scratch[1] = is_scripted        ? opponents_wish(state, random)
+               : players == kBoth ? Action::wish(action + Action::kCount)
+                                  : Wish{0.0f, 0.0f, 0.0f, 0.0f};
+  return scratch;
+}
+
+/// Why a match cannot be stepped; nothing if it can.
+template <Players players, class Action>
+const char* reason_against(const typename Action::Number* action, const State& state) {
+  if (!is_sound(state)) return "its state has numbers that are out of range";
+  const bool both_act = players == kBoth && state.opponent == Opponent::kNone;
+  const bool is_valid =
+      Action::is_valid(action) && (!both_act || Action::is_valid(action + Action::kCount));
+  return is_valid ? nullptr : Action::kInvalid;
+}
+
 template <Players players, class Action>
 int64_t step(const shoal_slots* slots) {
   auto* states = static_cast<State*>(slots->state);
   const auto* actions = static_cast<const typename Action::Number*>(slots->actions[0]);
   for (int64_t first = 0; first < slots->count; first += kLanes) {
     const int count = static_cast<int>(std::min<int64_t>(kLanes, slots->count - first));
-    Wishes wishes{};
-    const char* invalid = nullptr;
-    int valid = 0;
-    for (; valid < count; ++valid) {
-      const int64_t row = first + valid;
+    const Wish* wishes[kLanes];
+    Wish scratch[kLanes][2];
+    const char* reason = nullptr;
+    int able = 0;
+    for (; able < count; ++able) {
+      const int64_t row = first + able;
       const auto* action = actions + row * players * Action::kCount;
-      const bool is_scripted = states[row].opponent != Opponent::kNone;
-      const bool both_act = players == kBoth && !is_scripted;
-      invalid = !is_sound(states[row])                                   ? kUnsound
-                : !Action::is_valid(action)                              ? Action::kInvalid
-                : both_act && !Action::is_valid(action + Action::kCount) ? Action::kInvalid
-                                                                         : nullptr;
-      if (invalid != nullptr) break;
-      for (int p = 0; p < 2; ++p) {
-        Wish wish{0.0f, 0.0f, 0.0f, 0.0f};
-        if (p == 0 || both_act) {
-          wish = Action::wish(action + p * Action::kCount);
-        } else if (is_scripted) {
-          wish = opponents_wish(states[row], slots->random[row]);
-        }
-        wishes.x[p][valid] = wish.x;
-        wishes.y[p][valid] = wish.y;
-        wishes.turn[p][valid] = wish.turn;
-        wishes.shoot[p][valid] = wish.shoot;
-      }
+      reason = reason_against<players, Action>(action, states[row]);
+      if (reason != nullptr) break;
+      wishes[able] =
+          wishes_of<players, Action>(action, states[row], slots->random[row], scratch[able]);
     }
-    if (valid > 0) step_block(states + first, valid, wishes);
-    for (int64_t row = first; row < first + valid; ++row) {
+    for (int k = able; k < kLanes; ++k) wishes[k] = able > 0 ? wishes[0] : nullptr;
+    if (able > 0) step_block(states + first, able, wishes);
+    for (int64_t row = first; row < first + able; ++row) {
       State& state = states[row];
       state.time += 1;
       slots->terminated[row] = state.winner != 0;
       slots->truncated[row] = state.winner == 0 && state.time > most_steps(state.mode);
       tell<players>(slots, row);
     }
-    if (invalid != nullptr) return shoal_fail(slots, first + valid, invalid);
+    if (reason != nullptr) return shoal_fail(slots, first + able, reason);
   }
   return SHOAL_OK;
 }

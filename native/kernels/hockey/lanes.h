@@ -100,6 +100,23 @@ SHOAL_INLINE void write_rows(const Lanes (&columns)[count], float* const (&rows)
   }
 }
 
+/// Whether numbers are all between -most and most, and numbers at all.
+template <int count>
+SHOAL_INLINE bool are_within(const float* numbers, float most) {
+  using Four = int32_t __attribute__((vector_size(16)));
+  Four within = Four{} - 1;
+  for (int k = 0; k + 4 <= count; k += 4) {
+    Quad four;
+    std::memcpy(&four, numbers + k, sizeof four);
+    within &= (four < most) & (four > -most);
+  }
+  int32_t all = within[0] & within[1] & within[2] & within[3];
+  for (int k = count / 4 * 4; k < count; ++k) {
+    all &= (numbers[k] < most && numbers[k] > -most) ? -1 : 0;
+  }
+  return all != 0;
+}
+
 /// The largest of all lanes.
 SHOAL_INLINE float largest(const Lanes& a) {
   const Lanes of_two = larger(a, __builtin_shufflevector(a, a, 4, 5, 6, 7, 0, 1, 2, 3));

@@ -2,14 +2,9 @@
 #pragma once
 
 #include "../shoal_kernel.h"
-#include "state.h"
+#include "block.h"
 
 namespace shoal::hockey {
-
-/// What a player wants.
-struct Wish {
-  float x, y, turn, shoot;
-};
 
 /// What the scripted player does where it sees these 18 numbers. It turns its racket to and fro;
 /// `phase` says how far it is in that.

@@ -124,6 +124,9 @@ Engine::Engine(const shoal_kernel& kernel, const EngineOptions& options, const S
   identity_ = identity_of(kernel);
   shelf_.observations = shelf_observations_.data();
   shelf_.infos = shelf_infos_.data();
+  for (int k = 0; k < kernel_.info_count; ++k) {
+    if (!std::strcmp(kernel_.infos[k].name, SHOAL_REWARDS)) rewards_info_ = k;
+  }
   shelf_.rewards = reinterpret_cast<double*>(shelf_rewards_.data());
   shelf_.terminated = reinterpret_cast<uint8_t*>(shelf_terminated_.data());
   shelf_.truncated = reinterpret_cast<uint8_t*>(shelf_truncated_.data());
@@ -401,6 +404,11 @@ void Engine::restart_ended(int64_t first, int64_t last, const Rows& rows,
     copy_row(rows.infos, final_infos_.data(), info_bytes_, row);
     begin_run(slot, slot + 1, option_defaults_.data(), rows, failed, outcome);
     rows.rewards[slot] = reward;
+    if (rewards_info_ >= 0) {
+      const auto k = static_cast<size_t>(rewards_info_);
+      std::memcpy(rows.infos[k] + row * info_bytes_[k],
+                  final_infos_.data()[k] + row * info_bytes_[k], info_bytes_[k]);
+    }
     rows.terminated[slot] = terminated;
     rows.truncated[slot] = truncated;
   }

@@ -189,6 +189,7 @@ class Engine {
   std::vector<uint8_t> begun_;
   std::vector<Episode> ended_;
   uint64_t identity_ = 0;
+  int rewards_info_ = -1;  // the info that belongs to a step as its reward does, if there is one
 
   LeafColumns shelf_observations_, shelf_infos_, final_observations_, final_infos_;
   Block shelf_rewards_, shelf_terminated_, shelf_truncated_;

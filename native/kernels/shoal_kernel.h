@@ -145,6 +145,10 @@ typedef struct shoal_leaf {
   size_t offset; /* of a field of the state only: where it begins */
 } shoal_leaf;
 
+/* An info of this name holds rewards of several players. It belongs to a step as the reward does:
+ * where a slot is reset in the step that ends its episode, it is still that of the step. */
+#define SHOAL_REWARDS "rewards"
+
 /* A number with a name: a parameter of the kernel, or an option of a reset. */
 typedef struct shoal_number {
   const char* name;

@@ -283,6 +283,16 @@ def test_wrong_arguments(arguments, message):
                 envs.set_attr(name, value)
 
 
+def test_a_name_without_a_version_has_a_kernel_too():
+    with pytest.warns(UserWarning, match="latest versioned"), shoal.make("shoal/Hockey", 2) as envs:
+        assert envs.plan.backend == "kernel"
+
+
+def test_many_values_are_for_set_attr():
+    with pytest.raises(ValueError, match="set_attr takes one for each slot"):
+        shoal.make("shoal/HockeyOne-v0", 2, mode=["NORMAL", "TRAIN_SHOOTING"])
+
+
 def test_wrong_options():
     with shoal.make("shoal/Hockey-v0", 2) as envs:
         with pytest.raises(ValueError, match="hockey has no reset option 'starter'"):
@@ -351,10 +361,11 @@ def test_rewards_of_both_are_those_of_the_step(mode):
         ends = 0
         for _ in range(400):
             _, rewards, terminated, truncated, infos = envs.step(envs.action_space.sample())
-            told, ended = infos["rewards"].copy(), terminated | truncated
-            if mode == "SameStep" and ended.any():
-                told[ended] = infos["final_info"]["rewards"][ended]
+            told, ended = infos["rewards"], terminated | truncated
             assert np.array_equal(told[:, 0], rewards)
+            if mode == "SameStep" and ended.any():
+                assert np.array_equal(infos["final_info"]["rewards"][ended], told[ended])
+                assert not infos["winner"].any()  # of the match that has begun
             assert (told[terminated].min(1) < -9).all()
             ends += ended.sum()
             if mode == "Disabled" and ended.any():

@@ -102,6 +102,14 @@ def test_one_player_is_the_first_of_many():
     assert BasicOpponent(keep_mode=False).act(seen[0]).shape == (3,)
 
 
+def test_without_keep_mode_nobody_shoots():
+    seen, actions = np.full((5, 18), 3.0), np.zeros((5, 6), np.float32)
+    shooting, other = BasicOpponents(5, seed=2), BasicOpponents(5, seed=2, keep_mode=False)
+    assert other.act(seen, out=actions[:, :3]).shape == (5, 3)
+    assert np.array_equal(actions[:, :3], shooting.act(seen)[:, :3])
+    assert not actions[:, 3:].any()
+
+
 @pytest.mark.parametrize("weak", [True, False])
 def test_inside_and_outside_they_play_the_same_way(weak):
     """Not the same matches: who draws the numbers differs. But as good ones."""

@@ -104,6 +104,19 @@ def test_a_window_needs_pygame():
     )
 
 
+def test_a_window_needs_a_display(pygame, monkeypatch, env):
+    pygame.display.init()
+    monkeypatch.delenv("SDL_VIDEODRIVER")
+    monkeypatch.setattr(pygame.display, "get_driver", lambda: "offscreen")
+    with pytest.raises(RuntimeError, match="there is no display"):
+        env.render()
+
+
+def test_a_policy_gives_four_numbers(pygame, env):
+    with pytest.raises(ValueError, match=r"a policy gives 4 numbers, got an array of shape \(2,\)"):
+        play(env, lambda _: [0.0, 0.0], max_steps=1)
+
+
 class Keys(dict):
     def __missing__(self, key):
         return False
@@ -220,13 +233,19 @@ def command(*arguments, **options):
 
 
 def test_the_command(tmp_path):
-    (tmp_path / "mine.py").write_text("def act(seen):\n    return [0.0] * 4\n")
+    (tmp_path / "mine.py").write_text(
+        "class player:\n    @staticmethod\n    def act(seen):\n        return [0.0] * 4\n"
+        "act, number = player.act, 3\n"
+    )
+    ended = command("--opponent", "mine:player", "--mode", "1", "--max-steps", "3", cwd=tmp_path)
+    assert ended.returncode == 0, ended.stderr
     ended = command("--opponent", "mine:act", "--max-steps", "5", cwd=tmp_path)
-    assert (ended.returncode, ended.stdout) == (0, "You 0 : 0\n"), ended.stderr
+    assert (ended.returncode, ended.stdout) == (0, "You 0 : 0 mine:act\n"), ended.stderr
     for wrong, message in [
         (["--opponent", "average"], "opponent must be weak, strong or module:function"),
         (["--opponent", "mine:none"], "has no attribute 'none'"),
         (["--opponent", "nowhere:act"], "No module named 'nowhere'"),
+        (["--opponent", "mine:number"], "mine:number is no function, and has no method act"),
         (["--mode", "FUN"], "mode must be one of"),
     ]:
         ended = command(*wrong, cwd=tmp_path)

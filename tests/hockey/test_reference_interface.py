@@ -132,7 +132,7 @@ def test_a_timeout_is_no_termination(env):
         assert not terminated
         assert truncated == (step == 250)
     assert info["winner"] == 0
-    with pytest.raises(SlotFinishedError, match="needs a reset"):
+    with pytest.raises(SlotFinishedError, match="the episode is over: it needs a reset"):
         env.step(np.zeros(8))
 
 
@@ -172,9 +172,10 @@ def test_a_state_brings_a_match_that_is_over_back(env):
         *_, terminated, _, info = env.step(np.zeros(8))
         assert terminated
         assert info["winner"] == env.winner == 1
-    for wrong in (np.zeros(16), np.full(18, np.nan)):
-        with pytest.raises(ValueError, match="expected an observation of 18 numbers"):
-            env.set_state(wrong)
+    with pytest.raises(ValueError, match=r"a state has 18 numbers, got an array of shape \(16,\)"):
+        env.set_state(np.zeros(16))
+    with pytest.raises(ValueError, match="the numbers of a state are smaller than 1000"):
+        env.set_state(np.full(18, np.nan))
 
 
 def test_possession(env):
@@ -226,10 +227,24 @@ def test_wrong_actions(env):
         without.discrete_to_continous_action(7)
     assert len(without.discrete_to_continous_action(3)) == 3
     without.close()
-    with pytest.raises(ValueError, match=r"got shape \(1, 6\), expected \(1, 8\)"):
+    with pytest.raises(ValueError, match=r"an action has the shape \(8,\), got \(6,\); discrete"):
         env.step(np.zeros(6))
     with pytest.raises(KernelError, match="not a finite number"):
         env.step(np.full(8, np.nan))
+
+
+def test_wrong_actions_against_the_opponent_inside():
+    env = HockeyEnv_BasicOpponent()
+    env.reset(seed=0)
+    for wrong in (np.zeros(8), 3, [[0.0] * 4]):
+        with pytest.raises(ValueError, match=r"an action has the shape \(4,\), got"):
+            env.step(wrong)
+    for wrong in (None, "left"):
+        with pytest.raises(ValueError, match="an action"):
+            env.step(wrong)
+    env.opponent = BasicOpponent(seed=1)  # or any other player
+    env.step([0.0] * 4)
+    env.close()
 
 
 def test_opponents_are_weak_unless_one_says_so():
@@ -279,7 +294,7 @@ def test_states_that_cannot_be(env):
         (16, 2.5, "whole numbers from 0 to 15"),
         (17, -3, "whole numbers from 0 to 15"),
         (16, 16, "whole numbers from 0 to 15"),
-        (2, 1e12, "expected an observation"),
+        (2, 1e12, "the numbers of a state are smaller"),
     ]:
         wrong = seen.copy()
         wrong[place] = value
@@ -296,7 +311,7 @@ def test_states_that_cannot_be(env):
 
 def test_a_failed_step_is_not_the_end(env):
     seen, _ = env.reset(seed=0)
-    with pytest.raises(ValueError, match="expected"):
+    with pytest.raises(ValueError, match=r"the shape \(8,\), got \(7,\)"):
         env.step(np.zeros(7))
     env.step(np.zeros(8))
     with pytest.raises(KernelError, match="not a finite number"):

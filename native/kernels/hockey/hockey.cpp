@@ -188,7 +188,7 @@ constexpr shoal_leaf kInfosOfBoth[] = {
     array(SHOAL_FLOAT64, 2, "reward_closeness_to_puck"),
     array(SHOAL_FLOAT64, 2, "reward_touch_puck"),
     array(SHOAL_FLOAT64, 2, "reward_puck_direction"),
-    array(SHOAL_FLOAT64, 2, "rewards"),
+    array(SHOAL_FLOAT64, 2, SHOAL_REWARDS),
 };
 constexpr shoal_leaf kFields[] = {
     {"observation", SHOAL_FLOAT32, 1, {kSeen}, SHOAL_BOX, 0, 0, nullptr, nullptr, 0},

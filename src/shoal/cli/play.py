@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import importlib
 import sys
+from operator import attrgetter
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -12,10 +13,18 @@ from gymnasium.error import DependencyNotInstalled
 from rich.console import Console
 
 from shoal.envs.hockey import human as hockey_for_humans
-from shoal.envs.window import import_pygame
+from shoal.envs.hockey.human import Policy
 from shoal.hockey import BasicOpponent, HockeyEnv
 
 __all__ = ["play"]
+
+_USERS_MISTAKES = (
+    ValueError,
+    ImportError,
+    AttributeError,
+    DependencyNotInstalled,
+    RuntimeError,  # no display
+)
 
 play = typer.Typer(no_args_is_help=True, help="Play against a policy, in a window.")
 
@@ -31,32 +40,39 @@ def hockey(
         str,
         typer.Option(
             help="Who plays against you: weak, strong, or module:function, which is given the 18 "
-            "numbers that it sees and returns the 4 numbers that it does."
+            "numbers that it sees and returns the 4 numbers that it does; or module:player, which "
+            "has such a method act."
         ),
     ] = "weak",
     mode: Annotated[str, typer.Option(help="NORMAL, TRAIN_SHOOTING or TRAIN_DEFENSE.")] = "NORMAL",
-    max_steps: Annotated[int | None, typer.Option(help="Leave after so many steps.")] = None,
+    max_steps: Annotated[int | None, typer.Option(min=1, help="Leave after so many steps.")] = None,
+    seed: Annotated[int | None, typer.Option(help="Of everything that is random.")] = None,
 ) -> None:
     """Play hockey: you are the orange one, on the left."""
     try:
-        import_pygame()
-        policy = _policy(opponent)
-        env = HockeyEnv(mode=mode)
-    except (ValueError, ImportError, AttributeError, DependencyNotInstalled) as error:
+        policy = _policy(opponent, seed)
+        env = HockeyEnv(mode=int(mode) if mode.isdigit() else mode.upper())
+        env.reset(seed=seed)
+        env.render("human")
+    except _USERS_MISTAKES as error:
         Console(stderr=True).print(str(error), style="red", highlight=False)
         raise typer.Exit(1) from error
     try:
         goals = hockey_for_humans.play(env, policy, max_steps)
     finally:
         env.close()
-    Console().print(f"You {goals[0]} : {goals[1]}", highlight=False)
+    Console().print(f"You {goals[0]} : {goals[1]} {opponent}", highlight=False)
 
 
-def _policy(name: str) -> Any:
+def _policy(name: str, seed: int | None) -> Policy:
     if name in ("weak", "strong"):
-        return BasicOpponent(weak=name == "weak").act
-    module, separator, function = name.partition(":")
+        return BasicOpponent(weak=name == "weak", seed=seed).act
+    module, separator, path = name.partition(":")
     if not separator:
         raise ValueError(f"opponent must be weak, strong or module:function, got {name!r}")
     sys.path.insert(0, str(Path.cwd()))
-    return getattr(importlib.import_module(module), function)
+    found: Any = attrgetter(path)(importlib.import_module(module))
+    policy: Policy = getattr(found, "act", found)
+    if not callable(policy):
+        raise ValueError(f"{name} is no function, and has no method act")
+    return policy

@@ -22,7 +22,12 @@ from functools import partial
 from typing import Any
 
 import gymnasium
-from gymnasium.envs.registration import EnvSpec
+from gymnasium.envs.registration import (
+    EnvSpec,
+    find_highest_version,
+    get_env_id,
+    parse_env_id,
+)
 
 from shoal.envs.classic import (
     acrobot,
@@ -63,9 +68,8 @@ def has_builtin_kernel(what: str | EnvSpec, env_kwargs: dict[str, Any]) -> bool:
     >>> has_builtin_kernel("CartPole-v1", {"render_mode": "human"})
     False
     """
-    try:
-        spec = what if isinstance(what, EnvSpec) else gymnasium.spec(what)
-    except gymnasium.error.Error:
+    spec = what if isinstance(what, EnvSpec) else _spec(what)
+    if spec is None:
         return False  # gymnasium.make explains what is wrong with it
     render_mode = env_kwargs.get("render_mode", spec.kwargs.get("render_mode"))
     return (
@@ -73,6 +77,17 @@ def has_builtin_kernel(what: str | EnvSpec, env_kwargs: dict[str, Any]) -> bool:
         and not spec.additional_wrappers
         and render_mode in (None, "rgb_array")
     )
+
+
+def _spec(name: str) -> EnvSpec | None:
+    """What ``gymnasium.make`` takes for a name; without a version, the newest."""
+    try:
+        namespace, title, version = parse_env_id(name)
+        if version is None:
+            version = find_highest_version(namespace, title)
+        return gymnasium.spec(get_env_id(namespace, title, version))
+    except gymnasium.error.Error:
+        return None
 
 
 def builtin_kernel(what: str | EnvSpec, env_kwargs: dict[str, Any]) -> Kernel:

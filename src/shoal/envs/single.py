@@ -11,6 +11,7 @@ import numpy.typing as npt
 from gymnasium.vector import AutoresetMode
 
 from shoal.envs.window import Window
+from shoal.errors import SlotFinishedError
 from shoal.kernels.definition import Kernel
 from shoal.pools import KernelPool
 from shoal.pools.kernel_slot import KernelSlot
@@ -97,7 +98,10 @@ class KernelEnv(gymnasium.Env[Any, Any]):
 
     def step(self, action: Any) -> tuple[Any, float, bool, bool, dict[str, Any]]:
         """Take an action."""
-        observations, rewards, terminated, truncated, infos = self.pool.step([action])
+        try:
+            observations, rewards, terminated, truncated, infos = self.pool.step([action])
+        except SlotFinishedError as error:
+            raise SlotFinishedError("the episode is over: it needs a reset") from error
         self._show()
         return (
             row_of(observations, 0),

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from types import ModuleType
 from typing import Any
 
@@ -10,6 +11,9 @@ import numpy.typing as npt
 from gymnasium.error import DependencyNotInstalled
 
 __all__ = ["Window", "import_pygame"]
+
+_UNSEEN = ("dummy", "offscreen")
+"""What SDL draws with where nobody can see it."""
 
 
 def import_pygame() -> ModuleType:
@@ -44,6 +48,9 @@ class Window:
             pygame.display.init()
             pygame.display.set_caption(self._title)
             self._surface = pygame.display.set_mode((width, height))
+            if pygame.display.get_driver() in _UNSEEN and "SDL_VIDEODRIVER" not in os.environ:
+                self.close()
+                raise RuntimeError("there is no display to open a window on")
             self._clock = pygame.time.Clock()
         # What is seen has its width first in pygame, its height first everywhere else.
         shown = pygame.surfarray.make_surface(picture.swapaxes(0, 1))

@@ -41,9 +41,11 @@ class Body(NamedTuple):
 class HockeyEnv(gymnasium.Env[npt.NDArray[np.float32], npt.NDArray[Any]]):
     """One match, in which both players act at once and the first one observes.
 
-    An episode that reaches its time limit is truncated, not terminated. All random numbers follow
-    from the seed of the last seeded reset. Observations have 18 numbers in every mode. A mode that
-    is set counts from the next reset on.
+    What differs from the reference, on purpose: an episode that reaches its time limit is
+    truncated, not terminated (a loop should end by ``terminated or truncated``), and a step after
+    its end is refused. All random numbers follow from the seed of the last seeded reset.
+    Observations have 18 numbers in every mode. Bodies can be looked at, and are put elsewhere by
+    ``set_state``. ``close`` is the end. A mode that is set counts from the next reset on.
 
     Args:
         keep_mode: Whether a racket keeps a puck that it catches, to be shot. Where it does not,
@@ -73,7 +75,6 @@ class HockeyEnv(gymnasium.Env[npt.NDArray[np.float32], npt.NDArray[Any]]):
         verbose: bool = False,
         render_mode: str | None = None,
     ) -> None:
-        self.keep_mode = keep_mode
         self.verbose = verbose
         self.render_mode = render_mode
         kernel = make_kernel(2, mode=mode, keep_mode=keep_mode)
@@ -85,6 +86,11 @@ class HockeyEnv(gymnasium.Env[npt.NDArray[np.float32], npt.NDArray[Any]]):
         self.discrete_action_space = spaces.Discrete(8 if keep_mode else 7)
         self._seen, self._infos = self._env.reset()
         self.done = False
+
+    @property
+    def keep_mode(self) -> bool:
+        """Whether a racket keeps a puck that it catches; said when the environment is made."""
+        return self.num_actions == 4
 
     @property
     def mode(self) -> Mode:
@@ -169,6 +175,8 @@ class HockeyEnv(gymnasium.Env[npt.NDArray[np.float32], npt.NDArray[Any]]):
         self.reset(seed=seed)
         return [self.np_random_seed]
 
+    set_seed = seed
+
     def reset(
         self,
         one_starting: bool | None = None,
@@ -179,7 +187,8 @@ class HockeyEnv(gymnasium.Env[npt.NDArray[np.float32], npt.NDArray[Any]]):
         """Begin a match.
 
         Args:
-            one_starting: Whether the first player begins; by default they take turns.
+            one_starting: Whether the first player starts. By default they take turns, and the
+                first turn after a seed is drawn.
             mode: The mode from now on; by default it stays.
             seed: Of everything that is random.
             options: ``one_starting`` and ``mode`` may be given here as well.
@@ -200,9 +209,27 @@ class HockeyEnv(gymnasium.Env[npt.NDArray[np.float32], npt.NDArray[Any]]):
         self, action: npt.ArrayLike
     ) -> tuple[npt.NDArray[np.float32], float, bool, bool, dict[str, Any]]:
         """Let both players act: the numbers of the first one, then those of the second."""
+        return self._step(self._numbers(action))
+
+    def _numbers(self, action: npt.ArrayLike) -> npt.NDArray[np.float64]:
+        """An action as an array of the shape that the space says."""
+        try:
+            numbers = np.asarray(action, np.float64)
+        except (TypeError, ValueError) as error:
+            raise ValueError(f"an action must be numbers, got {action!r}") from error
+        if numbers.shape != self.action_space.shape:
+            raise ValueError(
+                f"an action has the shape {self.action_space.shape}, got {numbers.shape}; "
+                "discrete_to_continous_action makes one of a choice"
+            )
+        return numbers
+
+    def _step(
+        self, numbers: npt.NDArray[np.float64]
+    ) -> tuple[npt.NDArray[np.float32], float, bool, bool, dict[str, Any]]:
         was_done, self.done = self.done, True  # should it fail
         try:
-            self._seen, _, terminated, truncated, self._infos = self._env.step(action)
+            self._seen, _, terminated, truncated, self._infos = self._env.step(numbers)
         except ValueError:
             self.done = was_done  # nothing has happened
             raise
@@ -238,8 +265,10 @@ class HockeyEnv(gymnasium.Env[npt.NDArray[np.float32], npt.NDArray[Any]]):
             puck_spin: The spin of the puck.
         """
         numbers = np.asarray(state, np.float32)
-        if numbers.shape != (SEEN,) or not (np.abs(numbers) < _WITHIN).all():
-            raise ValueError(f"expected an observation of {SEEN} numbers, got {state!r}")
+        if numbers.shape != (SEEN,):
+            raise ValueError(f"a state has {SEEN} numbers, got an array of shape {numbers.shape}")
+        if not (np.abs(numbers) < _WITHIN).all():
+            raise ValueError(f"the numbers of a state are smaller than {_WITHIN:g}, got {numbers}")
         counters = numbers[16:]
         most = MAX_TIME_KEEP_PUCK if self.keep_mode else 0
         if (counters != np.clip(np.floor(counters), 0, most)).any():
@@ -267,7 +296,7 @@ class HockeyEnv(gymnasium.Env[npt.NDArray[np.float32], npt.NDArray[Any]]):
 
     def discrete_to_continous_action(self, discrete_action: int) -> list[float]:
         """The numbers for one of: nothing, x-, x+, y-, y+, turn-, turn+, shoot."""
-        choice = int(discrete_action)
+        choice = int(np.asarray(discrete_action).item())
         if choice not in self.discrete_action_space:
             raise ValueError(
                 f"expected a number from 0 to {self.discrete_action_space.n - 1}, got {choice}"
@@ -308,7 +337,8 @@ class HockeyEnv_BasicOpponent(HockeyEnv):  # noqa: N801 - the reference's name
 
     Args:
         mode: A :class:`Mode`, its name or its number.
-        weak_opponent: Whether the opponent is slow to move.
+        weak_opponent: Whether the opponent is slow to move. (Anything that has ``act(obs)`` can
+            take its place: set ``opponent``.)
         keep_mode: As in :class:`HockeyEnv`.
         render_mode: As in :class:`HockeyEnv`.
     """
@@ -340,5 +370,5 @@ class HockeyEnv_BasicOpponent(HockeyEnv):  # noqa: N801 - the reference's name
         self, action: npt.ArrayLike
     ) -> tuple[npt.NDArray[np.float32], float, bool, bool, dict[str, Any]]:
         """Act, and let the opponent act."""
-        second = self.opponent.act(self.obs_agent_two())
-        return super().step(np.hstack([np.asarray(action, np.float64), second]))
+        first = self._numbers(action)
+        return self._step(np.hstack([first, self.opponent.act(self.obs_agent_two())]))

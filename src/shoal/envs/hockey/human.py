@@ -24,6 +24,8 @@ _BETWEEN = 40
 class HumanOpponent:
     """A player who sits at the keyboard, and looks at the window of a match.
 
+    The keys: arrows to move, W and S to turn, space to shoot.
+
     Args:
         env: The match, which is shown by ``render``.
         player: Which of both players this is, 1 or 2.
@@ -64,7 +66,10 @@ def play(env: HockeyEnv, policy: Policy, max_steps: int | None = None) -> tuple[
     while not env.window.is_left() and (max_steps is None or steps < max_steps):
         env.window.say(f"You {goals[0]} : {goals[1]}      ({KEYS})")
         env.render("human")
-        second = np.asarray(policy(env.obs_agent_two()), np.float64)[: env.num_actions]
+        second = np.asarray(policy(env.obs_agent_two()), np.float64)
+        if second.shape not in ((4,), (env.num_actions,)):
+            raise ValueError(f"a policy gives 4 numbers, got an array of shape {second.shape}")
+        second = second[: env.num_actions]
         _, _, terminated, truncated, info = env.step(np.hstack([human.act(), second]))
         steps += 1
         if terminated or truncated:

@@ -39,11 +39,6 @@ def make_kernel(
             actions have no part for shooting.
         opponent: A scripted second player, ``"weak"`` or ``"strong"``, in the place of the user's
             or of one that stands still.
-
-    Where both players act, infos have a column for each of both, and ``rewards`` are those of both:
-    zero where an episode begins. (In the same-step mode, ``final_info`` has those of the last step,
-    like all other infos.) Matches of a slot are started in turns, the first one after a seed by
-    chance; the reset option ``one_starting`` decides, and ``mode`` is that of one episode.
     """
     if players not in (1, 2):
         raise ValueError(f"players must be 1 or 2, got {players!r}")

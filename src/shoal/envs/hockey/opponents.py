@@ -22,8 +22,10 @@ class BasicOpponents:
 
     Args:
         num_envs: How many matches.
-        weak: Whether they are weak: for all of them, or for each.
-        seed: Of their random numbers. Each player draws its own.
+        weak: Whether they are slow to move: all of them, or each. They are not by default.
+        seed: Of their random numbers, of which each player draws its own. NumPy's global generator
+            has no part in it.
+        keep_mode: Whether they shoot; else their actions have three numbers.
 
     Example:
         >>> import shoal
@@ -42,12 +44,18 @@ class BasicOpponents:
     """
 
     def __init__(
-        self, num_envs: int, weak: bool | npt.ArrayLike = False, seed: int | None = None
+        self,
+        num_envs: int,
+        weak: bool | npt.ArrayLike = False,
+        seed: int | None = None,
+        *,
+        keep_mode: bool = True,
     ) -> None:
         if num_envs < 1:
             raise ValueError(f"num_envs must be a positive integer, got {num_envs}")
         self.num_envs = num_envs
         self.weak = weak
+        self.keep_mode = keep_mode
         self._players = _native.ScriptedPlayers(num_envs, _words(seed))
 
     @property
@@ -83,7 +91,7 @@ class BasicOpponents:
         Args:
             observations: (num_envs, 18), as each player sees its match.
             out: Where actions are written: (num_envs, 4) float32, such as a part of a larger
-                array. By default a new one.
+                array; (num_envs, 3) without keep mode. By default a new one.
         """
         seen = np.asarray(observations, np.float32)
         if seen.shape != (self.num_envs, SEEN):
@@ -92,14 +100,20 @@ class BasicOpponents:
             )
         if seen.strides[1] != seen.itemsize:
             seen = np.ascontiguousarray(seen)
+        shape = self.num_envs, 4 if self.keep_mode else 3
         if out is None:
-            out = np.empty((self.num_envs, 4), np.float32)
-        elif out.dtype != np.float32 or out.shape != (self.num_envs, 4) or out.strides[1] != 4:
+            out = np.empty(shape, np.float32)
+        elif out.dtype != np.float32 or out.shape != shape or out.strides[1] != out.itemsize:
             raise ValueError(
-                f"out must be float32 of the shape {(self.num_envs, 4)}, the numbers of a row side "
-                f"by side, got {out.dtype} of {out.shape} with strides {out.strides}"
+                f"out must be float32 of the shape {shape}, the numbers of a row side by side, got "
+                f"{out.dtype} of {out.shape} with strides {out.strides}"
             )
-        self._players.act(seen, self._weak, out)
+        if self.keep_mode:
+            self._players.act(seen, self._weak, out)
+            return out
+        wanted = np.empty((self.num_envs, 4), np.float32)
+        self._players.act(seen, self._weak, wanted)
+        out[...] = wanted[:, :3]
         return out
 
 
@@ -107,9 +121,9 @@ class BasicOpponent:
     """The scripted player, for one match.
 
     Args:
-        weak: Whether it is slow to move.
+        weak: Whether it is slow to move, as it is by default.
         keep_mode: Whether it shoots; else its actions have three numbers.
-        seed: Of its random numbers.
+        seed: Of its random numbers, in which NumPy's global generator has no part.
 
     Example:
         >>> from shoal.hockey import BasicOpponent, HockeyEnv
@@ -123,7 +137,7 @@ class BasicOpponent:
     def __init__(self, weak: bool = True, keep_mode: bool = True, seed: int | None = None) -> None:
         self.weak = weak
         self.keep_mode = keep_mode
-        self._one = BasicOpponents(1, bool(weak), seed)
+        self._one = BasicOpponents(1, bool(weak), seed, keep_mode=keep_mode)
 
     def seed(self, seed: int | None) -> None:
         """Begin anew, as if made with this seed."""
@@ -140,5 +154,5 @@ class BasicOpponent:
         seen = np.asarray(obs, np.float32)
         if seen.shape != (SEEN,):
             raise ValueError(f"expected {SEEN} numbers, got an observation of shape {seen.shape}")
-        numbers = 4 if self.keep_mode else 3
-        return self._one.act(seen[None])[0, :numbers].astype(np.float64)
+        action: npt.NDArray[np.float32] = self._one.act(seen[None])[0]
+        return action.astype(np.float64)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from enum import IntEnum
+from enum import Enum, IntEnum
 from typing import Any
 
 import numpy as np
@@ -41,7 +41,7 @@ MAX_TIME_KEEP_PUCK = 15
 class Mode(IntEnum):
     """What is played.
 
-    In a match both players begin at their places, and begin in turns. In the training modes the
+    In a match both players begin at their places, and start in turns. In the training modes the
     second player stands anywhere; in TRAIN_SHOOTING the puck lies in front of the first one, in
     TRAIN_DEFENSE it is shot at the first one's goal.
     """
@@ -49,6 +49,8 @@ class Mode(IntEnum):
     NORMAL = 0
     TRAIN_SHOOTING = 1
     TRAIN_DEFENSE = 2
+
+    __str__ = Enum.__str__
 
 
 _OPPONENTS = (None, "weak", "strong")
@@ -66,19 +68,24 @@ def read_mode(value: Any) -> Mode:
     if is_number and 0 <= value < len(Mode):
         return Mode(int(value))
     names = ", ".join(Mode.__members__)
-    raise ValueError(f"mode must be one of {names}, or its number, got {value!r}")
+    raise ValueError(f"mode must be one of {names}, or its number, got {value!r}{_hint(value)}")
+
+
+def _hint(value: Any) -> str:
+    is_many = isinstance(value, list | tuple | np.ndarray)
+    return "; set_attr takes one for each slot" if is_many else ""
 
 
 def _read_opponent(value: Any) -> float:
     if isinstance(value, str | None) and value in _OPPONENTS:
         return float(_OPPONENTS.index(value))
-    raise ValueError(f"opponent must be 'weak', 'strong' or None, got {value!r}")
+    raise ValueError(f"opponent must be 'weak', 'strong' or None, got {value!r}{_hint(value)}")
 
 
 def _read_flag(name: str, value: Any) -> float:
-    if isinstance(value, bool | np.bool_) or value in (0, 1):
+    if isinstance(value, bool | np.bool_) or (isinstance(value, int) and value in (0, 1)):
         return float(value)
-    raise ValueError(f"{name} must be True or False, got {value!r}")
+    raise ValueError(f"{name} must be True or False, got {value!r}{_hint(value)}")
 
 
 CODECS = {

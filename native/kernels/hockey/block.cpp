@@ -16,7 +16,6 @@ enum Column {
   kKeptColumns = 16,
   kSpinColumn = 18,
   kShotColumns = 19,
-  kPhaseColumn = 21,
   kReadColumns = 24,
   kWrittenColumns = 20,  // with the first number of the shot
 };
@@ -160,7 +159,8 @@ SHOAL_INLINE void store(const Block& block, const Lanes& spin, State* states, in
   columns[kPuckColumns + 1] = block.next_puck_y;
   columns[kPuckColumns + 2] = block.next_puck_vx;
   columns[kPuckColumns + 3] = block.next_puck_vy;
-  columns[kSpinColumn] = spin;
+  const Lanes most = Lanes{} + kMostTurn / kStep;
+  columns[kSpinColumn] = smaller(larger(spin, -most), most);
   columns[kShotColumns] = Lanes{};
   write_rows(columns, rows, count);
 }

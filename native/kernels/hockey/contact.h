@@ -50,10 +50,11 @@ struct Contact {
   float friction, restitution;
 };
 
-/// The contact of a circle with a polygon. Nothing in it says that there is one where `count` is 0.
+/// The contact of the puck with a polygon; its `count` is 0 where there is none, and the rest of it
+/// then means nothing.
 Contact touch_circle(Body& a, const Polygon& shape, Body& puck);
 
-/// The contact of two polygons, which are where their bodies are.
+/// The same for two polygons, which are where their bodies are.
 Contact touch_polygons(Body& a, const Placed& shape_a, Body& b, const Placed& shape_b);
 
 /// How far apart two polygons are along the face that parts them best; negative if they overlap.

@@ -10,6 +10,7 @@ namespace shoal::hockey {
 
 constexpr float kStep = 0.02f;  // seconds
 constexpr float kPi = 3.14159265358979f;
+constexpr float kMostTravel = 2.0f, kMostTurn = 0.5f * kPi;  // of any body in a step
 
 /// A convex polygon, counter-clockwise, its corners side by side; those that it lacks repeat the
 /// first one.

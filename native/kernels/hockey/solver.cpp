@@ -285,16 +285,13 @@ void correct_puck(const Contact& contact, const Correction& correction) {
 }  // namespace
 
 void solve_velocities(Contacts& contacts) {
-  if (contacts.count == 1) {
-    Constraint constraint = prepared(contacts.items[0]);
-    if (constraint.count == 1) return press_and_rub(constraint);
-  }
   Constraint constraints[kMostContacts];
   bool any_bounces = false;
   for (int k = 0; k < contacts.count; ++k) {
     constraints[k] = prepared(contacts.items[k]);
     any_bounces |= constraints[k].points[0].bounce > 0.0f;
   }
+  if (contacts.count == 1 && constraints[0].count == 1) return press_and_rub(constraints[0]);
   if (!any_bounces) return iterate(constraints, contacts.count);
   const Moving before(contacts);
   iterate(constraints, contacts.count);
@@ -325,7 +322,6 @@ void solve_positions(Contacts& contacts, const Correction& correction) {
 }
 
 void move(Body& body, float seconds) {
-  constexpr float kMostTravel = 2.0f, kMostTurn = 0.5f * kPi;
   const Vector way = seconds * body.velocity;
   if (dot(way, way) > kMostTravel * kMostTravel) {
     body.velocity = (kMostTravel / length(way)) * body.velocity;

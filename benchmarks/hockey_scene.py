@@ -32,7 +32,7 @@ def _mirrored(corners: Sequence[Vector], *, x: bool = False, y: bool = False) ->
     return [(600 - px if x else px, 480 - py if y else py) for px, py in corners]
 
 
-class _Contacts(b2ContactListener):  # type: ignore[misc]
+class _Contacts(b2ContactListener):  # type: ignore[misc] # Box2D has no types
     """Takes note of goals, and of a puck that meets a racket."""
 
     def __init__(self, scene: HockeyScene) -> None:

@@ -1,8 +1,10 @@
 """What people see, and what they do."""
 
 import os
+import signal
 import subprocess
 import sys
+import time
 from pathlib import Path
 
 import gymnasium
@@ -115,6 +117,13 @@ def test_a_window_needs_a_display(pygame, monkeypatch, env):
 def test_a_policy_gives_four_numbers(pygame, env):
     with pytest.raises(ValueError, match=r"a policy gives 4 numbers, got an array of shape \(2,\)"):
         play(env, lambda _: [0.0, 0.0], max_steps=1)
+
+
+# Whatever this process has been started with, an interrupt is one there.
+RESTORED = (
+    "import runpy, signal, sys; signal.signal(signal.SIGINT, signal.default_int_handler); "
+    "sys.argv = ['shoal', 'play', 'hockey']"
+)
 
 
 class Keys(dict):
@@ -252,3 +261,21 @@ def test_the_command(tmp_path):
         assert ended.returncode == 1
         assert message in " ".join(ended.stderr.split())
         assert "Traceback" not in ended.stderr
+
+
+def test_an_interrupt_ends_the_command():
+    environment = {**os.environ, "SDL_VIDEODRIVER": "dummy"}
+    script = Path(sys.executable).with_name("shoal")
+    playing = subprocess.Popen(
+        [sys.executable, "-c", f"{RESTORED}; runpy.run_path({str(script)!r}, run_name='__main__')"],
+        env={**environment, "PYTHONUNBUFFERED": "1"},
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
+    )
+    time.sleep(3)
+    assert playing.poll() is None, playing.stderr.read()
+    playing.send_signal(signal.SIGINT)
+    _, said = playing.communicate(timeout=20)
+    assert playing.returncode not in (0, -signal.SIGKILL)
+    assert "Traceback" not in said

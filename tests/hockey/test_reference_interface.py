@@ -2,6 +2,7 @@
 
 import copy
 import pickle
+from types import SimpleNamespace
 
 import gymnasium
 import numpy as np
@@ -242,8 +243,10 @@ def test_wrong_actions_against_the_opponent_inside():
     for wrong in (None, "left"):
         with pytest.raises(ValueError, match="an action"):
             env.step(wrong)
-    env.opponent = BasicOpponent(seed=1)  # or any other player
-    env.step([0.0] * 4)
+    env.opponent = SimpleNamespace(act=lambda _: [1.0, 0.0, 0.0, 0.0])  # of the user's
+    env.reset(seed=1)
+    seen, *_ = env.step([0.0] * 4)
+    assert seen[9] < 0
     env.close()
 
 

@@ -73,7 +73,7 @@ float puck_impact(const Polygon& shape, Vector from, Vector way) {
   return first_within(shape, kPuckStop, from, way);
 }
 
-/// A racket on its way through a step.
+/// The way of a body through what is left of a step.
 struct Way {
   Vector from, to;
   float from_angle, to_angle;

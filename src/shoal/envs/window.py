@@ -90,6 +90,6 @@ class Window:
         return self._surface is not None and shown is self._surface
 
     def _listen(self) -> None:
-        """Empty the queue of events, which is lost on nobody but for the wish to go."""
+        """Empty the queue of events, of which only the wish to leave matters."""
         for event in self._pygame.event.get():
             self._is_left |= event.type == self._pygame.QUIT

@@ -9,9 +9,9 @@ import numpy as np
 import numpy.typing as npt
 from gymnasium import spaces
 
-from shoal.envs.hockey.kernels import SEEN, make_kernel
+from shoal.envs.hockey.kernels import METADATA, SEEN, make_kernel
 from shoal.envs.hockey.opponents import BasicOpponent
-from shoal.envs.hockey.values import CENTER_X, CENTER_Y, FPS, MAX_TIME_KEEP_PUCK, Mode, read_mode
+from shoal.envs.hockey.values import CENTER_X, CENTER_Y, MAX_TIME_KEEP_PUCK, Mode, read_mode
 from shoal.envs.single import KernelEnv
 from shoal.envs.window import Window
 
@@ -35,7 +35,7 @@ class Body(NamedTuple):
     position: Vector
     angle: float
     linearVelocity: Vector  # noqa: N815 - the reference's name
-    angularVelocity: float  # noqa: N815
+    angularVelocity: float  # noqa: N815 - the reference's name
 
 
 class HockeyEnv(gymnasium.Env[npt.NDArray[np.float32], npt.NDArray[Any]]):
@@ -66,7 +66,7 @@ class HockeyEnv(gymnasium.Env[npt.NDArray[np.float32], npt.NDArray[Any]]):
         >>> env.close()
     """
 
-    metadata = {"render_modes": ["human", "rgb_array"], "render_fps": FPS}  # noqa: RUF012
+    metadata = METADATA
 
     def __init__(
         self,
@@ -201,9 +201,14 @@ class HockeyEnv(gymnasium.Env[npt.NDArray[np.float32], npt.NDArray[Any]]):
         mode = in_options if mode is None else mode
         if mode is not None:
             self.mode = read_mode(mode)
+        if seed is not None:
+            self._seed_others(seed)
         self._seen, self._infos = self._env.reset(seed=seed, options=chosen)
         self._played, self.done = self.mode, False
         return self._seen[0].copy(), self._info(0)
+
+    def _seed_others(self, seed: int) -> None:
+        """Seed whoever draws numbers besides the match itself: here nobody."""
 
     def step(
         self, action: npt.ArrayLike
@@ -351,20 +356,13 @@ class HockeyEnv_BasicOpponent(HockeyEnv):  # noqa: N801 - the reference's name
         render_mode: str | None = None,
     ) -> None:
         super().__init__(keep_mode, mode, render_mode=render_mode)
-        self.opponent = BasicOpponent(weak=weak_opponent, keep_mode=keep_mode)
+        self.opponent: Any = BasicOpponent(weak=weak_opponent, keep_mode=keep_mode)
         self.action_space = spaces.Box(-1.0, 1.0, (self.num_actions,), np.float32)
 
-    def reset(
-        self,
-        one_starting: bool | None = None,
-        mode: Mode | str | int | None = None,
-        seed: int | None = None,
-        options: dict[str, Any] | None = None,
-    ) -> tuple[npt.NDArray[np.float32], dict[str, Any]]:
-        """Begin a match; a seed is the opponent's, too."""
-        if seed is not None:
+    def _seed_others(self, seed: int) -> None:
+        """A seed is the scripted opponent's, too; one of the user's is seeded by the user."""
+        if isinstance(self.opponent, BasicOpponent):
             self.opponent.seed(seed)
-        return super().reset(one_starting, mode, seed, options)
 
     def step(
         self, action: npt.ArrayLike

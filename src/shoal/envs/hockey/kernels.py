@@ -12,12 +12,12 @@ from shoal import _native
 from shoal.envs.hockey.values import CODECS, FPS, WITHOUT_KEEP_MODE, Mode, read_options
 from shoal.kernels.definition import Kernel
 
-__all__ = ["SEEN", "make_kernel"]
+__all__ = ["METADATA", "SEEN", "make_kernel"]
 
 SEEN = 18
 """How many numbers a player observes."""
 
-_METADATA = {"render_modes": ["rgb_array", "human"], "render_fps": FPS}
+METADATA = {"render_modes": ["rgb_array", "human"], "render_fps": FPS}
 
 
 def make_kernel(
@@ -61,7 +61,7 @@ def make_kernel(
         action_space,
         parameters={name: CODECS[name].read(value) for name, value in given.items()},
         codecs=CODECS if keeps else WITHOUT_KEEP_MODE,
-        metadata=dict(_METADATA),
+        metadata=dict(METADATA),
         check_nan=False,
         read_options=read_options,
         recipe=partial(make_kernel, players, discrete=discrete, **given),

@@ -20,6 +20,7 @@ from shoal.envs import builtin_kernel
 from shoal.errors import InvalidActionError, ResetMaskError, SlotFinishedError
 from shoal.pools import KernelPool
 from shoal.testing import PoolConformance, assert_identical
+from tests.kernels.alarm import Alarm, ringing
 
 
 class TestCartPole(PoolConformance):
@@ -590,24 +591,12 @@ def test_waiting_can_be_limited():
 
 def test_an_interrupted_step_is_finished_before_the_next_begins():
     # A handler raises while the threads are at work; the next step must not change its actions.
-    class Alarm(Exception):
-        pass
-
-    def ring(*_):
-        raise Alarm
-
     with shoal.make("Acrobot-v1", 200_000) as envs, shoal.make("Acrobot-v1", 200_000) as calm:
         envs.reset(seed=0)
         calm.reset(seed=0)
         ones, twos = np.zeros(200_000, np.int64), np.full(200_000, 2)
-        previous = signal.signal(signal.SIGALRM, ring)
-        try:
-            signal.setitimer(signal.ITIMER_REAL, 0.02)
-            with pytest.raises(Alarm):
-                envs.step(ones)
-        finally:
-            signal.setitimer(signal.ITIMER_REAL, 0)
-            signal.signal(signal.SIGALRM, previous)
+        with ringing(0.02), pytest.raises(Alarm):
+            envs.step(ones)
         calm.step(ones)
         assert_identical(envs.step(twos), calm.step(twos))
 
@@ -708,23 +697,11 @@ def test_cores_that_there_are_not():
 
 
 def test_drawing_can_be_interrupted():
-    class Alarm(Exception):
-        pass
-
-    def ring(*_):
-        raise Alarm
-
     with shoal.make("CartPole-v1", 150, render_mode="rgb_array", workers=2) as envs:
         envs.reset(seed=0)
         whole = envs.render()[149]
-        previous = signal.signal(signal.SIGALRM, ring)
-        try:
-            signal.setitimer(signal.ITIMER_REAL, 0.005)
-            with pytest.raises(Alarm):
-                envs.render_tiled()
-        finally:
-            signal.setitimer(signal.ITIMER_REAL, 0)
-            signal.signal(signal.SIGALRM, previous)
+        with ringing(0.005), pytest.raises(Alarm):
+            envs.render_tiled()
         assert_identical(envs.render()[149], whole)
 
 

@@ -1,0 +1,100 @@
+"""Kernels that take their time: nothing waits for them without a way out."""
+
+import os
+import subprocess
+import sys
+import time
+
+import numpy as np
+import pytest
+
+import shoal
+from tests.kernels.alarm import Alarm, ringing
+from tests.kernels.c_sources import compiled, source
+
+SLOW = """
+#include <time.h>
+static void wait(double seconds) {
+  struct timespec t = {(time_t)seconds, (long)((seconds - (double)(time_t)seconds) * 1e9)};
+  nanosleep(&t, 0);
+}
+"""
+
+
+@pytest.fixture(scope="module")
+def slow(tmp_path_factory):
+    """A kernel that takes its time where an action says so."""
+    text = source("if (actions[2 * k + 1] == 3) wait(1.5);", head=SLOW)
+    text = "#define _POSIX_C_SOURCE 200809L\n" + text
+    return shoal.kernel.load(compiled(tmp_path_factory.mktemp("slow"), text))
+
+
+COUNT = 3000  # enough for the thread to be woken
+
+
+def send_what_takes_long(envs):
+    """Let a thread begin with a chunk of which the first slot takes its time."""
+    envs.reset(seed=0)
+    actions = np.zeros((COUNT, 2), np.int64)
+    for _ in range(5):
+        envs.step(actions)
+    actions[0] = (1, 3)
+    envs.send(actions)
+    time.sleep(0.2)
+
+
+def test_a_slow_kernel_can_be_interrupted_and_left(slow):
+    with shoal.make(slow, COUNT, workers=1) as envs:
+        send_what_takes_long(envs)
+        begun = time.monotonic()
+        with pytest.raises(TimeoutError):
+            envs.recv(timeout=0.05)
+        with ringing(0.1), pytest.raises(Alarm):
+            envs.recv()
+        assert time.monotonic() - begun < 1.2
+        assert envs.pool.in_flight == COUNT
+        assert envs.recv().slots.tolist() == list(range(COUNT))
+
+
+def test_a_thread_that_does_not_come_back_is_left_and_does_no_harm(slow):
+    script = f"""
+import sys, time, warnings, gc
+import numpy as np, shoal
+envs = shoal.make(shoal.kernel.load({str(slow.recipe.args[0])!r}), 3000, workers=1)
+envs.reset(seed=0)
+actions = np.zeros((3000, 2), np.int64)
+for _ in range(5):
+    envs.step(actions)
+actions[0] = 0, 3
+envs.send(actions)
+time.sleep(0.2)
+with warnings.catch_warnings(record=True) as caught:
+    warnings.simplefilter("always")
+    envs.close(timeout=0.05)
+assert "still inside the kernel" in str(caught[0].message), caught
+del envs
+gc.collect()
+others = [np.ones(1000) for _ in range(1000)]
+time.sleep(2.0)
+print("alive")
+"""
+    ended = subprocess.run(
+        [sys.executable, "-c", script], capture_output=True, text=True, timeout=60, check=False
+    )
+    assert (ended.returncode, ended.stdout) == (0, "alive\n"), ended.stderr
+
+
+def test_a_child_is_told_what_it_has_lost(slow):
+    with shoal.make(slow, COUNT, workers=1) as envs:
+        send_what_takes_long(envs)  # longer than a fork waits
+        child = os.fork()
+        if child == 0:
+            status = 1
+            try:
+                envs.recv(timeout=20)
+            except RuntimeError as error:
+                status = 0 if "its slots are lost" in str(error) else 2
+            finally:
+                os._exit(status)
+        assert os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]) == 0
+        assert envs.recv().slots.tolist() == list(range(COUNT))

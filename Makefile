@@ -82,9 +82,9 @@ $(VENV)/installed.stamp: $(VENV)/tools.stamp $(SOURCES)
 $(OLDEST)/installed.stamp: constraints.txt constraints-oldest.txt $(SOURCES)
 	mkdir -p build
 	grep -v $$(sed 's/==.*/==/; s/^/-e ^/' constraints-oldest.txt) constraints.txt | cat - constraints-oldest.txt > build/constraints-oldest.txt
-	$(call environment,$(OLDEST),build/constraints-oldest.txt,test,-C build-dir=build/oldest)
+	$(call environment,$(OLDEST),build/constraints-oldest.txt,test,--config-settings=build-dir=build/oldest)
 	@touch $@
 
 $(SANITIZED)/installed.stamp: constraints.txt $(SOURCES)
-	$(call environment,$(SANITIZED),constraints.txt,test,-C build-dir=build/sanitized -C cmake.define.SHOAL_SANITIZE=ON -C install.strip=false)
+	$(call environment,$(SANITIZED),constraints.txt,test,--config-settings=build-dir=build/sanitized --config-settings=cmake.define.SHOAL_SANITIZE=ON --config-settings=install.strip=false)
 	@touch $@

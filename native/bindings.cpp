@@ -1,11 +1,13 @@
 // The Python face of the native code: shoal._native.
 #define SHOAL_IMPORT_NUMPY
+#include <nanobind/stl/pair.h>
 #include <nanobind/stl/string.h>
 #include <nanobind/stl/vector.h>
 
 #include "crew/crew.h"
 #include "crew/hand.h"
 #include "crew/lifeline.h"
+#include "image/screen.h"
 #include "infos/batch.h"
 #include "kernels/hockey/players.h"
 #include "kernels/runner.h"
@@ -163,6 +165,17 @@ NB_MODULE(_native, module) {
       .def("restore", &shoal::ScriptedPlayers::restore, "saved"_a)
       .def("act", &shoal::ScriptedPlayers::act, "observations"_a, "is_weak"_a, "actions"_a);
 
+  nb::class_<shoal::ScreenPainter>(module, "ScreenPainter")
+      .def(
+          "__init__",
+          [](shoal::ScreenPainter* self, std::pair<int, int> from, std::pair<int, int> to,
+             nb::object tables, bool portable) {
+            new (self) shoal::ScreenPainter({from.first, from.second}, {to.first, to.second},
+                                            tables, portable);
+          },
+          "screen"_a, "picture"_a, "tables"_a, "portable"_a = false)
+      .def("paint", &shoal::ScreenPainter::paint, "newest"_a, "before"_a.none(), "out"_a);
+
   nb::class_<shoal::KernelRunner>(module, "KernelRunner")
       .def(
           "__init__",
@@ -216,5 +229,6 @@ NB_MODULE(_native, module) {
   module.def("batch_moments", &shoal::batch_moments, "batch"_a, "mean"_a, "var"_a);
   module.def("normalize_batch", &shoal::normalize_batch, "batch"_a, "mean"_a, "deviation"_a,
              "limit"_a, "out"_a);
+  module.def("resize_area", &shoal::resize_area, "image"_a, "out"_a, "portable"_a = false);
   module.def("stack_frames", &shoal::stack_frames, "ring"_a, "oldest"_a, "chunk"_a, "out"_a);
 }

@@ -159,6 +159,21 @@ class ScriptedPlayers:
         actions: npt.NDArray[np.float32],
     ) -> None: ...
 
+class ScreenPainter:
+    def __init__(
+        self,
+        screen: tuple[int, int],
+        picture: tuple[int, int],
+        tables: npt.NDArray[np.uint8],
+        portable: bool = False,
+    ) -> None: ...
+    def paint(
+        self,
+        newest: npt.NDArray[np.uint8],
+        before: npt.NDArray[np.uint8] | None,
+        out: npt.NDArray[np.uint8],
+    ) -> None: ...
+
 class KernelRunner:
     def __init__(
         self,
@@ -221,6 +236,9 @@ def normalize_batch(
     deviation: npt.NDArray[Any],
     limit: float,
     out: npt.NDArray[np.float32],
+) -> None: ...
+def resize_area(
+    image: npt.NDArray[np.uint8], out: npt.NDArray[np.uint8], portable: bool = False
 ) -> None: ...
 def stack_frames(
     ring: npt.NDArray[Any], oldest: int, chunk: int, out: npt.NDArray[Any]

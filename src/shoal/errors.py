@@ -30,6 +30,7 @@ __all__ = [
     "StepResultError",
     "StepTimeoutError",
     "StoppedVectorError",
+    "UnknownGameError",
     "VectorFailedError",
     "WorkerCrashedError",
 ]
@@ -116,3 +117,7 @@ class FactoryPicklingError(TypeError):
 
 class VectorFailedError(RuntimeError):
     """An environment of the vector has failed before, and the vector does not go on without it."""
+
+
+class UnknownGameError(gymnasium.error.NameNotFound, ValueError, AssertionError):
+    """There is no Atari game of this name, or none for one player."""

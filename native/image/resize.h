@@ -1,0 +1,61 @@
+// Resizes images as OpenCV's INTER_AREA does, bit for bit: by averages where they get smaller, by
+// mixes of neighbours where they get larger.
+#pragma once
+
+#include <memory>
+
+#include "rows.h"
+
+namespace shoal::image {
+
+/// One channel of an image, row by row. A row is valid until the next one is asked for, and has
+/// kBeyond readable bytes beyond its end.
+class RowSource {
+ public:
+  virtual ~RowSource() = default;
+  virtual const uint8_t* row(int y) = 0;
+  /// Whether this row is known to be the same as the one above it.
+  virtual bool repeats(int y) const = 0;
+};
+
+struct Size {
+  int height, width;
+
+  bool operator==(const Size& other) const {
+    return height == other.height && width == other.width;
+  }
+};
+
+class Resizer {
+ public:
+  Resizer(Size from, Size to, const RowFunctions& functions);
+
+  Size from() const { return from_; }
+  Size to() const { return to_; }
+
+  /// Fills one channel of an image whose pixels are `step` bytes apart.
+  void fill(RowSource& rows, uint8_t* out, int step);
+
+ private:
+  void copy(RowSource& rows, uint8_t* out, int step);
+  void average_blocks(RowSource& rows, uint8_t* out, int step);
+  void average(RowSource& rows, uint8_t* out, int step);
+  void blend(RowSource& rows, uint8_t* out, int step);
+  void put(const uint8_t* row, int y, uint8_t* out, int step) const;
+
+  enum class Way { kCopy, kBlocks, kAverage, kBlend };
+
+  Size from_, to_;
+  const RowFunctions& functions_;
+  Way way_;
+  Size block_{};
+  std::vector<Tap> down_;
+  std::unique_ptr<LineTaps> across_;
+  std::vector<Blend> blends_down_, blends_across_;
+  // While an image is being resized.
+  std::vector<float> reduced_, sums_;
+  std::vector<uint8_t> line_;
+  std::vector<int> totals_;
+};
+
+}  // namespace shoal::image

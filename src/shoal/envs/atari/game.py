@@ -1,0 +1,377 @@
+"""One Atari game, preprocessed as is usual in reinforcement learning."""
+
+from __future__ import annotations
+
+import os
+import time
+from contextlib import nullcontext
+from dataclasses import dataclass
+from functools import cache
+from typing import TYPE_CHECKING, Any
+
+import gymnasium
+import numpy as np
+import numpy.typing as npt
+from gymnasium.spaces import Box, Discrete
+
+from shoal import _native
+from shoal.envs.atari.cartridge import FIRE, NOOP, Start, insert, opening_actions
+from shoal.envs.atari.frames import FrameWindow
+from shoal.envs.atari.games import ale
+from shoal.envs.atari.palettes import reds_greens_blues
+from shoal.envs.atari.pictures import merging_tables, painter
+from shoal.envs.atari.randomness import StickyActions, Words
+from shoal.envs.atari.settings import GameSettings
+
+if TYPE_CHECKING:
+    from ale_py import ALEInterface, ALEState
+
+__all__ = ["AtariGame", "SavedGame"]
+
+_UNLIMITED = 2**62
+
+Pixels = npt.NDArray[np.uint8]
+
+
+@dataclass(frozen=True)
+class SavedGame:
+    """All that a game needs to go on from where it was; can be pickled."""
+
+    settings: GameSettings
+    emulator: bytes
+    screens: tuple[Pixels, Pixels]
+    shown: Pixels
+    stack: Pixels
+    counters: dict[str, Any]
+    noops: Any
+    sticky: Any
+
+
+class AtariGame(gymnasium.Env[Pixels, Any]):
+    """A game as :class:`shoal.atari.AtariVectorEnv` steps many of.
+
+    It does what ``FrameStackObservation(AtariPreprocessing(AtariEnv(...)))`` does, and more, and
+    draws its random numbers as ale-py's vector environment does. A lost life that is to be reported
+    without ending the episode is ``info["life_lost"]``.
+
+    The observation is a view: it stays as it is for one more step at least, but not forever.
+    """
+
+    metadata = {"render_modes": ["rgb_array"], "render_fps": 60}  # noqa: RUF012
+
+    def __init__(self, settings: GameSettings, render_mode: str | None = None) -> None:
+        if render_mode not in (None, *self.metadata["render_modes"]):
+            raise ValueError(f"render_mode must be None or 'rgb_array', got {render_mode!r}")
+        self.settings = settings
+        self.render_mode = render_mode
+        self.cartridge = cartridge = insert(settings.game, settings.mode, settings.difficulty)
+        full = settings.full_action_space or settings.continuous
+        self._actions = cartridge.legal_actions if full else cartridge.minimal_actions
+        self.action_space = _polar_space() if settings.continuous else Discrete(len(self._actions))
+        shape = self._frame_shape()
+        self.observation_space = Box(0, 255, (settings.stack_num, *shape), np.uint8)
+        self._window = FrameWindow(settings.stack_num, shape)
+        self._painter: _native.ScreenPainter | None = None
+        if settings.obs_type != "ram":
+            size = settings.img_height, settings.img_width
+            self._painter = painter(
+                cartridge.signal, settings.obs_type, cartridge.screen_size, size
+            )
+        # The last two screens of a step that are merged, and where the next ones go.
+        self._merges = settings.maxpool and settings.frameskip > 1
+        self._newest, self._before, self._spare = np.zeros((3, *cartridge.screen_size), np.uint8)
+        self._frame_limit = settings.max_num_frames_per_episode or _UNLIMITED
+        self._fires = settings.use_fire_reset and FIRE in self._actions
+        entropy = int.from_bytes(os.urandom(4))
+        self._noops = Words(entropy)
+        self._sticky: StickyActions | None = None
+        if settings.repeat_action_probability > 0:
+            self._sticky = StickyActions(settings.repeat_action_probability, entropy)
+        # Made with the first step: a reset can do without, and making one takes 0.1 s.
+        self._emulator: ALEInterface | None = None
+        self._awaiting: ALEState = cartridge.first_start.state  # what it will begin with
+        self._shown: Pixels | None = None  # the screen of a state that was restored
+        self._resets = 0  # since the last seed
+        self._frames_before = 0  # by which frames were more than the emulator has counted
+        self._lives = self._elapsed = 0
+        self._begin_statistics()
+
+    def _frame_shape(self) -> tuple[int, ...]:
+        settings = self.settings
+        if settings.obs_type == "ram":
+            return (self.cartridge.ram_size,)
+        size = settings.img_height, settings.img_width
+        return size if settings.obs_type == "grayscale" else (*size, 3)
+
+    # Episodes
+
+    def reset(
+        self,
+        *,
+        seed: int | None = None,
+        options: dict[str, Any] | None = None,  # noqa: ARG002
+    ) -> tuple[Pixels, dict[str, Any]]:
+        """Begin an episode; after a seed, as on a console that was switched on anew."""
+        anew = seed is not None or self._resets == 0
+        if seed is not None:
+            self._noops.seed(seed)
+            if self._sticky is not None:
+                self._sticky.words.seed(seed)
+        frames = 0 if anew else self._frame_number
+        self._resets = 1 if anew else self._resets + 1
+        noops = max(0, self._noops.below(max(1, self.settings.noop_max)) - self._fires)
+        recurs = self.cartridge.recurrence
+        count = self._resets if recurs == "counted" else 1
+        if self._sticky is None and recurs != "none" and count == 1:
+            start = self.cartridge.opening(noops, self._fires)
+            self._frames_before = frames
+            self._restore(start.state)
+            self._show_start(start.screen, start.ram)
+            self._lives = start.lives
+        else:
+            self._reset_console(count if recurs != "none" else None, anew, noops, frames)
+        self._elapsed = 0
+        self._begin_statistics()
+        return self._window.stack, self._info(0, life_lost=False)
+
+    def _reset_console(self, count: int | None, anew: bool, noops: int, frames: int) -> None:
+        """Reset an emulator, the game's own if it has one, and play the opening on it."""
+        start = None if count is None else self.cartridge.start(count)
+        lends = self._emulator is None and start is not None
+        with self.cartridge.borrowed() if lends else nullcontext(self._switched_on()) as emulator:
+            if start is not None:
+                emulator.restoreState(start.state)
+            else:
+                if anew:
+                    emulator.restoreState(self.cartridge.just_loaded)
+                emulator.reset_game()
+                if count is not None:
+                    self.cartridge.keep(count, Start.of(emulator))
+            self._frames_before = frames - emulator.getFrameNumber()
+            self._play_opening(emulator, noops)
+            if lends:
+                self._awaiting = emulator.cloneState()
+            self._show_start(emulator.getScreen(), emulator.getRAM())
+            self._lives = emulator.lives()
+
+    def _play_opening(self, emulator: ALEInterface, noops: int) -> None:
+        sticky = self._sticky
+        if sticky is not None:
+            sticky.begin()
+        for action in opening_actions(noops, self._fires):
+            emulator.act(action if sticky is None else sticky.frame(action, 1.0)[0])
+            if emulator.game_over():
+                emulator.reset_game()
+                if sticky is not None:
+                    sticky.begin()
+
+    def _show_start(self, screen: Pixels, ram: Pixels) -> None:
+        """Make the first observation of an episode."""
+        frame = self._window.begin()
+        if self._painter is None:
+            frame[...] = ram
+        else:
+            self._newest[...] = self._before[...] = screen
+            self._painter.paint(screen, None, frame)
+        if self.settings.padding == "reset":
+            self._window.repeat_first()
+        self._shown = screen
+
+    def _restore(self, state: ALEState) -> None:
+        if self._emulator is None:
+            self._awaiting = state
+        else:
+            self._emulator.restoreState(state)
+
+    def _switched_on(self) -> ALEInterface:
+        """The game's own emulator."""
+        if self._emulator is None:
+            self._emulator = self.cartridge.emulator()
+            self._emulator.restoreState(self._awaiting)
+        return self._emulator
+
+    # Steps
+
+    def step(self, action: Any) -> tuple[Pixels, float, bool, bool, dict[str, Any]]:
+        """Take an action for as many frames as are skipped, or until the episode ends."""
+        emulator = self._emulator
+        if emulator is None:
+            emulator = self._switched_on()
+        settings, sticky, act = self.settings, self._sticky, emulator.act
+        pressed, strength = (
+            self._polar(action)
+            if settings.continuous
+            else (
+                self._actions[int(action)],
+                1.0,
+            )
+        )
+        taken, force = pressed, strength
+        self._shown = None
+        reward = 0
+        terminated = truncated = life_lost = is_captured = False
+        for left in range(settings.frameskip, 0, -1):
+            if sticky is not None:
+                taken, force = sticky.frame(pressed, strength)
+            reward += act(taken, force)
+            self._elapsed += 1
+            lives = emulator.lives()
+            life_lost = 0 < lives < self._lives
+            terminated = emulator.game_over() or (settings.episodic_life and life_lost)
+            truncated = self._elapsed >= self._frame_limit and not terminated
+            if terminated or truncated:
+                break
+            if left == 1:
+                emulator.getScreen(self._newest)
+            elif left == 2 and self._merges:
+                emulator.getScreen(self._spare)
+                is_captured = True
+        self._lives = lives
+        self._draw(emulator, is_captured, is_complete=not (terminated or truncated))
+        self._return += reward
+        self._length += 1
+        info = self._info(reward, life_lost)
+        if settings.statistics and (terminated or truncated):
+            info["episode"] = self._statistics()
+        shown = max(-1, min(1, reward)) if settings.reward_clipping else reward
+        return self._window.stack, float(shown), terminated, truncated, info
+
+    def _draw(self, emulator: ALEInterface, is_captured: bool, is_complete: bool) -> None:
+        """Add the frame that a step has led to."""
+        if self._painter is None:
+            emulator.getRAM(self._window.next())
+        elif is_complete:
+            if self._merges:
+                self._before, self._spare = self._spare, self._before
+            before = self._before if self._merges else None
+            self._painter.paint(self._newest, before, self._window.next())
+        elif is_captured:
+            self._draw_cut_off()
+        else:
+            self._window.repeat()
+
+    def _draw_cut_off(self) -> None:
+        """Add the frame of an episode that has ended between the two screens that are merged.
+
+        There the reference merges the first of them into the picture of the step before.
+        """
+        settings = self.settings
+        tables = merging_tables(self.cartridge.signal, settings.obs_type)
+        alone = tables.diagonal(axis1=1, axis2=2)
+        merged = np.maximum(tables[:, self._newest, self._before], alone[:, self._spare])
+        picture = merged[0] if len(merged) == 1 else np.moveaxis(merged, 0, -1)
+        _native.resize_area(np.ascontiguousarray(picture), self._window.next())
+
+    def _polar(self, action: Pixels) -> tuple[int, float]:
+        """What a continuous action, (radius, angle, fire), presses, and how strongly."""
+        radius, angle, fire = action  # of 32 bits, and so is all that is computed of them
+        limit = self.settings.continuous_action_threshold
+        x, y = radius * np.cos(angle), radius * np.sin(angle)
+        across, up = int(x > limit) - int(x < -limit), int(y > limit) - int(y < -limit)
+        return _pressed(across, up, bool(fire > limit)), float(radius)
+
+    # What is told
+
+    @property
+    def _frame_number(self) -> int:
+        emulator = self._emulator if self._emulator is not None else self._awaiting
+        return self._frames_before + emulator.getFrameNumber()
+
+    def _info(self, reward: int, life_lost: bool) -> dict[str, Any]:
+        emulator = self._emulator if self._emulator is not None else self._awaiting
+        info: dict[str, Any] = {
+            "lives": self._lives,
+            "frame_number": self._frames_before + emulator.getFrameNumber(),
+            "episode_frame_number": emulator.getEpisodeFrameNumber(),
+        }
+        if self.settings.unclipped_reward:
+            info["unclipped_reward"] = reward
+        if self.settings.life_loss_info:
+            info["life_lost"] = life_lost
+        return info
+
+    def _begin_statistics(self) -> None:
+        self._return, self._length, self._begun = 0, 0, time.perf_counter()
+
+    def _statistics(self) -> dict[str, Any]:
+        seconds = round(time.perf_counter() - self._begun, 6)
+        return {"r": float(self._return), "l": self._length, "t": seconds}
+
+    def get_action_meanings(self) -> list[str]:
+        """What each action presses, such as ``"UPFIRE"``."""
+        return [ale().Action(action).name for action in self._actions]
+
+    def render(self) -> Pixels | None:
+        """The screen in colour and in full size."""
+        if self.render_mode is None:
+            gymnasium.logger.warn(
+                "You are calling render method without specifying any render mode. "
+                "Make the vector with render_mode='rgb_array'."
+            )
+            return None
+        return reds_greens_blues(self.cartridge.signal)[self._screen()]
+
+    def _screen(self) -> Pixels:
+        if self._shown is not None:
+            return self._shown
+        if self._emulator is None:
+            return self.cartridge.first_start.screen
+        return self._emulator.getScreen()
+
+    # Saving
+
+    def save(self) -> SavedGame:
+        """All that the game needs to go on from here."""
+        emulator = self._emulator
+        state = self._awaiting if emulator is None else emulator.cloneState()
+        sticky = self._sticky
+        return SavedGame(
+            self.settings,
+            state.serialize(),
+            (self._newest.copy(), self._before.copy()),
+            self._screen().copy(),
+            self._window.stack.copy(),
+            {name: getattr(self, name) for name in _COUNTERS},
+            self._noops.state,
+            None if sticky is None else (sticky.words.state, sticky.last),
+        )
+
+    def restore(self, saved: SavedGame) -> None:
+        """Go on from where a game with the same settings was saved.
+
+        The emulator does not save what it is about to show: in a few games (Q*bert and Tetris among
+        them) the pictures of the next frames may show some of what was there before.
+        """
+        if saved.settings != self.settings:
+            raise ValueError(f"saved with {saved.settings}, but the game has {self.settings}")
+        self._restore(ale().ALEState(saved.emulator))
+        self._newest[...], self._before[...] = saved.screens
+        self._shown = saved.shown
+        self._window.stack = saved.stack
+        for name, value in saved.counters.items():
+            setattr(self, name, value)
+        self._noops.state = saved.noops
+        if self._sticky is not None:
+            self._sticky.words.state, self._sticky.last = saved.sticky
+
+
+_COUNTERS = ("_resets", "_frames_before", "_lives", "_elapsed", "_return", "_length", "_begun")
+
+_ACROSS = {-1: "LEFT", 0: "", 1: "RIGHT"}
+_UP = {-1: "DOWN", 0: "", 1: "UP"}
+
+
+@cache
+def _pressed(across: int, up: int, fires: bool) -> int:
+    """The number of the action that presses this.
+
+    >>> _pressed(0, 0, False), _pressed(-1, 1, True)
+    (0, 15)
+    """
+    name = _UP[up] + _ACROSS[across] + "FIRE" * fires
+    number: int = ale().Action[name].value if name else NOOP
+    return number
+
+
+def _polar_space() -> Box:
+    return Box(np.array([0.0, -np.pi, 0.0], np.float32), np.array([1.0, np.pi, 1.0], np.float32))

@@ -1,0 +1,76 @@
+"""What a game is made with, checked in one place."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from operator import index
+from typing import Any, Literal, get_args
+
+__all__ = ["GameSettings", "ObservationType", "Padding"]
+
+ObservationType = Literal["grayscale", "rgb", "ram"]
+Padding = Literal["zero", "reset"]
+
+
+@dataclass(frozen=True)
+class GameSettings:
+    """The settings of one slot; :class:`shoal.atari.AtariVectorEnv` explains each.
+
+    ``game`` is the name as ale-py spells it.
+    """
+
+    game: str
+    mode: int | None = None
+    difficulty: int | None = None
+    obs_type: ObservationType = "grayscale"
+    img_height: int = 84
+    img_width: int = 84
+    stack_num: int = 4
+    padding: Padding = "zero"
+    frameskip: int = 4
+    maxpool: bool = True
+    noop_max: int = 30
+    use_fire_reset: bool = True
+    episodic_life: bool = False
+    life_loss_info: bool = False
+    reward_clipping: bool = True
+    unclipped_reward: bool = False
+    statistics: bool = False
+    max_num_frames_per_episode: int | None = 108_000
+    repeat_action_probability: float = 0.0
+    full_action_space: bool = False
+    continuous: bool = False
+    continuous_action_threshold: float = 0.5
+
+    def __post_init__(self) -> None:
+        for name, choices in (("obs_type", ObservationType), ("padding", Padding)):
+            if getattr(self, name) not in get_args(choices):
+                raise ValueError(
+                    f"{name} must be one of {get_args(choices)}, got {getattr(self, name)!r}"
+                )
+        for name in ("img_height", "img_width", "stack_num", "frameskip"):
+            self._check_count(name, least=1)
+        self._check_count("noop_max", least=0)
+        if self.max_num_frames_per_episode is not None:
+            self._check_count("max_num_frames_per_episode", least=1)
+        for name in ("mode", "difficulty"):
+            if getattr(self, name) is not None:
+                self._check_count(name, least=0)
+        for name in ("repeat_action_probability", "continuous_action_threshold"):
+            self._check_share(name)
+
+    def _check_count(self, name: str, least: int) -> None:
+        value: Any = getattr(self, name)
+        if isinstance(value, bool) or not hasattr(value, "__index__") or index(value) < least:
+            raise ValueError(f"{name} must be an integer of at least {least}, got {value!r}")
+        object.__setattr__(self, name, index(value))
+
+    def _check_share(self, name: str) -> None:
+        value: Any = getattr(self, name)
+        try:
+            number = float(value)
+        except (TypeError, ValueError):
+            number = -1.0
+        if not 0.0 <= number <= 1.0:
+            raise ValueError(f"{name} must be a number from 0 to 1, got {value!r}")
+        object.__setattr__(self, name, number)

@@ -16,6 +16,7 @@ __all__ = [
     "ActionTypeError",
     "FactoryPicklingError",
     "InvalidActionError",
+    "InvalidSettingError",
     "KernelDefinitionError",
     "KernelError",
     "ObservationError",
@@ -67,8 +68,8 @@ class StoppedVectorError(gymnasium.error.ClosedEnvironmentError):
     """A vector was used after it was closed, or while the interpreter is ending."""
 
 
-class SlotNotResetError(gymnasium.error.ResetNeeded, AssertionError):
-    """A slot of a kernel was stepped before its first reset."""
+class SlotNotResetError(gymnasium.error.ResetNeeded, RuntimeError, AssertionError):
+    """A slot was stepped before its first reset."""
 
 
 class KernelDefinitionError(ValueError, TypeError):
@@ -121,3 +122,7 @@ class VectorFailedError(RuntimeError):
 
 class UnknownGameError(gymnasium.error.NameNotFound, ValueError, AssertionError):
     """There is no Atari game of this name, or none for one player."""
+
+
+class InvalidSettingError(gymnasium.error.Error, ValueError):
+    """A setting of an Atari vector that cannot be. Nothing was made."""

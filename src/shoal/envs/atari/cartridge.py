@@ -8,6 +8,7 @@ game which, as found by comparing.
 
 from __future__ import annotations
 
+import re
 from collections import OrderedDict
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -31,6 +32,10 @@ __all__ = ["FIRE", "NOOP", "Cartridge", "Start", "insert", "opening_actions"]
 NOOP, FIRE = 0, 1
 
 _KEPT_STARTS = 256
+
+# A generator in a serialized state, by its place among the words that it has made.
+_TWISTER = 624
+_GENERATOR = re.compile(rb"(?:[0-9]+ ){%d}([0-9]+)" % _TWISTER)
 
 _inserted: WeakValueDictionary[tuple[str, int | None, int | None], Cartridge] = (
     WeakValueDictionary()
@@ -72,7 +77,9 @@ class Cartridge:
         self.screen_size: tuple[int, int] = emulator.getScreenDims()
         self.ram_size: int = emulator.getRAMSize()
         self.just_loaded: ALEState = emulator.cloneState()
+        self.words_to_load = _words_drawn(emulator)
         emulator.reset_game()
+        self.words_to_reset = _words_drawn(emulator) - self.words_to_load
         self.first_start = Start.of(emulator)
         self.signal: Signal = signal_of(self.screen_size[0])
         self._check_colours(emulator)
@@ -125,10 +132,12 @@ class Cartridge:
         return found
 
     def _loaded(self) -> ALEInterface:
-        emulator: ALEInterface = ale().ALEInterface()
-        emulator.setLoggerMode(ale().LoggerMode.Error)
+        interface = ale().ALEInterface
+        interface.setLoggerMode(ale().LoggerMode.Error)
+        emulator: ALEInterface = interface()
         # It never repeats actions by itself: see StickyActions.
         emulator.setFloat("repeat_action_probability", 0.0)
+        emulator.setInt("random_seed", 1)
         emulator.loadROM(rom_path(self.game))
         return emulator
 
@@ -149,6 +158,16 @@ class Cartridge:
                 f"the colours of {self.game} are not those of {self.signal} as Shoal knows them; "
                 f"it was made for ale-py 0.12, this is {ale().__version__}"
             )
+
+
+def _words_drawn(emulator: ALEInterface) -> int:
+    """How many words an emulator has drawn from its generator since it was loaded.
+
+    Hardly any: there are two games that draw some in every reset.
+    """
+    state = emulator.cloneState(include_rng=True).serialize()
+    place = int(_GENERATOR.findall(state)[-1])
+    return place % _TWISTER
 
 
 def opening_actions(noops: int, fires: bool) -> list[int]:

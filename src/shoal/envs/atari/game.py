@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-import time
 from contextlib import nullcontext
 from dataclasses import dataclass
 from functools import cache
@@ -12,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 import gymnasium
 import numpy as np
 import numpy.typing as npt
+from gymnasium.error import ResetNeeded
 from gymnasium.spaces import Box, Discrete
 
 from shoal import _native
@@ -92,9 +92,8 @@ class AtariGame(gymnasium.Env[Pixels, Any]):
         self._awaiting: ALEState = cartridge.first_start.state  # what it will begin with
         self._shown: Pixels | None = None  # the screen of a state that was restored
         self._resets = 0  # since the last seed
-        self._frames_before = 0  # by which frames were more than the emulator has counted
+        self._uncounted_frames = 0  # those that the emulator does not know of any more
         self._lives = self._elapsed = 0
-        self._begin_statistics()
 
     def _frame_shape(self) -> tuple[int, ...]:
         settings = self.settings
@@ -117,21 +116,22 @@ class AtariGame(gymnasium.Env[Pixels, Any]):
             self._noops.seed(seed)
             if self._sticky is not None:
                 self._sticky.words.seed(seed)
-        frames = 0 if anew else self._frame_number
+                self._sticky.begin(self.cartridge.words_to_load)
+        emulated = self.cartridge.just_loaded if anew else self._counter
+        frames = emulated.getFrameNumber() + (0 if anew else self._uncounted_frames)
         self._resets = 1 if anew else self._resets + 1
         noops = max(0, self._noops.below(max(1, self.settings.noop_max)) - self._fires)
         recurs = self.cartridge.recurrence
         count = self._resets if recurs == "counted" else 1
         if self._sticky is None and recurs != "none" and count == 1:
             start = self.cartridge.opening(noops, self._fires)
-            self._frames_before = frames
+            self._count_frames(frames, self.cartridge.first_start)
             self._restore(start.state)
             self._show_start(start.screen, start.ram)
             self._lives = start.lives
         else:
             self._reset_console(count if recurs != "none" else None, anew, noops, frames)
         self._elapsed = 0
-        self._begin_statistics()
         return self._window.stack, self._info(0, life_lost=False)
 
     def _reset_console(self, count: int | None, anew: bool, noops: int, frames: int) -> None:
@@ -141,29 +141,39 @@ class AtariGame(gymnasium.Env[Pixels, Any]):
         with self.cartridge.borrowed() if lends else nullcontext(self._switched_on()) as emulator:
             if start is not None:
                 emulator.restoreState(start.state)
+                self._count_frames(frames, start)
             else:
                 if anew:
                     emulator.restoreState(self.cartridge.just_loaded)
+                    self._uncounted_frames = 0
                 emulator.reset_game()
                 if count is not None:
                     self.cartridge.keep(count, Start.of(emulator))
-            self._frames_before = frames - emulator.getFrameNumber()
             self._play_opening(emulator, noops)
             if lends:
                 self._awaiting = emulator.cloneState()
             self._show_start(emulator.getScreen(), emulator.getRAM())
             self._lives = emulator.lives()
 
+    def _count_frames(self, before: int, start: Start) -> None:
+        """Go on counting frames after a start was restored, which brings a count of its own.
+
+        A reset has frames itself in games whose mode is chosen by pressing a switch.
+        """
+        state = start.state
+        counted = state.getFrameNumber() - state.getEpisodeFrameNumber()
+        self._uncounted_frames = before - counted
+
     def _play_opening(self, emulator: ALEInterface, noops: int) -> None:
         sticky = self._sticky
         if sticky is not None:
-            sticky.begin()
+            sticky.begin(self.cartridge.words_to_reset)
         for action in opening_actions(noops, self._fires):
             emulator.act(action if sticky is None else sticky.frame(action, 1.0)[0])
             if emulator.game_over():
                 emulator.reset_game()
                 if sticky is not None:
-                    sticky.begin()
+                    sticky.begin(self.cartridge.words_to_reset)
 
     def _show_start(self, screen: Pixels, ram: Pixels) -> None:
         """Make the first observation of an episode."""
@@ -194,6 +204,8 @@ class AtariGame(gymnasium.Env[Pixels, Any]):
 
     def step(self, action: Any) -> tuple[Pixels, float, bool, bool, dict[str, Any]]:
         """Take an action for as many frames as are skipped, or until the episode ends."""
+        if self._resets == 0:
+            raise ResetNeeded("step: the game has not been reset yet")
         emulator = self._emulator
         if emulator is None:
             emulator = self._switched_on()
@@ -228,11 +240,7 @@ class AtariGame(gymnasium.Env[Pixels, Any]):
                 is_captured = True
         self._lives = lives
         self._draw(emulator, is_captured, is_complete=not (terminated or truncated))
-        self._return += reward
-        self._length += 1
         info = self._info(reward, life_lost)
-        if settings.statistics and (terminated or truncated):
-            info["episode"] = self._statistics()
         shown = max(-1, min(1, reward)) if settings.reward_clipping else reward
         return self._window.stack, float(shown), terminated, truncated, info
 
@@ -273,29 +281,22 @@ class AtariGame(gymnasium.Env[Pixels, Any]):
     # What is told
 
     @property
-    def _frame_number(self) -> int:
-        emulator = self._emulator if self._emulator is not None else self._awaiting
-        return self._frames_before + emulator.getFrameNumber()
+    def _counter(self) -> ALEInterface | ALEState:
+        """What counts frames."""
+        return self._awaiting if self._emulator is None else self._emulator
 
     def _info(self, reward: int, life_lost: bool) -> dict[str, Any]:
-        emulator = self._emulator if self._emulator is not None else self._awaiting
+        counter = self._counter
         info: dict[str, Any] = {
             "lives": self._lives,
-            "frame_number": self._frames_before + emulator.getFrameNumber(),
-            "episode_frame_number": emulator.getEpisodeFrameNumber(),
+            "frame_number": self._uncounted_frames + counter.getFrameNumber(),
+            "episode_frame_number": counter.getEpisodeFrameNumber(),
         }
         if self.settings.unclipped_reward:
             info["unclipped_reward"] = reward
         if self.settings.life_loss_info:
             info["life_lost"] = life_lost
         return info
-
-    def _begin_statistics(self) -> None:
-        self._return, self._length, self._begun = 0, 0, time.perf_counter()
-
-    def _statistics(self) -> dict[str, Any]:
-        seconds = round(time.perf_counter() - self._begun, 6)
-        return {"r": float(self._return), "l": self._length, "t": seconds}
 
     def get_action_meanings(self) -> list[str]:
         """What each action presses, such as ``"UPFIRE"``."""
@@ -355,7 +356,7 @@ class AtariGame(gymnasium.Env[Pixels, Any]):
             self._sticky.words.state, self._sticky.last = saved.sticky
 
 
-_COUNTERS = ("_resets", "_frames_before", "_lives", "_elapsed", "_return", "_length", "_begun")
+_COUNTERS = ("_resets", "_uncounted_frames", "_lives", "_elapsed")
 
 _ACROSS = {-1: "LEFT", 0: "", 1: "RIGHT"}
 _UP = {-1: "DOWN", 0: "", 1: "UP"}

@@ -70,9 +70,11 @@ class StickyActions:
         self.words = Words(seed)
         self.last = (0, 1.0)
 
-    def begin(self) -> None:
-        """Begin an episode: before its first frame, nothing was pressed."""
+    def begin(self, skipped: int) -> None:
+        """Begin an episode: nothing was pressed yet, and so many words were drawn by the reset."""
         self.last = (0, 1.0)
+        for _ in range(skipped):
+            self.words.next()
 
     def frame(self, action: int, strength: float) -> tuple[int, float]:
         """What is done in the next frame."""

@@ -6,6 +6,8 @@ from dataclasses import dataclass
 from operator import index
 from typing import Any, Literal, get_args
 
+from shoal.errors import InvalidSettingError
+
 __all__ = ["GameSettings", "ObservationType", "Padding"]
 
 ObservationType = Literal["grayscale", "rgb", "ram"]
@@ -35,7 +37,6 @@ class GameSettings:
     life_loss_info: bool = False
     reward_clipping: bool = True
     unclipped_reward: bool = False
-    statistics: bool = False
     max_num_frames_per_episode: int | None = 108_000
     repeat_action_probability: float = 0.0
     full_action_space: bool = False
@@ -45,7 +46,7 @@ class GameSettings:
     def __post_init__(self) -> None:
         for name, choices in (("obs_type", ObservationType), ("padding", Padding)):
             if getattr(self, name) not in get_args(choices):
-                raise ValueError(
+                raise InvalidSettingError(
                     f"{name} must be one of {get_args(choices)}, got {getattr(self, name)!r}"
                 )
         for name in ("img_height", "img_width", "stack_num", "frameskip"):
@@ -62,7 +63,9 @@ class GameSettings:
     def _check_count(self, name: str, least: int) -> None:
         value: Any = getattr(self, name)
         if isinstance(value, bool) or not hasattr(value, "__index__") or index(value) < least:
-            raise ValueError(f"{name} must be an integer of at least {least}, got {value!r}")
+            raise InvalidSettingError(
+                f"{name} must be an integer of at least {least}, got {value!r}"
+            )
         object.__setattr__(self, name, index(value))
 
     def _check_share(self, name: str) -> None:
@@ -72,5 +75,5 @@ class GameSettings:
         except (TypeError, ValueError):
             number = -1.0
         if not 0.0 <= number <= 1.0:
-            raise ValueError(f"{name} must be a number from 0 to 1, got {value!r}")
+            raise InvalidSettingError(f"{name} must be a number from 0 to 1, got {value!r}")
         object.__setattr__(self, name, number)

@@ -58,7 +58,8 @@ class ProcessPool(ParallelPool):
         autoreset_mode: What happens at the end of an episode.
         copy: Whether batches are new arrays, or views that are valid until the batch after next.
         statistics: Whether to report return, length and time of each episode that ends.
-        pin: Whether each worker is bound to a core of its own.
+        pin: Whether each worker is bound to a core of its own; or the cores that the workers, one
+            after the other, are bound to.
         worker_threads: How many threads BLAS and OpenMP may use in a worker; None for no limit.
         stand_ins: Whether other slots of a worker may go on, in another thread, while one
             environment keeps the worker waiting, say for a network.
@@ -83,7 +84,7 @@ class ProcessPool(ParallelPool):
         autoreset_mode: AutoresetMode = AutoresetMode.NEXT_STEP,
         copy: bool = True,
         statistics: bool = False,
-        pin: bool = False,
+        pin: bool | Sequence[int] = False,
         worker_threads: int | None = 1,
         stand_ins: bool = True,
         doorbell: Doorbell = "auto",
@@ -133,14 +134,21 @@ class ProcessPool(ParallelPool):
             raise
 
     def _recipes(
-        self, factories: list[EnvFactory], start: StartMethod, pin: bool, threads: int | None
+        self,
+        factories: list[EnvFactory],
+        start: StartMethod,
+        pin: bool | Sequence[int],
+        threads: int | None,
     ) -> list[Recipe]:
         specs = () if start == "fork" else registered_specs()
-        cores = sorted(os.sched_getaffinity(0)) if pin else []
+        cores: Sequence[int] = [] if isinstance(pin, bool) else pin
+        if pin is True:
+            # The caller may run anywhere; the first core is left to it as long as there are others.
+            allowed = sorted(os.sched_getaffinity(0))
+            cores = allowed[1:] + allowed[:1]
         recipes = []
         for worker, (first, last) in enumerate(self._shares.workers):
-            # The caller may run anywhere; the first core is left to it as long as there are others.
-            core = cores[(worker + 1) % len(cores)] if cores else None
+            core = cores[worker % len(cores)] if cores else None
             recipes.append(
                 Recipe(factories[first:last], first, self.num_envs, specs, core, threads)
             )

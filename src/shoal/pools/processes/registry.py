@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import copy
 import pickle
+import warnings
 from collections.abc import Sequence
 from typing import Any
 
@@ -38,6 +39,8 @@ def registered_specs() -> list[bytes]:
 
 def register_specs(specs: Sequence[bytes]) -> None:
     """Make environments known that another process has registered."""
+    # The package that has registered them does it again when it is imported here.
+    warnings.filterwarnings("ignore", ".*Overriding environment .* already in registry")
     for pickled in specs:
         spec = pickle.loads(pickled)
         for name in ENTRY_POINTS:

@@ -4,6 +4,7 @@
 #include <nanobind/stl/string.h>
 #include <nanobind/stl/vector.h>
 
+#include "atari/turns.h"
 #include "crew/crew.h"
 #include "crew/hand.h"
 #include "crew/lifeline.h"
@@ -175,6 +176,14 @@ NB_MODULE(_native, module) {
           },
           "screen"_a, "picture"_a, "tables"_a, "portable"_a = false)
       .def("paint", &shoal::ScreenPainter::paint, "newest"_a, "before"_a.none(), "out"_a);
+
+  nb::class_<shoal::AtariTurns>(module, "AtariTurns")
+      .def(nb::init<nb::handle, nb::handle, nb::handle, nb::handle, int, bool, bool>(),
+           "emulator"_a, "screens"_a, "painter"_a.none(), "sticky"_a.none(), "frame_skip"_a,
+           "merges"_a, "ends_with_life"_a)
+      .def("play", &shoal::AtariTurns::play, "action"_a, "strength"_a, "lives"_a, "frames_left"_a,
+           "picture"_a)
+      .def_prop_ro("screens", &shoal::AtariTurns::screens);
 
   nb::class_<shoal::KernelRunner>(module, "KernelRunner")
       .def(

@@ -174,6 +174,30 @@ class ScreenPainter:
         out: npt.NDArray[np.uint8],
     ) -> None: ...
 
+class AtariTurns:
+    def __init__(
+        self,
+        emulator: Any,
+        screens: npt.NDArray[np.uint8],
+        painter: ScreenPainter | None,
+        sticky: Callable[[int, float], tuple[int, float]] | None,
+        frame_skip: int,
+        merges: bool,
+        ends_with_life: bool,
+    ) -> None: ...
+    def play(
+        self,
+        action: int,
+        strength: float,
+        lives: int,
+        frames_left: int,
+        picture: npt.NDArray[np.uint8],
+    ) -> tuple[int, int, int, bool, bool, bool, bool]: ...
+    @property
+    def screens(
+        self,
+    ) -> tuple[npt.NDArray[np.uint8], npt.NDArray[np.uint8], npt.NDArray[np.uint8]]: ...
+
 class KernelRunner:
     def __init__(
         self,

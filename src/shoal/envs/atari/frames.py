@@ -50,10 +50,12 @@ class FrameWindow:
         """Let the first frame of an episode stand for those before it as well."""
         self._memory[: self._end - 1] = self._memory[self._end - 1]
 
-    def repeat(self) -> None:
-        """Write the newest frame once more."""
-        newest = self._memory[self._end - 1].copy()
-        self.next()[...] = newest
+    @property
+    def previous(self) -> Frames:
+        """The frame before the newest one."""
+        # With a stack of one frame it may be the last in memory, which -1 happens to mean.
+        frame: Frames = self._memory[self._end - 2]
+        return frame
 
     @property
     def stack(self) -> Frames:

@@ -77,9 +77,8 @@ class AtariGame(gymnasium.Env[Pixels, Any]):
             self._painter = painter(
                 cartridge.signal, settings.obs_type, cartridge.screen_size, size
             )
-        # The last two screens of a step that are merged, and where the next ones go.
-        self._merges = settings.maxpool and settings.frameskip > 1
-        self._newest, self._before, self._spare = np.zeros((3, *cartridge.screen_size), np.uint8)
+        # The newest two, which are merged, and where the next one goes.
+        self._screens = np.zeros((3, *cartridge.screen_size), np.uint8)
         self._frame_limit = settings.max_num_frames_per_episode or _UNLIMITED
         self._fires = settings.use_fire_reset and FIRE in self._actions
         entropy = int.from_bytes(os.urandom(4))
@@ -89,6 +88,7 @@ class AtariGame(gymnasium.Env[Pixels, Any]):
             self._sticky = StickyActions(settings.repeat_action_probability, entropy)
         # Made with the first step: a reset can do without, and making one takes 0.1 s.
         self._emulator: ALEInterface | None = None
+        self._turns: _native.AtariTurns | None = None
         self._awaiting: ALEState = cartridge.first_start.state  # what it will begin with
         self._shown: Pixels | None = None  # the screen of a state that was restored
         self._resets = 0  # since the last seed
@@ -181,11 +181,15 @@ class AtariGame(gymnasium.Env[Pixels, Any]):
         if self._painter is None:
             frame[...] = ram
         else:
-            self._newest[...] = self._before[...] = screen
+            self._put_screens(screen, screen)
             self._painter.paint(screen, None, frame)
         if self.settings.padding == "reset":
             self._window.repeat_first()
         self._shown = screen
+
+    def _put_screens(self, newest: Pixels, before: Pixels) -> None:
+        screens = self._screens if self._turns is None else self._turns.screens
+        screens[0][...], screens[1][...] = newest, before
 
     def _restore(self, state: ALEState) -> None:
         if self._emulator is None:
@@ -196,8 +200,18 @@ class AtariGame(gymnasium.Env[Pixels, Any]):
     def _switched_on(self) -> ALEInterface:
         """The game's own emulator."""
         if self._emulator is None:
+            settings = self.settings
             self._emulator = self.cartridge.emulator()
             self._emulator.restoreState(self._awaiting)
+            self._turns = _native.AtariTurns(
+                self._emulator,
+                self._screens,
+                self._painter,
+                None if self._sticky is None else self._sticky.frame,
+                settings.frameskip,
+                settings.maxpool and settings.frameskip > 1,
+                settings.episodic_life,
+            )
         return self._emulator
 
     # Steps
@@ -206,69 +220,50 @@ class AtariGame(gymnasium.Env[Pixels, Any]):
         """Take an action for as many frames as are skipped, or until the episode ends."""
         if self._resets == 0:
             raise ResetNeeded("step: the game has not been reset yet")
-        emulator = self._emulator
-        if emulator is None:
-            emulator = self._switched_on()
-        settings, sticky, act = self.settings, self._sticky, emulator.act
-        pressed, strength = (
-            self._polar(action)
-            if settings.continuous
-            else (
-                self._actions[int(action)],
-                1.0,
+        if self._turns is None:
+            self._switched_on()
+            assert self._turns is not None, "an emulator is there now"
+        settings = self.settings
+        if settings.continuous:
+            pressed, strength = self._polar(action)
+        else:
+            pressed, strength = self._actions[action], 1.0
+        self._shown = None
+        frame = self._window.next()
+        reward, self._lives, frames, terminated, life_lost, is_painted, is_captured = (
+            self._turns.play(
+                pressed, strength, self._lives, self._frame_limit - self._elapsed, frame
             )
         )
-        taken, force = pressed, strength
-        self._shown = None
-        reward = 0
-        terminated = truncated = life_lost = is_captured = False
-        for left in range(settings.frameskip, 0, -1):
-            if sticky is not None:
-                taken, force = sticky.frame(pressed, strength)
-            reward += act(taken, force)
-            self._elapsed += 1
-            lives = emulator.lives()
-            life_lost = 0 < lives < self._lives
-            terminated = emulator.game_over() or (settings.episodic_life and life_lost)
-            truncated = self._elapsed >= self._frame_limit and not terminated
-            if terminated or truncated:
-                break
-            if left == 1:
-                emulator.getScreen(self._newest)
-            elif left == 2 and self._merges:
-                emulator.getScreen(self._spare)
-                is_captured = True
-        self._lives = lives
-        self._draw(emulator, is_captured, is_complete=not (terminated or truncated))
-        info = self._info(reward, life_lost)
+        self._elapsed += frames
+        if settings.episodic_life and life_lost:
+            terminated = True
+        truncated = self._elapsed >= self._frame_limit and not terminated
+        if not is_painted:
+            self._draw_last(frame, is_captured)
         shown = max(-1, min(1, reward)) if settings.reward_clipping else reward
+        info = self._info(reward, life_lost)
         return self._window.stack, float(shown), terminated, truncated, info
 
-    def _draw(self, emulator: ALEInterface, is_captured: bool, is_complete: bool) -> None:
-        """Add the frame that a step has led to."""
-        if self._painter is None:
-            emulator.getRAM(self._window.next())
-        elif is_complete:
-            if self._merges:
-                self._before, self._spare = self._spare, self._before
-            before = self._before if self._merges else None
-            self._painter.paint(self._newest, before, self._window.next())
-        elif is_captured:
-            self._draw_cut_off()
-        else:
-            self._window.repeat()
+    def _draw_last(self, frame: Pixels, is_captured: bool) -> None:
+        """Draw the frame of a step that was cut short, or one that is no picture.
 
-    def _draw_cut_off(self) -> None:
-        """Add the frame of an episode that has ended between the two screens that are merged.
-
-        There the reference merges the first of them into the picture of the step before.
+        If it was cut short between the two screens that are merged, the reference merges the first
+        of them into the picture of the step before; else it shows that once more.
         """
-        settings = self.settings
-        tables = merging_tables(self.cartridge.signal, settings.obs_type)
-        alone = tables.diagonal(axis1=1, axis2=2)
-        merged = np.maximum(tables[:, self._newest, self._before], alone[:, self._spare])
-        picture = merged[0] if len(merged) == 1 else np.moveaxis(merged, 0, -1)
-        _native.resize_area(np.ascontiguousarray(picture), self._window.next())
+        if self._painter is None:
+            assert self._emulator is not None, "it was stepped"
+            self._emulator.getRAM(frame)
+        elif not is_captured:
+            frame[...] = self._window.previous
+        else:
+            assert self._turns is not None, "it was stepped"
+            newest, before, seen = self._turns.screens
+            tables = merging_tables(self.cartridge.signal, self.settings.obs_type)
+            alone = tables.diagonal(axis1=1, axis2=2)
+            merged = np.maximum(tables[:, newest, before], alone[:, seen])
+            picture = merged[0] if len(merged) == 1 else np.moveaxis(merged, 0, -1)
+            _native.resize_area(np.ascontiguousarray(picture), frame)
 
     def _polar(self, action: Pixels) -> tuple[int, float]:
         """What a continuous action, (radius, angle, fire), presses, and how strongly."""
@@ -325,11 +320,12 @@ class AtariGame(gymnasium.Env[Pixels, Any]):
         """All that the game needs to go on from here."""
         emulator = self._emulator
         state = self._awaiting if emulator is None else emulator.cloneState()
+        newest, before, _ = self._screens if self._turns is None else self._turns.screens
         sticky = self._sticky
         return SavedGame(
             self.settings,
             state.serialize(),
-            (self._newest.copy(), self._before.copy()),
+            (newest.copy(), before.copy()),
             self._screen().copy(),
             self._window.stack.copy(),
             {name: getattr(self, name) for name in _COUNTERS},
@@ -346,7 +342,7 @@ class AtariGame(gymnasium.Env[Pixels, Any]):
         if saved.settings != self.settings:
             raise ValueError(f"saved with {saved.settings}, but the game has {self.settings}")
         self._restore(ale().ALEState(saved.emulator))
-        self._newest[...], self._before[...] = saved.screens
+        self._put_screens(*saved.screens)
         self._shown = saved.shown
         self._window.stack = saved.stack
         for name, value in saved.counters.items():

@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 from collections.abc import Sequence
 from copy import deepcopy
+from dataclasses import replace
 from functools import partial
 from typing import Any
 
@@ -13,6 +14,9 @@ from gymnasium.envs.registration import EnvSpec
 from gymnasium.vector import AutoresetMode
 
 from shoal.envs import builtin_kernel, has_builtin_kernel
+from shoal.envs.atari.packing import AtariPool, packed_games
+from shoal.envs.atari.registered import is_atari, registered_games
+from shoal.envs.atari.vector import AtariVector
 from shoal.errors import FactoryPicklingError
 from shoal.kernels import Kernel
 from shoal.options import Backend, VectorOptions
@@ -21,7 +25,7 @@ from shoal.pools import InlinePool, KernelPool, Pool, ProcessPool, ThreadPool
 from shoal.pools.environments import EnvFactory, EnvWrapper, wrapped
 from shoal.pools.processes.starting import StartMethod
 from shoal.pools.processes.supervision import OnCrash
-from shoal.pools.shares import available_core_numbers, share_out
+from shoal.pools.shares import available_core_numbers, available_cores, cores_from, share_out
 from shoal.spaces import ObservationMode
 from shoal.vector.env import VectorEnv
 from shoal.vector.infos import InfoFormat
@@ -58,7 +62,9 @@ def make(
 
     Args:
         what: An environment's id or spec, a kernel, a function that makes an environment, or a list
-            of such functions, one for each slot, which may differ in their parameters.
+            of such functions, one for each slot, which may differ in their parameters. An id of
+            ale-py's (``"ALE/..."``) makes games as :class:`shoal.atari.AtariVectorEnv` does, with
+            its settings as keyword arguments, unless there are wrappers or ``backend="python"``.
         num_envs: How many; 1 by default. For a list it follows from the list.
         backend: What steps the environments. ``"kernel"``: native code on threads, for kernels and
             for environments of Gymnasium's that there are kernels for. ``"inline"``: the caller,
@@ -94,8 +100,8 @@ def make(
         step_timeout: Seconds after which an environment that does not answer counts as crashed.
         pin: Whether each worker process, or thread of a kernel, is bound to a core.
         worker_threads: How many threads BLAS and OpenMP may use in a worker process.
-        thread_affinity_offset: Bind the threads of a kernel to this core and those after it; -1
-            for no binding.
+        thread_affinity_offset: Bind the threads of a kernel, or the worker processes of Atari
+            games, to this core and those after it; -1 for no binding.
         wrappers: Put around each environment, the first one innermost.
         **env_kwargs: Given to the environment's constructor. For a kernel: its parameters,
             ``max_episode_steps`` and ``render_mode``.
@@ -132,6 +138,9 @@ def make(
     )
     if isinstance(what, EnvSpec) and "vectorization_mode" in what.kwargs:
         return _made_again(what, num_envs, options, wrappers, env_kwargs)
+    if is_atari(what) and not options.excludes_atari and not wrappers:
+        assert isinstance(what, str | EnvSpec)
+        return _atari_vector(what, _count(num_envs), options, env_kwargs)
     kernel = _kernel(what, options, wrappers, env_kwargs)
     if kernel is not None:
         return _kernel_vector(what, kernel, _count(num_envs), options, env_kwargs)
@@ -145,6 +154,30 @@ def make(
     if isinstance(what, str | EnvSpec):
         spec = what if isinstance(what, EnvSpec) else _registered(pool)
         envs.spec = _vector_spec(spec, pool.num_envs, options, wrappers, env_kwargs)
+    return envs
+
+
+def _atari_vector(
+    what: str | EnvSpec, count: int, options: VectorOptions, env_kwargs: dict[str, Any]
+) -> AtariVector:
+    settings = dict(env_kwargs)
+    render_mode = settings.pop("render_mode", None)
+    games = registered_games(what, count, settings)
+    chosen = options
+    if options.backend == "auto":
+        # There is nothing to time: a step takes longer than anything that sharing it costs.
+        alone = not options.needs_processes and (count == 1 or available_cores() == 1)
+        chosen = replace(options, backend="inline" if alone else "process")
+    pool, plan = _pool(packed_games(games, render_mode), chosen)
+    envs = AtariVector(
+        AtariPool(pool, games),
+        info_format=options.info_format,
+        seeding=options.seeding,
+        batch_size=options.batch_size,
+    )
+    envs.plan = plan if chosen is options else replace(plan, reason="emulators keep the GIL")
+    spec = what if isinstance(what, EnvSpec) else gymnasium.spec(what)
+    envs.spec = _vector_spec(spec, count, options, (), env_kwargs)
     return envs
 
 
@@ -235,7 +268,7 @@ def _pool(factories: list[EnvFactory], options: VectorOptions) -> tuple[Pool, Pl
                 start=options.start,
                 on_crash=options.on_crash,
                 step_timeout=options.step_timeout,
-                pin=options.pin,
+                pin=_pinned(options),
                 worker_threads=options.worker_threads,
                 **common,
             ), plan
@@ -244,6 +277,13 @@ def _pool(factories: list[EnvFactory], options: VectorOptions) -> tuple[Pool, Pl
                 raise
             plan = Plan("inline", count, 0, count, f"workers cannot be given it: {error}")
     return InlinePool(factories, **common), plan
+
+
+def _pinned(options: VectorOptions) -> bool | list[int]:
+    """Whether worker processes are bound to cores, or to which."""
+    if options.thread_affinity_offset < 0:
+        return options.pin
+    return cores_from(options.thread_affinity_offset)
 
 
 def _planned(factories: list[EnvFactory], options: VectorOptions) -> Plan:

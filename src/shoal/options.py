@@ -119,6 +119,11 @@ class VectorOptions:
         return asked_for or self.caller_works is False or any(name in changed for name in of_python)
 
     @property
+    def excludes_atari(self) -> bool:
+        """Whether some option makes sense with Gymnasium's own Atari environments only."""
+        return self.backend in ("python", "kernel") or "observation_mode" in self.changed()
+
+    @property
     def needs_kernels(self) -> bool:
         """Whether some option makes sense with kernels only."""
         is_offset = self.thread_affinity_offset >= 0

@@ -7,7 +7,7 @@ import os
 from dataclasses import dataclass
 from pathlib import Path
 
-__all__ = ["Shares", "available_core_numbers", "available_cores", "share_out"]
+__all__ = ["Shares", "available_core_numbers", "available_cores", "cores_from", "share_out"]
 
 _CGROUP = Path("/sys/fs/cgroup")
 
@@ -78,6 +78,21 @@ def available_core_numbers() -> list[int]:
     if hasattr(os, "sched_getaffinity"):
         return sorted(os.sched_getaffinity(0))
     return [*range(os.cpu_count() or 1)]
+
+
+def cores_from(first: int) -> list[int]:
+    """The cores that this process may run on, beginning with this one; after the last, the others.
+
+    Raises:
+        ValueError: It is none of them.
+    """
+    cores = available_core_numbers()
+    if first not in cores:
+        raise ValueError(
+            f"thread_affinity_offset is {first}, but the cores of this process are {cores}"
+        )
+    place = cores.index(first)
+    return cores[place:] + cores[:place]
 
 
 def _cgroup_quota(root: Path = _CGROUP) -> float | None:

@@ -15,7 +15,7 @@ from shoal.envs.atari.settings import GameSettings
 from shoal.errors import InvalidSettingError
 from shoal.pools import InlinePool, Pool, ProcessPool
 from shoal.pools.processes.supervision import OnCrash
-from shoal.pools.shares import available_core_numbers, available_cores
+from shoal.pools.shares import available_cores, cores_from
 
 __all__ = ["atari_pool", "game_settings", "with_current_names"]
 
@@ -148,21 +148,10 @@ def atari_pool(
             factories,
             workers=drivers - caller_works,
             caller_works=caller_works,
-            pin=False if first_core is None else _cores_from(first_core),
+            pin=False if first_core is None else cores_from(first_core),
             on_crash=on_crash,
             step_timeout=step_timeout,
             stand_ins=False,
             **common,
         )
     return AtariPool(pool, games)
-
-
-def _cores_from(first: int) -> list[int]:
-    """All cores, beginning with this one; after the last one comes the first."""
-    cores = available_core_numbers()
-    if first not in cores:
-        raise InvalidSettingError(
-            f"thread_affinity_offset is {first}, but the cores of this process are {cores}"
-        )
-    place = cores.index(first)
-    return cores[place:] + cores[:place]

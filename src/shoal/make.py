@@ -14,6 +14,7 @@ from gymnasium.envs.registration import EnvSpec
 from gymnasium.vector import AutoresetMode
 
 from shoal.envs import builtin_kernel, has_builtin_kernel
+from shoal.envs.atari.making import with_current_names
 from shoal.envs.atari.packing import AtariPool, packed_games
 from shoal.envs.atari.registered import is_atari, registered_games
 from shoal.envs.atari.vector import AtariVector
@@ -162,6 +163,7 @@ def _atari_vector(
 ) -> AtariVector:
     settings = dict(env_kwargs)
     render_mode = settings.pop("render_mode", None)
+    settings = with_current_names(settings)
     games = registered_games(what, count, settings)
     chosen = options
     if options.backend == "auto":
@@ -177,7 +179,8 @@ def _atari_vector(
     )
     envs.plan = plan if chosen is options else replace(plan, reason="emulators keep the GIL")
     spec = what if isinstance(what, EnvSpec) else gymnasium.spec(what)
-    envs.spec = _vector_spec(spec, count, options, (), env_kwargs)
+    shown = {} if render_mode is None else {"render_mode": render_mode}
+    envs.spec = _vector_spec(spec, count, options, (), settings | shown)
     return envs
 
 

@@ -46,9 +46,11 @@ def with_current_names(settings: dict[str, Any]) -> dict[str, Any]:
         if current in named:
             raise TypeError(f"{name} and {current} are two names of one setting: give one of them")
         named[current] = value
-    known = {field.name for field in fields(GameSettings)} - {"game"}
+    known = {field.name for field in fields(GameSettings)}
     for name in named.keys() - known:
-        raise TypeError(f"Atari games have no setting {name!r}, only {', '.join(sorted(known))}")
+        raise TypeError(
+            f"Atari games have no setting {name!r}, only {', '.join(sorted(known - {'game'}))}"
+        )
     return named
 
 

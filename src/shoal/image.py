@@ -1,0 +1,109 @@
+"""Pictures: what Atari games are preprocessed with, for use by itself.
+
+>>> import numpy as np
+>>> area_resize(np.full((210, 160), 7, np.uint8), (84, 84)).shape
+(84, 84)
+"""
+
+from __future__ import annotations
+
+from functools import lru_cache
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from shoal import _native
+from shoal.envs.atari.palettes import Signal, signal_of
+from shoal.envs.atari.pictures import painter
+
+__all__ = ["area_resize", "atari_preprocess"]
+
+Pixels = npt.NDArray[np.uint8]
+
+
+def area_resize(image: Pixels, size: tuple[int, int], out: Pixels | None = None) -> Pixels:
+    """Resize an image as ``cv2.resize(..., interpolation=cv2.INTER_AREA)`` does, bit for bit.
+
+    Args:
+        image: (height, width) or (height, width, channels), of any size, uint8.
+        size: (height, width) of the result. Note that OpenCV's order is the other one.
+        out: Where to write it, instead of a new array.
+    """
+    source = _pixels(image)
+    if source.ndim not in (2, 3) or 0 in source.shape:
+        raise ValueError(
+            f"expected an image (height, width) or (height, width, channels), got {source.shape}"
+        )
+    target = _target((*_checked_size(size), *source.shape[2:]), out)
+    _native.resize_area(np.ascontiguousarray(source), target)
+    return target
+
+
+def atari_preprocess(
+    screen: Pixels,
+    previous: Pixels | None = None,
+    *,
+    size: tuple[int, int] = (84, 84),
+    grayscale: bool = True,
+    signal: Signal | None = None,
+    out: Pixels | None = None,
+) -> Pixels:
+    """Make a picture of one or two Atari screens: colours, the brighter of two frames, resized.
+
+    The same as, but in one pass: ``getScreenGrayscale`` (or ``getScreenRGB``) of both frames,
+    ``np.maximum``, and ``cv2.resize`` by INTER_AREA.
+
+    Args:
+        screen: The colour numbers of the newest frame, as ``ALEInterface.getScreen`` gives them.
+        previous: Those of the frame before it, if they are to be merged.
+        size: (height, width) of the picture.
+        grayscale: Grey, or (height, width, 3) in colour.
+        signal: The television signal, which the colours depend on; by default it is told by the
+            number of lines, as for all of ale-py's games it can be.
+        out: Where to write the picture, instead of a new array.
+
+    >>> atari_preprocess(np.zeros((210, 160), np.uint8)).shape
+    (84, 84)
+    """
+    newest = np.ascontiguousarray(_pixels(screen))
+    if newest.ndim != 2 or 0 in newest.shape:
+        raise ValueError(f"expected a screen (height, width), got {newest.shape}")
+    before = None if previous is None else np.ascontiguousarray(_pixels(previous))
+    if before is not None and before.shape != newest.shape:
+        raise ValueError(f"the screens differ in size: {newest.shape} and {before.shape}")
+    height, width = _checked_size(size)
+    target = _target((height, width) if grayscale else (height, width, 3), out)
+    seen = signal_of(newest.shape[0]) if signal is None else signal
+    _painter(seen, "grayscale" if grayscale else "rgb", newest.shape, (height, width)).paint(
+        newest, before, target
+    )
+    return target
+
+
+_painter = lru_cache(maxsize=8)(painter)
+
+
+def _pixels(image: Any) -> Pixels:
+    pixels = np.asarray(image)
+    if pixels.dtype != np.uint8:
+        raise TypeError(f"expected pixels of uint8, got {pixels.dtype}")
+    return pixels
+
+
+def _checked_size(size: tuple[int, int]) -> tuple[int, int]:
+    height, width = size
+    if height < 1 or width < 1:
+        raise ValueError(f"size must be (height, width), both positive, got {size}")
+    return int(height), int(width)
+
+
+def _target(shape: tuple[int, ...], out: Pixels | None) -> Pixels:
+    if out is None:
+        return np.empty(shape, np.uint8)
+    if out.shape != shape or out.dtype != np.uint8 or not out.flags.c_contiguous:
+        raise ValueError(
+            f"out must be a contiguous array of uint8 of the shape {shape}, "
+            f"got {out.dtype} {out.shape}"
+        )
+    return out

@@ -1,0 +1,116 @@
+"""Cached starts of episodes, compared with real resets of the emulator."""
+
+import re
+
+import numpy as np
+import pytest
+from ale_py import ALEInterface, LoggerMode
+
+from shoal.atari import games
+from shoal.envs.atari.cartridge import Cartridge, Start, insert
+from shoal.envs.atari.games import rom_path
+from shoal.envs.atari.starts import recurrence_of
+
+GENERATOR = re.compile(rb"(?:[0-9]+ ){624}[0-9]+")
+
+
+def loaded(game):
+    ALEInterface.setLoggerMode(LoggerMode.Error)
+    emulator = ALEInterface()
+    emulator.setFloat("repeat_action_probability", 0.0)
+    emulator.setInt("random_seed", 1)
+    emulator.loadROM(rom_path(game))
+    return emulator
+
+
+def everything_but_its_generator(emulator):
+    """The state of an emulator, without the generator that sets its timer and without counts."""
+    state = emulator.cloneState().serialize()
+    return state[GENERATOR.search(state).end() : -8], emulator.getScreen().tobytes()
+
+
+def play(emulator, random, frames):
+    actions = emulator.getLegalActionSet()
+    for _ in range(frames):
+        emulator.act(actions[random.integers(len(actions))])
+
+
+def assert_recurs(game, resets):
+    """Compare an emulator that is played between resets with one that is not."""
+    random = np.random.default_rng(7)
+    played, idle = loaded(game), loaded(game)
+    idle.reset_game()
+    first = everything_but_its_generator(idle)
+    played.reset_game()
+    is_same = is_counted = True
+    for number in range(resets):
+        play(played, random, int(random.integers(0, 400 if number % 6 == 0 else 60)))
+        played.reset_game()
+        idle.reset_game()
+        now = everything_but_its_generator(played)
+        is_same &= now == first
+        is_counted &= now == everything_but_its_generator(idle)
+    recurrence = recurrence_of(game)
+    assert recurrence != "same" or is_same
+    assert recurrence == "none" or is_counted
+
+
+def assert_restores(game, trials):
+    """Compare what is seen after a start was restored with what is seen after a reset."""
+    random = np.random.default_rng(7)
+    restored, reset = loaded(game), loaded(game)
+    just_loaded = reset.cloneState()
+    reset.reset_game()
+    start = reset.cloneState()
+    actions = reset.getLegalActionSet()
+    for _ in range(trials):
+        play(restored, random, 400)
+        restored.restoreState(start)
+        # This is what a seed does, in games whose starts do not recur.
+        reset.restoreState(just_loaded)
+        reset.reset_game()
+        for _ in range(60):
+            action = actions[random.integers(len(actions))]
+            assert restored.act(action) == reset.act(action)
+            np.testing.assert_array_equal(restored.getScreen(), reset.getScreen())
+            np.testing.assert_array_equal(restored.getRAM(), reset.getRAM())
+            assert restored.lives() == reset.lives()
+
+
+@pytest.mark.parametrize("game", ["pong", "breakout", "freeway", "ice_hockey"])
+def test_recurrence(game):
+    assert_recurs(game, resets=6)
+
+
+@pytest.mark.parametrize("game", ["pong", "breakout", "freeway"])
+def test_restoring(game):
+    assert_restores(game, trials=1)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("game", games())
+def test_every_game(game):
+    assert_recurs(game, resets=80)
+    if recurrence_of(game) != "none":
+        assert_restores(game, trials=4)
+
+
+def test_known_starts_are_limited():
+    cartridge = Cartridge("freeway", None, None)
+    with cartridge.borrowed() as emulator:
+        start = Start.of(emulator)
+    for count in range(2, 400):
+        cartridge.keep(count, start)
+    assert cartridge.start(1) is cartridge.first_start
+    assert cartridge.start(399) is start
+    assert cartridge.start(2) is None
+
+
+def test_a_process_has_one_cartridge_of_a_game():
+    first = insert("pong", None, None)
+    assert insert("pong", None, None) is first
+    assert insert("pong", 1, None) is not first
+
+
+def test_other_modes_are_always_reset():
+    assert insert("pong", 1, None).recurrence == "none"

@@ -19,6 +19,7 @@ __all__ = [
     "InvalidSettingError",
     "KernelDefinitionError",
     "KernelError",
+    "MissingExtraError",
     "ObservationError",
     "ReceiveTimeoutError",
     "RemoteError",
@@ -118,6 +119,10 @@ class FactoryPicklingError(TypeError):
 
 class VectorFailedError(RuntimeError):
     """An environment of the vector has failed before, and the vector does not go on without it."""
+
+
+class MissingExtraError(gymnasium.error.DependencyNotInstalled, ImportError):
+    """Something that Shoal can do without is not installed; the message says how to get it."""
 
 
 class UnknownGameError(gymnasium.error.NameNotFound, ValueError, AssertionError):

@@ -10,10 +10,10 @@ from shoal.atari import AtariVectorEnv
 
 gymnasium.register_envs(ale_py)
 
-GAMES = """
-Breakout Pong SpaceInvaders Seaquest Qbert MsPacman Boxing Freeway Asterix Enduro MontezumaRevenge
-Riverraid Tetris
-""".split()
+GAMES = [
+    *("Breakout", "Pong", "SpaceInvaders", "Seaquest", "Qbert", "MsPacman", "Boxing", "Freeway"),
+    *("Asterix", "Enduro", "MontezumaRevenge", "Riverraid", "Tetris"),
+]
 
 
 def reference(game, frameskip=4, size=84, grayscale=True, lives=False, stack=4, limit=None):

@@ -6,9 +6,7 @@ from difflib import get_close_matches
 from functools import cache
 from types import ModuleType
 
-from gymnasium.error import DependencyNotInstalled
-
-from shoal.errors import UnknownGameError
+from shoal.errors import MissingExtraError, UnknownGameError
 
 __all__ = ["ale", "all_games", "game_name", "rom_path"]
 
@@ -22,7 +20,7 @@ def ale() -> ModuleType:
     try:
         import ale_py
     except ImportError as error:
-        raise DependencyNotInstalled(
+        raise MissingExtraError(
             'Atari games need ale-py, which is not installed: pip install "shoal[atari]"'
         ) from error
     return ale_py

@@ -85,6 +85,13 @@ def _hockey(arguments: Namespace) -> int:
     return 0 if measure_hockey(_settings(arguments), arguments.output) else 1
 
 
+def _atari(arguments: Namespace) -> int:
+    from benchmarks.atari import measure_atari
+
+    machine.use_cores(arguments.cores)
+    return 0 if measure_atari(_settings(arguments), arguments.output) else 1
+
+
 def _training(arguments: Namespace) -> int:
     from benchmarks.training import measure_training
 
@@ -262,6 +269,17 @@ def _parser() -> ArgumentParser:
     )
     hockey.set_defaults(command=_hockey)
     hockey.add_argument(
+        "--cores", type=_cores, default=machine.core_count(), help="how many to use (%(default)s)"
+    )
+
+    # A call that steps 32 games on two cores takes 5 ms.
+    atari = commands.add_parser(
+        "atari",
+        parents=[_measured(Settings(seconds=0.5)), written],
+        help="Atari games against ale-py, EnvPool, Gymnasium and Stable-Baselines3",
+    )
+    atari.set_defaults(command=_atari)
+    atari.add_argument(
         "--cores", type=_cores, default=machine.core_count(), help="how many to use (%(default)s)"
     )
 

@@ -18,6 +18,8 @@ import numpy as np
 from gymnasium.spaces import Box, Dict, Discrete, MultiBinary, Space, Tuple
 
 __all__ = [
+    "ATARI_ACTIONS",
+    "ATARI_RESETS",
     "BURN_RATE_VARIABLE",
     "GYMNASIUM_IDS",
     "STANDARD",
@@ -191,6 +193,21 @@ GYMNASIUM_IDS = {
 }
 """The workloads that are environments of Gymnasium's, by name."""
 
+ATARI_RESETS = "-resets"
+ATARI_ACTIONS = {
+    f"{game}{suffix}": actions
+    for game, actions in (("pong", 6), ("breakout", 4))
+    for suffix in ("", ATARI_RESETS)
+}
+"""The workloads that are Atari games, by name, and how many actions they have; with resets in
+between or without."""
+
+
+def _atari(name: str) -> Environment:
+    title = name.removesuffix(ATARI_RESETS).capitalize()
+    return gymnasium.make(f"ale_py:ALE/{title}-v5")
+
+
 WORKLOADS = {
     workload.name: workload
     for workload in (
@@ -206,6 +223,7 @@ WORKLOADS = {
         # Both players at random, and both scripted.
         Workload("hockey", partial(gymnasium.make, "shoal:shoal/Hockey-v0")),
         Workload("hockey-strong", partial(gymnasium.make, "shoal:shoal/Hockey-v0")),
+        *(Workload(name, partial(_atari, name)) for name in ATARI_ACTIONS),
     )
 }
 

@@ -138,7 +138,7 @@ NB_MODULE(_native, module) {
       .def("drive_own", &shoal::Crew::drive_own)
       .def_prop_ro("round_missing", &shoal::Crew::round_missing)
       .def("round_awaits", &shoal::Crew::round_awaits, "worker"_a)
-      .def("take_round", &shoal::Crew::take_round)
+      .def("await_round", &shoal::Crew::await_round, "seconds"_a)
       .def_prop_ro("round_mail", &shoal::Crew::round_mail)
       .def("redo", &shoal::Crew::redo, "worker"_a)
       .def("close_round", &shoal::Crew::close_round)

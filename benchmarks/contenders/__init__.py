@@ -2,6 +2,13 @@
 
 from __future__ import annotations
 
+from benchmarks.contenders.atari import (
+    AlePy,
+    EnvPoolAtari,
+    GymnasiumAtari,
+    Sb3Atari,
+    ShoalAtari,
+)
 from benchmarks.contenders.base import Contender, Vector
 from benchmarks.contenders.envpool_vector import EnvPool, EnvPoolAsync
 from benchmarks.contenders.gymnasium_vectors import GymnasiumAsync, GymnasiumSync
@@ -39,6 +46,12 @@ CONTENDERS: dict[str, Contender] = {
         ShoalHockey("shoal-hockey", copy=False),
         ShoalHockey("shoal-hockey-1", workers=0, copy=False),
         Box2dHockey(),
+        ShoalAtari("shoal-atari"),
+        ShoalAtari("shoal-atari-1", num_threads=1),
+        AlePy(),
+        EnvPoolAtari(),
+        GymnasiumAtari(),
+        Sb3Atari(),
         ShoalSb3Dummy(),
         ShoalSb3Subproc(),
         Loop(),
@@ -65,6 +78,12 @@ _FOR_ONE_QUESTION = (
     "shoal-hockey",
     "shoal-hockey-1",
     "box2d",
+    "shoal-atari",
+    "shoal-atari-1",
+    "ale-py",
+    "envpool-atari",
+    "gymnasium-atari",
+    "sb3-atari",
     "envpool-async",
     "shoal-sb3-dummy",
     "shoal-sb3-subproc",

@@ -20,7 +20,13 @@ Crew::Crew(nb::handle board, const Tree& tree, nb::handle actions, nb::handle ow
       remote_(std::accumulate(shares_.begin(), shares_.end(), Py_ssize_t{0})),
       copy_(copy),
       newest_(static_cast<size_t>(slots)),
-      seen_(static_cast<size_t>(slots)) {}
+      seen_(static_cast<size_t>(slots)) {
+  Py_ssize_t first = 0;
+  for (const Py_ssize_t share : shares_) {
+    firsts_.push_back(first);
+    first += share;
+  }
+}
 
 Bank& Crew::bank(Py_ssize_t number) const {
   Ref found = Ref::checked(PySequence_GetItem(banks_.get(), number));
@@ -58,6 +64,22 @@ nb::object Crew::drive_own() {
   return nb::steal(told.as_tuple().release());
 }
 
+bool Crew::await_round(double seconds) {
+  const int64_t deadline = monotonic_ns() + static_cast<int64_t>(seconds * 1e9);
+  for (;;) {
+    take_round();
+    if (round_missing_ == 0) return true;
+    const int64_t left = deadline - monotonic_ns();
+    if (left <= 0) return false;
+    // What is there can be copied while others are at work.
+    const Py_ssize_t wanted = copy_ ? 1 : round_missing_;
+    if (board_.finished() >= wanted) continue;
+    const nb::gil_scoped_release released;
+    board_.wait(wanted, left);
+  }
+}
+
+/// Takes the outcomes that are there.
 void Crew::take_round() {
   for (int worker = 0; worker < board_.workers(); ++worker) {
     Entry outcome;
@@ -67,7 +89,13 @@ void Crew::take_round() {
     round_missing_ -= shares_[index];
     round_taken_[index] = 1;
     round_mail_[index] = (outcome & kHasMail) != 0;
+    if (copy_ && tree_.objects.empty()) copy_share(index);
   }
+}
+
+void Crew::copy_share(size_t worker) {
+  const Py_ssize_t first = firsts_[worker];
+  copy_rows(bank(round_bank_), first, *round_target_, first, shares_[worker], true);
 }
 
 nb::list Crew::round_mail() const {
@@ -85,7 +113,10 @@ void Crew::redo(int worker) {
 }
 
 nb::object Crew::close_round() {
-  if (copy_) copy_rows(bank(round_bank_), 0, *round_target_, 0, remote_, true);
+  // Objects come by mail, which is read after all.
+  if (copy_ && !tree_.objects.empty()) {
+    for (size_t worker = 0; worker < shares_.size(); ++worker) copy_share(worker);
+  }
   std::fill_n(newest_.begin(), remote_, static_cast<uint8_t>(round_bank_));
   std::fill_n(seen_.begin(), remote_, uint8_t{1});
   round_open_ = false;

@@ -32,8 +32,8 @@ class Crew {
   /// How many slots of the workers are still to be taken.
   Py_ssize_t round_missing() const { return round_missing_; }
   bool round_awaits(int worker) const { return !round_taken_[static_cast<size_t>(worker)]; }
-  /// Takes the outcomes that are there.
-  void take_round();
+  /// Waits until all outcomes are there and takes them, as they come; false after so many seconds.
+  bool await_round(double seconds);
   /// The workers whose outcome was taken and whose mail tells more.
   nb::list round_mail() const;
   /// A worker's mail was lost: its share is being done again.
@@ -71,6 +71,8 @@ class Crew {
     return bank != nullptr ? *bank : batch_banks_.renewed(tree_, rows);
   }
   void prepare_round(Py_ssize_t bank);
+  void take_round();
+  void copy_share(size_t worker);
   void copy_rows(const Bank& from, Py_ssize_t row, Bank& to, Py_ssize_t to_row, Py_ssize_t count,
                  bool results) const;
   nb::object batch_of(Bank& filled, Py_ssize_t rows) const;
@@ -80,7 +82,7 @@ class Crew {
   const Tree& tree_;
   ActionIntake& actions_;
   Stepper* own_;
-  std::vector<Py_ssize_t> shares_;
+  std::vector<Py_ssize_t> shares_, firsts_;  // by worker: how many slots, and the first of them
   Py_ssize_t slots_, remote_;
   bool copy_;
   UserBanks batch_banks_;

@@ -50,7 +50,7 @@ def test_advanced_configuration_and_send_and_recv():
         full_action_space=False,  # Use full action space (not minimal)
 
         # Performance options
-        batch_size=0,             # Number of environments to process at once (default=0 is the `num_envs`)
+        batch_size=0,             # Number of environments to process at once (default=0 is the `num_envs`)  # noqa: E501
         num_threads=0,            # Number of worker threads (0=auto)
         thread_affinity_offset=-1,# CPU core offset for thread affinity (-1=no affinity)
         seed=0,                   # Random seed

@@ -240,10 +240,9 @@ class ParallelPool:
         crew, letters = self._crew, self._round_letters
         if self._own_envs and _CALLER not in letters:
             self._drive_own()
-        while missing := crew.round_missing:
-            if not crew.wait(missing, TICK if timeout is None else 0.0):
-                self._await(missing, timeout)
-            crew.take_round()
+        while crew.round_missing:
+            if not crew.await_round(TICK if timeout is None else 0.0):
+                self._await_round(timeout)
             for worker in crew.round_mail:
                 if not self._has_letter(worker):
                     crew.redo(worker)  # lost with its writer; the next one does the work again
@@ -569,7 +568,7 @@ class ParallelPool:
 
     # The state of things
 
-    def _await(self, slots: int, timeout: float | None) -> None:
+    def _await_round(self, timeout: float | None) -> None:
         deadline = None if timeout is None else time.monotonic() + timeout
         while True:
             left = TICK if deadline is None else min(TICK, deadline - time.monotonic())
@@ -577,7 +576,7 @@ class ParallelPool:
                 raise ReceiveTimeoutError(
                     f"the step of {self.num_envs} slots is not done after {timeout} s"
                 )
-            if self._crew.wait(slots, left):
+            if self._crew.await_round(left):
                 return
             self._tick()
 

@@ -208,7 +208,8 @@ class ProcessPool(ParallelPool):
     def _is_busy(self, worker: int) -> bool:
         first, last = self._shares.workers[worker]
         if self._crew.round_is_open:
-            return self._board.finished(worker) < last - first
+            awaited = self._crew.round_awaits(worker)
+            return awaited and self._board.finished(worker) < last - first
         return any(first <= slot < last for slot in self._pending if slot not in self._ready)
 
     def _loss(self, worker: int) -> str:

@@ -1,0 +1,154 @@
+"""Atari games: Shoal's, ale-py's and EnvPool's vectors, and the usual wrappers in processes."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from functools import partial
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from benchmarks.contenders.base import SEED, Contender, Lockstep, Vector
+from benchmarks.workloads import ATARI_ACTIONS, ATARI_RESETS, Workload
+
+__all__ = ["AlePy", "EnvPoolAtari", "GymnasiumAtari", "Sb3Atari", "ShoalAtari"]
+
+_STEPS = 256
+_RESETS = 1 / 50
+"""How likely a slot is reset before a step, where that is the workload."""
+
+
+class _AtariContender(Contender):
+    """A contender for games alone."""
+
+    def supports(self, workload: str) -> bool:
+        """Only games; most vectors cannot reset single slots."""
+        return workload in ATARI_ACTIONS and not workload.endswith(ATARI_RESETS)
+
+
+class AlePy(_AtariContender):
+    """ale-py's vector environment, with as many threads as cores; more make it no faster."""
+
+    name = "ale-py"
+    packages = ("ale-py", "gymnasium", "numpy")
+
+    def supports(self, workload: str) -> bool:
+        """All games."""
+        return workload in ATARI_ACTIONS
+
+    def open(self, workload: Workload, num_envs: int) -> Vector:
+        """Make the vector and its threads."""
+        from ale_py.vector_env import AtariVectorEnv
+
+        return _started(AtariVectorEnv(_game(workload), num_envs), workload)
+
+
+class ShoalAtari(_AtariContender):
+    """Shoal's vector environment."""
+
+    packages = ("shoal", "ale-py", "gymnasium", "numpy")
+
+    def __init__(self, name: str, **options: Any) -> None:
+        self.name = name
+        self._options = options
+
+    def supports(self, workload: str) -> bool:
+        """All games."""
+        return workload in ATARI_ACTIONS
+
+    def open(self, workload: Workload, num_envs: int) -> Vector:
+        """Make the vector and its processes."""
+        from shoal.atari import AtariVectorEnv
+
+        return _started(AtariVectorEnv(_game(workload), num_envs, **self._options), workload)
+
+
+class EnvPoolAtari(_AtariContender):
+    """EnvPool's games, on threads."""
+
+    name = "envpool-atari"
+    peer = "envpool"
+    packages = ("envpool", "gymnasium", "numpy")
+
+    def open(self, workload: Workload, num_envs: int) -> Vector:
+        """Make the vector and its threads."""
+        import envpool
+
+        envs = envpool.make_gymnasium(
+            f"{workload.name.capitalize()}-v5", num_envs=num_envs, seed=SEED, reward_clip=True
+        )
+        envs.reset()
+        return Lockstep(envs.step, _actions(workload, num_envs, np.int32), envs.close)
+
+
+class GymnasiumAtari(_AtariContender):
+    """Gymnasium's wrappers around ale-py's environment, in Gymnasium's worker processes."""
+
+    name = "gymnasium-atari"
+    packages = ("ale-py", "gymnasium", "numpy")
+
+    def open(self, workload: Workload, num_envs: int) -> Vector:
+        """Make the vector and its processes."""
+        from gymnasium.vector import AsyncVectorEnv
+
+        envs = AsyncVectorEnv([partial(_wrapped, workload.name)] * num_envs)
+        envs.reset(seed=SEED)
+        return Lockstep(envs.step, _actions(workload, num_envs), envs.close)
+
+
+class Sb3Atari(_AtariContender):
+    """The same in Stable-Baselines3's worker processes."""
+
+    name = "sb3-atari"
+    packages = ("stable-baselines3", "ale-py", "gymnasium", "numpy")
+
+    def open(self, workload: Workload, num_envs: int) -> Vector:
+        """Make the vector and its processes."""
+        from stable_baselines3.common.vec_env import SubprocVecEnv
+
+        envs = SubprocVecEnv([partial(_wrapped, workload.name)] * num_envs)
+        envs.reset()
+        return Lockstep(envs.step, _actions(workload, num_envs), envs.close)
+
+
+def _game(workload: Workload) -> str:
+    return workload.name.removesuffix(ATARI_RESETS)
+
+
+def _wrapped(game: str) -> Any:
+    import ale_py
+    import gymnasium
+    from gymnasium.wrappers import AtariPreprocessing, FrameStackObservation
+
+    gymnasium.register_envs(ale_py)
+    env = gymnasium.make(f"ALE/{game.capitalize()}-v5", frameskip=1, repeat_action_probability=0.0)
+    return FrameStackObservation(AtariPreprocessing(env), 4)
+
+
+def _started(envs: Any, workload: Workload) -> Lockstep:
+    envs.reset(seed=SEED)
+    actions = _actions(workload, envs.num_envs)
+    envs.step(actions[0])  # in which emulators are made that can wait until then
+    step = _with_resets(envs) if workload.name.endswith(ATARI_RESETS) else envs.step
+    return Lockstep(step, actions, envs.close)
+
+
+def _with_resets(envs: Any) -> Callable[[Any], object]:
+    random = np.random.default_rng(SEED)
+
+    def step(actions: Any) -> object:
+        mask = random.random(envs.num_envs) < _RESETS
+        if mask.any():
+            envs.reset(options={"reset_mask": mask})
+        return envs.step(actions)
+
+    return step
+
+
+def _actions(
+    workload: Workload, num_envs: int, dtype: type[np.integer[Any]] = np.int64
+) -> list[npt.NDArray[Any]]:
+    random = np.random.default_rng(SEED)
+    count = ATARI_ACTIONS[workload.name]
+    return [*random.integers(count, size=(_STEPS, num_envs)).astype(dtype)]

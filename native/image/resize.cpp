@@ -5,7 +5,7 @@
 
 namespace shoal::image {
 
-Resizer::Resizer(Size from, Size to, const RowFunctions& functions)
+Resizer::Resizer(Size from, Size to, int channels, const RowFunctions& functions)
     : from_(from), to_(to), functions_(functions), line_(static_cast<size_t>(to.width)) {
   block_ = {whole_factor(from.height, to.height), whole_factor(from.width, to.width)};
   if (from == to) {
@@ -14,10 +14,12 @@ Resizer::Resizer(Size from, Size to, const RowFunctions& functions)
     way_ = Way::kBlend;
     blends_down_ = blends(from.height, to.height);
     blends_across_ = blends(from.width, to.width);
-    totals_.resize(static_cast<size_t>(2 * to.width));
+    mixed_.resize(static_cast<size_t>(2 * to.width));
   } else if (block_.height > 0 && block_.width > 0) {
     way_ = Way::kBlocks;
     totals_.resize(static_cast<size_t>(to.width));
+    sums_.resize(totals_.size());
+    rounds_up_ = block_ == Size{2, 2} && (channels == 1 || channels == 3 || channels == 4);
   } else {
     way_ = Way::kAverage;
     down_ = area_taps(from.height, to.height);
@@ -54,24 +56,21 @@ void Resizer::copy(RowSource& rows, uint8_t* out, int step) {
 }
 
 void Resizer::average_blocks(RowSource& rows, uint8_t* out, int step) {
-  const int pixels = block_.height * block_.width;
-  const float share = 1.0f / static_cast<float>(pixels);
+  const float share = 1.0f / static_cast<float>(block_.height * block_.width);
+  std::vector<float>& means = sums_;
   for (int y = 0; y < to_.height; ++y) {
-    std::fill(totals_.begin(), totals_.end(), 0);
+    std::fill(totals_.begin(), totals_.end(), int64_t{0});
     for (int k = 0; k < block_.height; ++k) {
       const uint8_t* row = rows.row(y * block_.height + k);
-      for (int& total : totals_) {
+      for (int64_t& total : totals_) {
         for (int j = 0; j < block_.width; ++j) total += *row++;
       }
     }
     for (size_t x = 0; x < totals_.size(); ++x) {
-      if (block_ == Size{2, 2}) {
-        line_[x] = static_cast<uint8_t>((totals_[x] + 2) >> 2);
-      } else {
-        const float mean = static_cast<float>(totals_[x]) * share;
-        round_row(&mean, 1, &line_[x]);
-      }
+      means[x] = rounds_up_ ? static_cast<float>((totals_[x] + 2) >> 2)
+                            : static_cast<float>(totals_[x]) * share;
     }
+    round_row(means.data(), to_.width, line_.data());
     put(line_.data(), y, out, step);
   }
 }
@@ -102,7 +101,7 @@ void Resizer::average(RowSource& rows, uint8_t* out, int step) {
 
 void Resizer::blend(RowSource& rows, uint8_t* out, int step) {
   // The two rows that are mixed, each blended across.
-  int* mixed[2] = {totals_.data(), totals_.data() + to_.width};
+  int* mixed[2] = {mixed_.data(), mixed_.data() + to_.width};
   int sources[2] = {-1, -1};
   const auto blend_across = [&](int source, int place) {
     if (sources[place] == source) return;

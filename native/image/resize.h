@@ -28,7 +28,8 @@ struct Size {
 
 class Resizer {
  public:
-  Resizer(Size from, Size to, const RowFunctions& functions);
+  /// `channels`: of the images; it makes a difference to how OpenCV rounds.
+  Resizer(Size from, Size to, int channels, const RowFunctions& functions);
 
   Size from() const { return from_; }
   Size to() const { return to_; }
@@ -49,13 +50,15 @@ class Resizer {
   const RowFunctions& functions_;
   Way way_;
   Size block_{};
+  bool rounds_up_ = false;  // means of blocks, halves to the larger number
   std::vector<Tap> down_;
   std::unique_ptr<LineTaps> across_;
   std::vector<Blend> blends_down_, blends_across_;
   // While an image is being resized.
   std::vector<float> reduced_, sums_;
   std::vector<uint8_t> line_;
-  std::vector<int> totals_;
+  std::vector<int> mixed_;
+  std::vector<int64_t> totals_;
 };
 
 }  // namespace shoal::image

@@ -16,7 +16,7 @@ using image::Size;
 PyArrayObject* bytes_of(nb::handle array, int dimensions, const char* what) {
   auto* found = reinterpret_cast<PyArrayObject*>(array.ptr());
   if (!PyArray_Check(array.ptr()) || PyArray_TYPE(found) != NPY_UINT8 ||
-      !PyArray_IS_C_CONTIGUOUS(found) || (dimensions > 0 && PyArray_NDIM(found) != dimensions)) {
+      !PyArray_IS_C_CONTIGUOUS(found) || PyArray_NDIM(found) != dimensions) {
     raise(PyExc_ValueError, "%s must be a contiguous array of uint8 with %d dimensions", what,
           dimensions);
   }
@@ -101,7 +101,7 @@ void check_sizes(Size from, Size to) {
 }  // namespace
 
 ScreenPainter::ScreenPainter(Size from, Size to, nb::handle tables, bool portable)
-    : resizer_((check_sizes(from, to), from), to, image::row_functions(portable)),
+    : resizer_((check_sizes(from, to), from), to, 1, image::row_functions(portable)),
       functions_(image::row_functions(portable)),
       row_(static_cast<size_t>(from.width + kBeyond)) {
   PyArrayObject* array = bytes_of(tables, 3, "tables");
@@ -133,15 +133,17 @@ void ScreenPainter::paint(nb::handle newest, nb::handle before, nb::handle out) 
 }
 
 void resize_area(nb::handle image, nb::handle out, bool portable) {
-  PyArrayObject* source = bytes_of(image, 0, "the image");
-  PyArrayObject* target = bytes_of(out, PyArray_NDIM(source), "the resized image");
-  if (PyArray_NDIM(source) < 2 || PyArray_NDIM(source) > 3 ||
-      channels_of(source) != channels_of(target)) {
-    raise(PyExc_ValueError, "expected images (height, width) or (height, width, channels)");
+  const bool has_channels = PyArray_Check(image.ptr()) &&
+                            PyArray_NDIM(reinterpret_cast<PyArrayObject*>(image.ptr())) == 3;
+  PyArrayObject* source = bytes_of(image, has_channels ? 3 : 2, "the image");
+  PyArrayObject* target = bytes_of(out, has_channels ? 3 : 2, "the resized image");
+  if (channels_of(source) != channels_of(target)) {
+    raise(PyExc_ValueError, "the images differ in their channels");
   }
   check_sizes(size_of(source), size_of(target));
-  image::Resizer resizer(size_of(source), size_of(target), image::row_functions(portable));
   const int channels = channels_of(source);
+  image::Resizer resizer(size_of(source), size_of(target), channels,
+                         image::row_functions(portable));
   for (int channel = 0; channel < channels; ++channel) {
     ImageChannel rows(data_of(source) + channel, resizer.from().width, channels);
     resizer.fill(rows, writable_data_of(target) + channel, channels);

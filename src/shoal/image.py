@@ -8,7 +8,8 @@
 from __future__ import annotations
 
 from functools import lru_cache
-from typing import Any
+from operator import index
+from typing import Any, get_args
 
 import numpy as np
 import numpy.typing as npt
@@ -75,6 +76,8 @@ def atari_preprocess(
     height, width = _checked_size(size)
     target = _target((height, width) if grayscale else (height, width, 3), out)
     seen = signal_of(newest.shape[0]) if signal is None else signal
+    if seen not in get_args(Signal):
+        raise ValueError(f"signal must be one of {get_args(Signal)}, got {signal!r}")
     _painter(seen, "grayscale" if grayscale else "rgb", newest.shape, (height, width)).paint(
         newest, before, target
     )
@@ -92,18 +95,16 @@ def _pixels(image: Any) -> Pixels:
 
 
 def _checked_size(size: tuple[int, int]) -> tuple[int, int]:
-    height, width = size
+    height, width = map(index, size)
     if height < 1 or width < 1:
         raise ValueError(f"size must be (height, width), both positive, got {size}")
-    return int(height), int(width)
+    return height, width
 
 
 def _target(shape: tuple[int, ...], out: Pixels | None) -> Pixels:
     if out is None:
         return np.empty(shape, np.uint8)
-    if out.shape != shape or out.dtype != np.uint8 or not out.flags.c_contiguous:
-        raise ValueError(
-            f"out must be a contiguous array of uint8 of the shape {shape}, "
-            f"got {out.dtype} {out.shape}"
-        )
+    fits = isinstance(out, np.ndarray) and out.shape == shape and out.dtype == np.uint8
+    if not fits or not out.flags.c_contiguous:
+        raise ValueError(f"out must be a contiguous array of uint8 of the shape {shape}")
     return out

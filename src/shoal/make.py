@@ -5,7 +5,6 @@ from __future__ import annotations
 import os
 from collections.abc import Sequence
 from copy import deepcopy
-from dataclasses import replace
 from functools import partial
 from typing import Any
 
@@ -65,7 +64,8 @@ def make(
         what: An environment's id or spec, a kernel, a function that makes an environment, or a list
             of such functions, one for each slot, which may differ in their parameters. An id of
             ale-py's (``"ALE/..."``) makes games as :class:`shoal.atari.AtariVectorEnv` does, with
-            its settings as keyword arguments, unless there are wrappers or ``backend="python"``.
+            its settings as keyword arguments, unless there are wrappers, an ``observation_mode`` or
+            ``backend="python"``.
         num_envs: How many; 1 by default. For a list it follows from the list.
         backend: What steps the environments. ``"kernel"``: native code on threads, for kernels and
             for environments of Gymnasium's that there are kernels for. ``"inline"``: the caller,
@@ -149,7 +149,7 @@ def make(
     factories = _factories(what, num_envs, env_kwargs)
     if wrappers:
         factories = [partial(wrapped, factory, tuple(wrappers)) for factory in factories]
-    pool, plan = _pool(factories, options)
+    pool, plan = _pool(factories, options, _planned(factories, options))
     envs = VectorEnv(pool, info_format=info_format, seeding=seeding, batch_size=batch_size)
     envs.plan = plan
     if isinstance(what, str | EnvSpec):
@@ -165,23 +165,35 @@ def _atari_vector(
     render_mode = settings.pop("render_mode", None)
     settings = with_current_names(settings)
     games = registered_games(what, count, settings)
-    chosen = options
-    if options.backend == "auto":
-        # There is nothing to time: a step takes longer than anything that sharing it costs.
-        alone = not options.needs_processes and (count == 1 or available_cores() == 1)
-        chosen = replace(options, backend="inline" if alone else "process")
-    pool, plan = _pool(packed_games(games, render_mode), chosen)
+    if options.seeding == "counter":
+        raise ValueError("seeding='counter' is for kernels, and there is none for Atari games")
+    if options.batch_size is not None and options.batch_size > count:
+        raise ValueError(f"batch_size is {options.batch_size}, but there are {count} slots")
+    factories = packed_games(games, render_mode)
+    pool, plan = _pool(factories, options, _atari_plan(factories, options))
     envs = AtariVector(
         AtariPool(pool, games),
         info_format=options.info_format,
         seeding=options.seeding,
         batch_size=options.batch_size,
     )
-    envs.plan = plan if chosen is options else replace(plan, reason="emulators keep the GIL")
+    envs.plan = plan
     spec = what if isinstance(what, EnvSpec) else gymnasium.spec(what)
     shown = {} if render_mode is None else {"render_mode": render_mode}
     envs.spec = _vector_spec(spec, count, options, (), settings | shown)
     return envs
+
+
+def _atari_plan(factories: list[EnvFactory], options: VectorOptions) -> Plan:
+    """There is nothing to time: a step takes longer than anything that sharing it costs."""
+    if options.backend != "auto":
+        return _planned(factories, options)
+    count = len(factories)
+    is_alone = count == 1 or available_cores() == 1
+    if is_alone and options.is_shared_by_caller and not options.needs_processes:
+        return Plan("inline", count, 0, count, "there is one slot or one core only")
+    shares = share_out(count, options.workers, options.is_shared_by_caller)
+    return Plan("process", count, len(shares.workers), shares.own, "emulators keep the GIL")
 
 
 def _kernel(
@@ -246,18 +258,15 @@ def _kernel_vector(
     return envs
 
 
-def _pool(factories: list[EnvFactory], options: VectorOptions) -> tuple[Pool, Plan]:
-    """The pool that the options ask for, or that is the fastest."""
+def _pool(factories: list[EnvFactory], options: VectorOptions, plan: Plan) -> tuple[Pool, Plan]:
+    """The pool that was planned, and the plan, which may turn out to be impossible."""
     count = len(factories)
-    if count == 0:
-        raise ValueError("a vector needs at least one environment, got none")
     common: dict[str, Any] = {
         "observation_mode": options.observation_mode,
         "autoreset_mode": options.mode,
         "copy": options.copy,
         "statistics": options.statistics,
     }
-    plan = _planned(factories, options)
     caller_works = plan.caller_slots > 0
     if plan.backend == "thread":
         pool = ThreadPool(factories, workers=plan.workers, caller_works=caller_works, **common)
@@ -291,6 +300,8 @@ def _pinned(options: VectorOptions) -> bool | list[int]:
 
 def _planned(factories: list[EnvFactory], options: VectorOptions) -> Plan:
     count, backend = len(factories), options.backend
+    if count == 0:
+        raise ValueError("a vector needs at least one environment, got none")
     if backend == "python":
         backend = "auto"
     if backend == "auto" and options.needs_processes:

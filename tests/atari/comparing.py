@@ -26,6 +26,8 @@ def assert_same_step(got, expected):
     ended = expected[2] | expected[3]
     if "final_obs" in other_infos:
         own_final, other_final = own_infos.pop("final_obs"), other_infos.pop("final_obs")
+        # Of a slot that has only lost a life there is no final observation; ale-py's is left over.
+        ended &= other_infos["episode_frame_number"] < 40
         np.testing.assert_array_equal(own_final[ended], other_final[ended])
     assert_same_infos(own_infos, other_infos)
 

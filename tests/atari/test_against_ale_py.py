@@ -16,6 +16,12 @@ from tests.atari.comparing import assert_same_infos, play_both
 SETTINGS = {
     "as they are": {},
     "nothing at the start": {"noop_max": 0, "use_fire_reset": False},
+    "nothing at the start, sticky": {
+        "noop_max": 0,
+        "use_fire_reset": False,
+        "repeat_action_probability": 0.25,
+        "max_num_frames_per_episode": 150,
+    },
     "sticky, lives": {"repeat_action_probability": 0.25, "episodic_life": True},
     "sticky, in colour": {
         "repeat_action_probability": 0.1,
@@ -48,6 +54,32 @@ SETTINGS = {
 @pytest.mark.parametrize("game", ["breakout", "space_invaders"])
 def test_settings(game, settings):
     play_both(game, 150, **settings)
+
+
+# Two whose starts recur in different ways, and one whose starts do not.
+@pytest.mark.parametrize("game", ["ms_pacman", "alien", "amidar"])
+@pytest.mark.parametrize("sticky", [0.0, 0.25])
+def test_starts_without_an_opening(game, sticky):
+    ends = play_both(
+        game,
+        100,
+        noop_max=0,
+        use_fire_reset=False,
+        max_num_frames_per_episode=60,
+        repeat_action_probability=sticky,
+    )
+    assert ends > 4
+
+
+def test_lives_as_information_in_the_same_step():
+    play_both(
+        "breakout",
+        200,
+        num_envs=3,
+        autoreset_mode="SameStep",
+        life_loss_info=True,
+        max_num_frames_per_episode=500,
+    )
 
 
 # One of each kind of start, the two that draw numbers in a reset, and other sizes of screens.

@@ -56,7 +56,7 @@ def test_there_are_more_than_a_hundred_games():
 @pytest.mark.parametrize(
     ("settings", "message"),
     [
-        ({"img_height": 0}, "img_height must be an integer of at least 1, got 0"),
+        ({"img_height": 0}, "img_height must be an integer of at least 1 .* got 0"),
         ({"img_width": -84}, "img_width"),
         ({"img_width": 84.5}, "img_width"),
         ({"stack_num": 0}, "stack_num"),
@@ -77,6 +77,14 @@ def test_there_are_more_than_a_hundred_games():
         ({"difficulty": 7}, r"no difficulty 7, only \[0, 1, 2, 3\]"),
         ({"obs_type": "sound"}, "obs_type must be one of"),
         ({"padding": "edge"}, "padding"),
+        ({"maxpool": "False"}, "maxpool must be True or False"),
+        ({"noop_max": 10**10}, "noop_max must be an integer of at least 0 and at most 10000"),
+        ({"frameskip": 2**31}, "frameskip"),
+        ({"max_num_frames_per_episode": 2**70}, "max_num_frames_per_episode"),
+        ({"mode": 1.0}, "mode"),
+        ({"on_crash": "explode"}, "on_crash must be one of"),
+        ({"thread_affinity_offset": 999}, "thread_affinity_offset is 999"),
+        ({"game": ["pong", "skiing"]}, r"18 \(pong\), 9 \(skiing\)"),
         ({"render_mode": "human"}, "render_mode"),
         ({"autoreset_mode": "Never"}, "Never"),
         ({"game": ["pong"] * 3}, "num_envs is 2, but there are 3 games"),
@@ -94,6 +102,24 @@ def test_errors_are_also_what_ale_py_raises():
         AtariVectorEnv("pong", 2, frameskip=0)
     with pytest.raises(InvalidSettingError):
         shoal.make("ALE/Pong-v5", 2, img_height=0)
+
+
+def test_options_that_games_do_not_have():
+    with pytest.raises(ValueError, match="for kernels"):
+        shoal.make("ALE/Pong-v5", 2, seeding="counter")
+    with pytest.raises(ValueError, match="batch_size is 8, but there are 2 slots"):
+        shoal.make("ALE/Pong-v5", 2, batch_size=8)
+
+
+@pytest.mark.parametrize("radius", [np.nan, 2.0, -0.5])
+def test_continuous_actions(radius):
+    with AtariVectorEnv("pong", 2, num_threads=1, continuous=True) as envs:
+        envs.reset(seed=0)
+        actions = np.array([[0.5, 0.0, 0.0], [radius, 0.0, 0.0]])
+        with pytest.raises(InvalidActionError, match="action 1"):
+            envs.step(actions)
+        actions[1] = 0.5
+        envs.step(actions)
 
 
 def test_unknown_settings():

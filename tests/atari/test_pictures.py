@@ -14,6 +14,7 @@ from shoal.image import area_resize, atari_preprocess
 from tests.atari.test_starts import loaded, play
 
 SIDES = st.integers(1, 300)
+CHANNELS = st.sampled_from([(), (1,), (2,), (3,), (4,)])
 
 
 def opencv(image, size):
@@ -23,7 +24,7 @@ def opencv(image, size):
 
 
 @settings(max_examples=150, deadline=None)
-@given(st.tuples(SIDES, SIDES), st.tuples(SIDES, SIDES), st.sampled_from([(), (1,), (3,)]), SIDES)
+@given(st.tuples(SIDES, SIDES), st.tuples(SIDES, SIDES), CHANNELS, SIDES)
 def test_any_size(before, after, channels, seed):
     image = np.random.default_rng(seed).integers(0, 256, (*before, *channels), np.uint8)
     expected = opencv(image, after)
@@ -31,6 +32,12 @@ def test_any_size(before, after, channels, seed):
     portable = np.empty_like(expected)
     _native.resize_area(image, portable, portable=True)
     np.testing.assert_array_equal(portable, expected)
+
+
+@pytest.mark.parametrize("channels", [1, 2, 3, 4])
+def test_blocks_of_four(channels):
+    image = np.random.default_rng(0).integers(0, 256, (64, 48, channels), np.uint8)
+    np.testing.assert_array_equal(area_resize(image, (32, 24)), opencv(image, (32, 24)))
 
 
 @pytest.mark.parametrize("size", [(84, 84), (64, 64), (105, 80), (42, 32), (96, 96), (210, 160)])
@@ -108,6 +115,9 @@ SCREEN = np.zeros((210, 160), np.uint8)
         (lambda: area_resize(SCREEN, (8, 8), SCREEN), ValueError, r"shape \(8, 8\)"),
         (lambda: atari_preprocess(SCREEN, SCREEN[:9]), ValueError, "differ in size"),
         (lambda: atari_preprocess(SCREEN[..., None]), ValueError, "expected a screen"),
+        (lambda: atari_preprocess(SCREEN, signal="SECAM"), ValueError, "NTSC"),
+        (lambda: area_resize(SCREEN, (8.5, 8)), TypeError, "float"),
+        (lambda: area_resize(SCREEN, (8, 8), 5), ValueError, "out must be"),
         (lambda: _native.ScreenPainter((210, 160), (0, 84), np.zeros((1, 256, 256), np.uint8)),
          ValueError, "cannot be resized to 0 x 84"),
         (lambda: _native.ScreenPainter((210, 160), (84, 84), np.zeros((1, 256, 16), np.uint8)),

@@ -16,6 +16,7 @@ import shoal.sb3
 from shoal.atari import AtariVectorEnv, VectorAtariEnv
 from shoal.errors import ReceiveTimeoutError, SlotFinishedError
 
+NOBODY = {"reset_mask": np.zeros(3, np.bool_)}
 QUIET = {"noop_max": 0, "use_fire_reset": False}
 COUNTS = ("lives", "frame_number", "episode_frame_number")
 
@@ -88,6 +89,14 @@ def test_a_wait_has_an_end():
         with pytest.raises(ReceiveTimeoutError):
             envs.recv(timeout=0.0)
         assert envs.recv()[4]["env_id"].tolist() == [0]
+
+
+def test_rows_are_labelled_by_slot_after_other_batches():
+    with AtariVectorEnv("pong", 3, num_threads=1) as envs:
+        envs.reset(seed=0)
+        envs.send(np.array([2, 3]), slots=[2, 1])
+        envs.recv(slots=[1, 2])
+        assert envs.step(np.zeros(3, int))[4]["env_id"].tolist() == [0, 1, 2]
 
 
 # Ends of episodes
@@ -297,7 +306,7 @@ def test_saving_and_restoring(sticky, num_threads):
     ):
         envs.reset(seed=0)
         list(played(envs, 30))
-        saved = envs.save()
+        saved, told = envs.save(), envs.reset(options=NOBODY)[1]["frame_number"][0]
         expected = list(played(envs, 50, seed=2))
         envs.restore(saved)
         assert_same(played(envs, 50, seed=2), expected)
@@ -313,9 +322,36 @@ def test_saving_and_restoring(sticky, num_threads):
             np.testing.assert_array_equal(observations[0], observations[2])
         with pytest.raises(ValueError, match="2 saved games for 3 slots"):
             envs.restore(saved[:2])
+        with pytest.raises(TypeError, match="expected what save"):
+            envs.restore([*saved[:2], 5])
+        # A slot that is left alone shows what was restored.
+        envs.restore(saved)
+        shown, infos = envs.reset(options={"reset_mask": np.array([False, True, False])})
+        np.testing.assert_array_equal(shown[0], saved[0].stack)
+        assert infos["frame_number"][0] == told
     with AtariVectorEnv("pong", 3, num_threads=1) as envs:
         envs.reset()
         with pytest.raises(ValueError, match="saved with"):
+            envs.restore(saved)
+
+
+def test_saving_some_slots_while_others_are_in_flight():
+    with AtariVectorEnv("pong", 4, batch_size=2) as envs:
+        slots = envs.reset(seed=0)[1]["env_id"]
+        assert len(envs.save(slots)) == 2
+        others = sorted({*range(4)} - {*slots.tolist()})
+        with pytest.raises(AlreadyPendingCallError, match="in flight"):
+            envs.save(others)
+
+
+def test_a_slot_that_awaits_its_reset_cannot_be_saved():
+    with AtariVectorEnv("pong", 2, num_threads=1, max_num_frames_per_episode=4) as envs:
+        envs.reset(seed=0)
+        saved = envs.save()
+        envs.step(np.zeros(2, int))
+        with pytest.raises(SlotFinishedError, match="slot 0 awaits its reset"):
+            envs.save()
+        with pytest.raises(SlotFinishedError):
             envs.restore(saved)
 
 
@@ -415,6 +451,40 @@ def test_infos_in_other_forms(form):
         final = infos[0]["final_info"] if form == "list" else infos["final_info"][0]
         assert final["lives"] == 0
         assert final["episode_frame_number"] > 39
+
+
+def test_options_of_workers_by_id():
+    with shoal.make("ALE/Pong-v5", 2, thread_affinity_offset=0, workers=1) as envs:
+        (core,) = envs.pool.call(_cores, slots=[0])
+        assert core == {min(os.sched_getaffinity(0))}
+    with shoal.make("ALE/Pong-v5", 1, caller_works=False) as envs:
+        assert envs.plan.backend == "process"
+    with shoal.make("ALE/Pong-v5", 2, game=["pong", "breakout"], backend="inline") as envs:
+        assert envs.games == ("pong", "breakout")
+
+
+def _cores(_game):
+    return os.sched_getaffinity(0)
+
+
+def test_specs_with_more_to_them_are_gymnasiums():
+    spec = gymnasium.spec("ALE/Pong-v5")
+    spec.max_episode_steps = 7
+    with shoal.make(spec, 1, backend="inline") as envs:
+        assert envs.single_observation_space.shape == (210, 160, 3)
+
+
+def test_lost_lives_behind_other_doors():
+    mode = AutoresetMode.SAME_STEP
+    settings = {"life_loss_info": True, "backend": "inline", "autoreset_mode": mode}
+    vec_env = shoal.sb3.as_vec_env(shoal.make("ALE/Breakout-v5", 2, **settings))
+    vec_env.reset()
+    lost = 0
+    for _ in range(150):
+        _, _, dones, infos = vec_env.step(np.ones(2, int))
+        lost += sum(info["life_lost"] and not done for info, done in zip(infos, dones, strict=True))
+    assert lost > 1
+    vec_env.close()
 
 
 def test_stable_baselines():

@@ -10,9 +10,10 @@ from __future__ import annotations
 
 import re
 from collections import OrderedDict
-from collections.abc import Iterator
+from collections.abc import Hashable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
+from functools import cache
 from threading import Lock
 from typing import TYPE_CHECKING, Any
 from weakref import WeakValueDictionary
@@ -23,11 +24,12 @@ import numpy.typing as npt
 from shoal.envs.atari.games import ale, rom_path
 from shoal.envs.atari.palettes import Signal, reds_greens_blues, signal_of
 from shoal.envs.atari.starts import Recurrence, recurrence_of
+from shoal.errors import InvalidSettingError
 
 if TYPE_CHECKING:
     from ale_py import ALEInterface, ALEState
 
-__all__ = ["FIRE", "NOOP", "Cartridge", "Start", "insert", "opening_actions"]
+__all__ = ["FIRE", "NOOP", "Cartridge", "Scene", "Start", "insert", "opening_actions"]
 
 NOOP, FIRE = 0, 1
 
@@ -44,25 +46,37 @@ _inserting = Lock()
 
 
 @dataclass(frozen=True)
-class Start:
-    """A state that an episode begins in, with what it shows: restoring does not redraw a screen."""
+class Scene:
+    """What an emulator shows and tells."""
 
-    state: ALEState
     screen: npt.NDArray[np.uint8]
     ram: npt.NDArray[np.uint8]
     lives: int
 
     @classmethod
+    def of(cls, emulator: ALEInterface) -> Scene:
+        """What this one does. A state that was restored shows only with the next frame."""
+        return cls(emulator.getScreen(), emulator.getRAM(), emulator.lives())
+
+
+@dataclass(frozen=True)
+class Start:
+    """A state that an episode begins in, with its scene: restoring does not redraw a screen."""
+
+    state: ALEState
+    scene: Scene
+
+    @classmethod
     def of(cls, emulator: ALEInterface) -> Start:
-        """What this emulator has arrived at."""
-        return cls(emulator.cloneState(), emulator.getScreen(), emulator.getRAM(), emulator.lives())
+        """What this emulator has arrived at, by a reset or by frames."""
+        return cls(emulator.cloneState(), Scene.of(emulator))
 
 
 class Cartridge:
     """A game in one of its modes: makes emulators, and keeps the starts of episodes.
 
     Raises:
-        ValueError: The game has no such mode or difficulty.
+        InvalidSettingError: The game has no such mode or difficulty.
     """
 
     def __init__(self, game: str, mode: int | None, difficulty: int | None) -> None:
@@ -87,8 +101,8 @@ class Cartridge:
         self.recurrence: Recurrence = recurrence_of(game) if as_delivered else "none"
         self._emulator = emulator
         self._borrowing = Lock()
-        self._counted: OrderedDict[int, Start] = OrderedDict()
-        self._openings: dict[tuple[int, bool], Start] = {}
+        self._kept: OrderedDict[Hashable, Start] = OrderedDict()
+        self._keeping = Lock()
 
     def emulator(self) -> ALEInterface:
         """A new emulator with this cartridge."""
@@ -104,22 +118,27 @@ class Cartridge:
 
     def start(self, count: int) -> Start | None:
         """The state after so many resets, if it is known; the first one always is."""
-        if count == 1:
-            return self.first_start
-        found = self._counted.get(count)
-        if found is not None:
-            self._counted.move_to_end(count)
-        return found
+        return self.first_start if count == 1 else self._find(count)
 
-    def keep(self, count: int, start: Start) -> None:
-        """Keep a state after so many resets, and forget one that nobody has asked for lately."""
-        self._counted[count] = start
-        if len(self._counted) > _KEPT_STARTS:
-            self._counted.popitem(last=False)
+    def keep(self, key: Hashable, start: Start) -> None:
+        """Keep the state after so many resets, and forget one that was not asked for lately."""
+        with self._keeping:
+            self._kept[key] = start
+            if len(self._kept) > _KEPT_STARTS:
+                self._kept.popitem(last=False)
+
+    def _find(self, key: Hashable) -> Start | None:
+        with self._keeping:
+            found = self._kept.get(key)
+            if found is not None:
+                self._kept.move_to_end(key)
+            return found
 
     def opening(self, noops: int, fires: bool) -> Start:
         """The state after the first reset and so many frames without a player."""
-        found = self._openings.get((noops, fires))
+        if not noops and not fires:
+            return self.first_start
+        found = self._find((noops, fires))
         if found is None:
             with self.borrowed() as emulator:
                 emulator.restoreState(self.first_start.state)
@@ -127,14 +146,13 @@ class Cartridge:
                     emulator.act(action)
                     if emulator.game_over():
                         emulator.reset_game()
-                found = Start.of(emulator) if noops or fires else self.first_start
-            self._openings[noops, fires] = found
+                found = Start.of(emulator)
+            self.keep((noops, fires), found)
         return found
 
     def _loaded(self) -> ALEInterface:
-        interface = ale().ALEInterface
-        interface.setLoggerMode(ale().LoggerMode.Error)
-        emulator: ALEInterface = interface()
+        _be_quiet()
+        emulator: ALEInterface = ale().ALEInterface()
         # It never repeats actions by itself: see StickyActions.
         emulator.setFloat("repeat_action_probability", 0.0)
         emulator.setInt("random_seed", 1)
@@ -149,15 +167,23 @@ class Cartridge:
 
     def _check(self, value: int | None, what: str, available: Any) -> None:
         if value is not None and value not in available:
-            raise ValueError(f"{self.game} has no {what} {value}, only {sorted(available)}")
+            raise InvalidSettingError(
+                f"{self.game} has no {what} {value}, only {sorted(available)}"
+            )
 
     def _check_colours(self, emulator: ALEInterface) -> None:
-        shown = reds_greens_blues(self.signal)[self.first_start.screen]
+        shown = reds_greens_blues(self.signal)[self.first_start.scene.screen]
         if not np.array_equal(shown, emulator.getScreenRGB()):
             raise RuntimeError(
                 f"the colours of {self.game} are not those of {self.signal} as Shoal knows them; "
                 f"it was made for ale-py 0.12, this is {ale().__version__}"
             )
+
+
+@cache
+def _be_quiet() -> None:
+    """Let the emulator tell of errors alone, unless the user has it tell more later on."""
+    ale().ALEInterface.setLoggerMode(ale().LoggerMode.Error)
 
 
 def _words_drawn(emulator: ALEInterface) -> int:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-from contextlib import nullcontext
 from dataclasses import dataclass
 from functools import cache
 from typing import TYPE_CHECKING, Any
@@ -15,7 +14,7 @@ from gymnasium.error import ResetNeeded
 from gymnasium.spaces import Box, Discrete
 
 from shoal import _native
-from shoal.envs.atari.cartridge import FIRE, NOOP, Start, insert, opening_actions
+from shoal.envs.atari.cartridge import FIRE, NOOP, Scene, Start, insert, opening_actions
 from shoal.envs.atari.frames import FrameWindow
 from shoal.envs.atari.games import ale
 from shoal.envs.atari.palettes import reds_greens_blues
@@ -54,7 +53,7 @@ class AtariGame(gymnasium.Env[Pixels, Any]):
     draws its random numbers as ale-py's vector environment does. A lost life that is to be reported
     without ending the episode is ``info["life_lost"]``.
 
-    The observation is a view: it stays as it is for one more step at least, but not forever.
+    The observation is a view of memory that the game goes on to use: copy it to keep it.
     """
 
     metadata = {"render_modes": ["rgb_array"], "render_fps": 60}  # noqa: RUF012
@@ -63,6 +62,7 @@ class AtariGame(gymnasium.Env[Pixels, Any]):
         if render_mode not in (None, *self.metadata["render_modes"]):
             raise ValueError(f"render_mode must be None or 'rgb_array', got {render_mode!r}")
         self.settings = settings
+        self.metadata = {**self.metadata, "render_fps": max(1, 60 // settings.frameskip)}
         self.render_mode = render_mode
         self.cartridge = cartridge = insert(settings.game, settings.mode, settings.difficulty)
         full = settings.full_action_space or settings.continuous
@@ -113,47 +113,66 @@ class AtariGame(gymnasium.Env[Pixels, Any]):
         """Begin an episode; after a seed, as on a console that was switched on anew."""
         anew = seed is not None or self._resets == 0
         if seed is not None:
+            super().reset(seed=seed)
             self._noops.seed(seed)
             if self._sticky is not None:
                 self._sticky.words.seed(seed)
                 self._sticky.begin(self.cartridge.words_to_load)
-        emulated = self.cartridge.just_loaded if anew else self._counter
-        frames = emulated.getFrameNumber() + (0 if anew else self._uncounted_frames)
+        if anew:
+            frames = self.cartridge.just_loaded.getFrameNumber()
+        else:
+            frames = self._counter.getFrameNumber() + self._uncounted_frames
         self._resets = 1 if anew else self._resets + 1
         noops = max(0, self._noops.below(max(1, self.settings.noop_max)) - self._fires)
-        recurs = self.cartridge.recurrence
-        count = self._resets if recurs == "counted" else 1
-        if self._sticky is None and recurs != "none" and count == 1:
-            start = self.cartridge.opening(noops, self._fires)
-            self._count_frames(frames, self.cartridge.first_start)
-            self._restore(start.state)
-            self._show_start(start.screen, start.ram)
-            self._lives = start.lives
-        else:
-            self._reset_console(count if recurs != "none" else None, anew, noops, frames)
+        if self._sticky is not None:
+            self._sticky.begin(self.cartridge.words_to_reset)
+        scene = self._open(anew, noops, frames)
+        self._show_start(scene)
+        self._lives = scene.lives
         self._elapsed = 0
         return self._window.stack, self._info(0, life_lost=False)
 
-    def _reset_console(self, count: int | None, anew: bool, noops: int, frames: int) -> None:
-        """Reset an emulator, the game's own if it has one, and play the opening on it."""
-        start = None if count is None else self.cartridge.start(count)
-        lends = self._emulator is None and start is not None
-        with self.cartridge.borrowed() if lends else nullcontext(self._switched_on()) as emulator:
-            if start is not None:
-                emulator.restoreState(start.state)
-                self._count_frames(frames, start)
-            else:
-                if anew:
-                    emulator.restoreState(self.cartridge.just_loaded)
-                    self._uncounted_frames = 0
-                emulator.reset_game()
-                if count is not None:
-                    self.cartridge.keep(count, Start.of(emulator))
-            self._play_opening(emulator, noops)
-            if lends:
+    def _open(self, anew: bool, noops: int, frames: int) -> Scene:
+        """Bring the game to where the player takes over.
+
+        Args:
+            anew: Whether the console was switched on anew, or has been played on before.
+            noops: How many frames pass first.
+            frames: How many there have been so far.
+        """
+        cartridge = self.cartridge
+        count = self._resets if cartridge.recurrence == "counted" else 1
+        start = None if cartridge.recurrence == "none" else cartridge.start(count)
+        if start is None:
+            return self._reset_for_real(anew, noops)
+        self._count_frames(frames, start)
+        if self._sticky is None and start is cartridge.first_start:
+            start = cartridge.opening(noops, self._fires)
+        elif noops or self._fires:
+            if self._emulator is not None:
+                return self._played_opening(self._emulator, start, noops)
+            with cartridge.borrowed() as emulator:
+                scene = self._played_opening(emulator, start, noops)
                 self._awaiting = emulator.cloneState()
-            self._show_start(emulator.getScreen(), emulator.getRAM())
-            self._lives = emulator.lives()
+                return scene
+        self._restore(start.state)
+        return start.scene
+
+    def _reset_for_real(self, anew: bool, noops: int) -> Scene:
+        emulator = self._switched_on()
+        if anew:
+            emulator.restoreState(self.cartridge.just_loaded)
+            self._uncounted_frames = 0
+        emulator.reset_game()
+        if self.cartridge.recurrence == "counted":
+            self.cartridge.keep(self._resets, Start.of(emulator))
+        self._play_opening(emulator, noops)
+        return Scene.of(emulator)
+
+    def _played_opening(self, emulator: ALEInterface, start: Start, noops: int) -> Scene:
+        emulator.restoreState(start.state)
+        self._play_opening(emulator, noops)
+        return Scene.of(emulator)
 
     def _count_frames(self, before: int, start: Start) -> None:
         """Go on counting frames after a start was restored, which brings a count of its own.
@@ -166,8 +185,6 @@ class AtariGame(gymnasium.Env[Pixels, Any]):
 
     def _play_opening(self, emulator: ALEInterface, noops: int) -> None:
         sticky = self._sticky
-        if sticky is not None:
-            sticky.begin(self.cartridge.words_to_reset)
         for action in opening_actions(noops, self._fires):
             emulator.act(action if sticky is None else sticky.frame(action, 1.0)[0])
             if emulator.game_over():
@@ -175,17 +192,17 @@ class AtariGame(gymnasium.Env[Pixels, Any]):
                 if sticky is not None:
                     sticky.begin(self.cartridge.words_to_reset)
 
-    def _show_start(self, screen: Pixels, ram: Pixels) -> None:
+    def _show_start(self, scene: Scene) -> None:
         """Make the first observation of an episode."""
         frame = self._window.begin()
         if self._painter is None:
-            frame[...] = ram
+            frame[...] = scene.ram
         else:
-            self._put_screens(screen, screen)
-            self._painter.paint(screen, None, frame)
+            self._put_screens(scene.screen, scene.screen)
+            self._painter.paint(scene.screen, None, frame)
         if self.settings.padding == "reset":
             self._window.repeat_first()
-        self._shown = screen
+        self._shown = scene.screen
 
     def _put_screens(self, newest: Pixels, before: Pixels) -> None:
         screens = self._screens if self._turns is None else self._turns.screens
@@ -311,7 +328,7 @@ class AtariGame(gymnasium.Env[Pixels, Any]):
         if self._shown is not None:
             return self._shown
         if self._emulator is None:
-            return self.cartridge.first_start.screen
+            return self.cartridge.first_start.scene.screen
         return self._emulator.getScreen()
 
     # Saving

@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from dataclasses import fields, replace
 from typing import Any
 
+import numpy as np
 from gymnasium.vector import AutoresetMode
 
 from shoal.envs.atari.cartridge import insert
@@ -15,7 +16,7 @@ from shoal.envs.atari.settings import GameSettings
 from shoal.errors import InvalidSettingError
 from shoal.pools import InlinePool, Pool, ProcessPool
 from shoal.pools.processes.supervision import OnCrash
-from shoal.pools.shares import available_cores, cores_from
+from shoal.pools.shares import available_cores
 
 __all__ = ["atari_pool", "game_settings", "with_current_names"]
 
@@ -62,11 +63,12 @@ def game_settings(
     **settings: Any,
 ) -> list[GameSettings]:
     """The settings of each slot, checked, without making anything."""
-    names = (
-        [game] * (1 if num_envs is None else _count(num_envs))
-        if isinstance(game, str)
-        else (list(game))
-    )
+    if isinstance(game, str):
+        names = [game] * (1 if num_envs is None else _count(num_envs))
+    elif isinstance(game, Sequence):
+        names = list(game)
+    else:
+        raise TypeError(f"game must be a name, or a name for each slot, got {game!r}")
     if not names:
         raise InvalidSettingError("a vector needs at least one game, got none")
     if num_envs is not None and len(names) != _count(num_envs):
@@ -86,15 +88,21 @@ def _with_common_actions(games: list[GameSettings]) -> list[GameSettings]:
     names = {settings.game for settings in games}
     if len(names) == 1 or games[0].full_action_space or games[0].continuous:
         return games
-    needed = {tuple(insert(name, None, None).minimal_actions) for name in sorted(names)}
-    if len(needed) == 1:
+    cartridges = {name: insert(name, None, None) for name in sorted(names)}
+    if len({tuple(cartridge.minimal_actions) for cartridge in cartridges.values()}) == 1:
         return games
+    counts = {name: len(cartridge.legal_actions) for name, cartridge in cartridges.items()}
+    if len(set(counts.values())) > 1:
+        raise InvalidSettingError(
+            "these games have no common actions, how many they have altogether is "
+            + ", ".join(f"{count} ({name})" for name, count in counts.items())
+        )
     return [replace(settings, full_action_space=True) for settings in games]
 
 
 def _for_each_slot(name: str, value: PerSlot, count: int) -> list[int | None]:
-    if value is None or hasattr(value, "__index__"):
-        return [value] * count  # type: ignore[list-item]
+    if value is None or not isinstance(value, Sequence | np.ndarray):
+        return [value] * count
     values = list(value)
     if len(values) != count:
         raise InvalidSettingError(f"got {len(values)} values of {name} for {count} slots")
@@ -112,7 +120,7 @@ def atari_pool(
     *,
     processes: int | None = None,
     caller_works: bool = True,
-    first_core: int | None = None,
+    cores: list[int] | None = None,
     autoreset_mode: AutoresetMode = AutoresetMode.NEXT_STEP,
     copy: bool = True,
     statistics: bool = False,
@@ -127,7 +135,7 @@ def atari_pool(
         processes: How many processes step games, with the calling one if it works; by default as
             many as there are cores.
         caller_works: Whether the calling process steps some of them itself.
-        first_core: Bind worker processes to this core and those after it.
+        cores: What worker processes, one after the other, are bound to.
         autoreset_mode: What happens at the end of an episode.
         copy: Whether batches are new arrays, or views that are valid until the batch after next.
         statistics: Whether to report return, length and time of each episode that ends.
@@ -150,7 +158,7 @@ def atari_pool(
             factories,
             workers=drivers - caller_works,
             caller_works=caller_works,
-            pin=False if first_core is None else cores_from(first_core),
+            pin=False if cores is None else cores,
             on_crash=on_crash,
             step_timeout=step_timeout,
             stand_ins=False,

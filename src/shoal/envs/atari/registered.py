@@ -20,11 +20,14 @@ _VECTOR_ENTRY_POINT = "ale_py.vector_env:AtariVectorEnv"
 def is_atari(what: Any) -> bool:
     """Whether this is the id, or the spec, of a game that ale-py makes vectors of itself.
 
+    A spec with wrappers or a limit of steps is of an environment of Gymnasium's own.
+
     >>> is_atari("ALE/Breakout-v5"), is_atari("BreakoutNoFrameskip-v4")
     (True, False)
     """
     if isinstance(what, EnvSpec):
-        return what.vector_entry_point == _VECTOR_ENTRY_POINT
+        is_theirs = what.vector_entry_point == _VECTOR_ENTRY_POINT
+        return is_theirs and not what.additional_wrappers and what.max_episode_steps is None
     return isinstance(what, str) and what.startswith(_NAMESPACE)
 
 
@@ -39,6 +42,7 @@ def registered_games(
         game_name(what)  # which knows better what is wrong with a name
         spec = gymnasium.spec(what)
     registered, given = dict(spec.kwargs), dict(env_kwargs)
-    game = given.pop("game", None) or registered.pop("game", None) or spec.id
+    games = given.pop("game", None), registered.pop("game", None), spec.id
+    game = next(name for name in games if name is not None)
     settings = {**with_current_names(registered), **with_current_names(given)}
     return game_settings(game, num_envs, **settings)

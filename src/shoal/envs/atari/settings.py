@@ -2,13 +2,19 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, fields
+from numbers import Real
 from operator import index
 from typing import Any, Literal, get_args
+
+import numpy as np
 
 from shoal.errors import InvalidSettingError
 
 __all__ = ["GameSettings", "ObservationType", "Padding"]
+
+_MOST = 10_000
+_MOST_FRAMES = 2**31 - 1
 
 ObservationType = Literal["grayscale", "rgb", "ram"]
 Padding = Literal["zero", "reset"]
@@ -50,30 +56,37 @@ class GameSettings:
                     f"{name} must be one of {get_args(choices)}, got {getattr(self, name)!r}"
                 )
         for name in ("img_height", "img_width", "stack_num", "frameskip"):
-            self._check_count(name, least=1)
-        self._check_count("noop_max", least=0)
+            self._check_count(name, 1, _MOST)
+        self._check_count("noop_max", 0, _MOST)
         if self.max_num_frames_per_episode is not None:
-            self._check_count("max_num_frames_per_episode", least=1)
+            self._check_count("max_num_frames_per_episode", 1, _MOST_FRAMES)
         for name in ("mode", "difficulty"):
             if getattr(self, name) is not None:
-                self._check_count(name, least=0)
+                self._check_count(name, 0, _MOST)
+        for field in fields(self):
+            if field.type == "bool":
+                self._check_flag(field.name)
         for name in ("repeat_action_probability", "continuous_action_threshold"):
             self._check_share(name)
 
-    def _check_count(self, name: str, least: int) -> None:
+    def _check_count(self, name: str, least: int, most: int) -> None:
         value: Any = getattr(self, name)
-        if isinstance(value, bool) or not hasattr(value, "__index__") or index(value) < least:
+        is_whole = hasattr(value, "__index__") and not isinstance(value, bool)
+        if not is_whole or not least <= index(value) <= most:
             raise InvalidSettingError(
-                f"{name} must be an integer of at least {least}, got {value!r}"
+                f"{name} must be an integer of at least {least} and at most {most}, got {value!r}"
             )
         object.__setattr__(self, name, index(value))
 
+    def _check_flag(self, name: str) -> None:
+        value: Any = getattr(self, name)
+        if not isinstance(value, bool | np.bool_):
+            raise InvalidSettingError(f"{name} must be True or False, got {value!r}")
+        object.__setattr__(self, name, bool(value))
+
     def _check_share(self, name: str) -> None:
         value: Any = getattr(self, name)
-        try:
-            number = float(value)
-        except (TypeError, ValueError):
-            number = -1.0
+        number = float(value) if isinstance(value, Real) else -1.0
         if not 0.0 <= number <= 1.0:
             raise InvalidSettingError(f"{name} must be a number from 0 to 1, got {value!r}")
         object.__setattr__(self, name, number)

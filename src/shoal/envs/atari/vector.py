@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 from operator import index
-from typing import Any
+from typing import Any, get_args
 
 import numpy as np
 import numpy.typing as npt
@@ -14,12 +15,19 @@ from gymnasium.vector.utils import batch_space
 
 from shoal.envs.atari.game import SavedGame
 from shoal.envs.atari.making import PerSlot, atari_pool, game_settings, with_current_names
-from shoal.envs.atari.packing import AtariPool
+from shoal.envs.atari.packing import COUNTS, AtariPool
 from shoal.envs.atari.settings import ObservationType, Padding
-from shoal.errors import ActionTypeError, InvalidSettingError, ResetMaskError, SlotNotResetError
+from shoal.errors import (
+    ActionTypeError,
+    InvalidSettingError,
+    ResetMaskError,
+    SlotFinishedError,
+    SlotNotResetError,
+)
 from shoal.pools.base import SlotChoice, slot_numbers
 from shoal.pools.processes.supervision import OnCrash
-from shoal.types import ColumnInfos
+from shoal.pools.shares import cores_from
+from shoal.types import CRASHED, ColumnInfos
 from shoal.vector.env import Arrays, VectorEnv
 from shoal.vector.seeding import Seed, slot_seeds
 
@@ -31,7 +39,9 @@ Results = tuple[Arrays, Arrays, Arrays, Arrays, dict[str, Any]]
 class AtariVector(VectorEnv):
     """Atari games as :func:`shoal.make` makes them: a :class:`shoal.vector.env.VectorEnv`.
 
-    Infos have ``lives``, ``frame_number`` and ``episode_frame_number`` of every slot.
+    Infos have ``lives``, ``frame_number`` and ``episode_frame_number`` of every slot, and with
+    ``life_loss_info`` whether a life was lost, ``life_lost``. The settings are explained by
+    :class:`AtariVectorEnv`.
     """
 
     _pool: AtariPool
@@ -47,27 +57,41 @@ class AtariVector(VectorEnv):
         return meanings
 
     def save(self, slots: SlotChoice = None) -> list[SavedGame]:
-        """All that these slots need to go on from where they are, one by one; can be pickled."""
-        self._refuse_in_flight("save")
-        return self._pool.call("save", slots=slots)
+        """All that these slots need to go on from where they are, one by one; can be pickled.
+
+        Slots whose episode has ended, and that have not been reset, cannot be saved.
+        """
+        self._check_saving("save", slots)
+        return self._pool.save(slots)
 
     def restore(self, saved: Sequence[SavedGame], slots: SlotChoice = None) -> None:
         """Let slots go on from where they, or others with the same settings, were saved.
 
-        They must not be between an episode's end and its reset, neither now nor when saved.
+        What ``statistics`` counts of the episode under way is the slot's own, and goes on.
         """
-        self._refuse_in_flight("restore")
-        chosen = slot_numbers(slots, self.num_envs)
-        if len(saved) != len(chosen):
-            raise ValueError(f"got {len(saved)} saved games for {len(chosen)} slots")
-        for slot, game in zip(chosen.tolist(), saved, strict=True):
-            self._pool.call("restore", game, slots=[slot])
+        chosen = self._check_saving("restore", slots)
+        games = [*saved] if isinstance(saved, Sequence) else [saved]
+        if len(games) != len(chosen):
+            raise ValueError(f"got {len(games)} saved games for {len(chosen)} slots")
+        for slot, game in zip(chosen, games, strict=True):
+            if not isinstance(game, SavedGame):
+                raise TypeError(f"expected what save() returns, got {game!r} for slot {slot}")
+            if replace(game.settings, reward_clipping=True) != replace(
+                self._pool.games[slot], reward_clipping=True
+            ):
+                raise ValueError(
+                    f"slot {slot} has {self._pool.games[slot]}, but was saved with {game.settings}"
+                )
+        self._pool.restore(games, chosen)
 
-    def _refuse_in_flight(self, doing: str) -> None:
-        if self._pool.in_flight:
-            raise AlreadyPendingCallError(
-                f"{doing}: {self._pool.in_flight} slots are in flight, receive them first", "recv"
-            )
+    def _check_saving(self, doing: str, slots: SlotChoice) -> list[int]:
+        chosen: list[int] = slot_numbers(slots, self.num_envs).tolist()
+        for slot in chosen:
+            if self._pool.flying[slot]:
+                raise AlreadyPendingCallError(f"{doing}: slot {slot} is in flight", "recv")
+            if self._pool.ended[slot]:
+                raise SlotFinishedError(f"{doing}: slot {slot} awaits its reset")
+        return chosen
 
 
 class AtariVectorEnv(AtariVector):
@@ -76,6 +100,7 @@ class AtariVectorEnv(AtariVector):
     The same seeds and actions give the same observations, rewards, flags and infos as there.
     What is different: the mode DISABLED; ``final_info`` in the mode SAME_STEP; a wrong action is an
     error; a seed may be a list or a NumPy integer; a vector without a seed has games that differ.
+    Its functions for JAX (``xla``) and its native object (``ale``) are not there.
 
     Infos are arrays with a row for each slot of the batch: ``env_id``, ``lives``,
     ``frame_number``, ``episode_frame_number``, and what is asked for below.
@@ -83,7 +108,7 @@ class AtariVectorEnv(AtariVector):
     Args:
         game: The name of a game in any spelling (``"ms_pacman"``, ``"MsPacman"``,
             ``"ALE/MsPacman-v5"``), or one for each slot. If they need different actions, all of
-            them have the full action space.
+            them have the full action space; it must be the same then, as it is but in two games.
         num_envs: How many; follows from a list of games.
         batch_size: How many slots a batch has: those that are done first. 0 for all of them.
         num_threads: How many processes step games, with the calling one, which works as well
@@ -91,7 +116,8 @@ class AtariVectorEnv(AtariVector):
         thread_affinity_offset: Bind worker processes to this core and those after it; -1 for none.
         max_num_frames_per_episode: After how many frames an episode is truncated; None for never.
         repeat_action_probability: How likely the last action is repeated in a frame.
-        full_action_space: All 18 actions, instead of those that the game takes notice of.
+        full_action_space: All 18 actions (9 in Skiing and Lost Luggage), instead of those that the
+            game takes notice of.
         continuous: Actions are (radius, angle, fire) of a joystick, or of a paddle.
         continuous_action_threshold: How far a joystick must be moved to count.
         autoreset_mode: When a slot whose episode has ended is reset.
@@ -200,12 +226,16 @@ class AtariVectorEnv(AtariVector):
         size = _checked("batch_size", batch_size, 0, len(games)) or len(games)
         threads = _checked("num_threads", num_threads, 0) or None
         first_core = _checked("thread_affinity_offset", thread_affinity_offset, -1)
+        if on_crash not in get_args(OnCrash):
+            raise InvalidSettingError(
+                f"on_crash must be one of {get_args(OnCrash)}, got {on_crash!r}"
+            )
         kept_safe = on_crash == "restart" or step_timeout is not None
         pool = atari_pool(
             games,
             processes=threads,
             caller_works=size == len(games) and not kept_safe,
-            first_core=None if first_core < 0 else first_core,
+            cores=None if first_core < 0 else cores_from(first_core),
             autoreset_mode=AutoresetMode(autoreset_mode),
             copy=copy,
             statistics=statistics,
@@ -243,12 +273,15 @@ class AtariVectorEnv(AtariVector):
             self._pool.reset(None, seeds)
             observations, *_, infos = self._receive()
             return observations, infos
+        self._received = np.arange(self.num_envs)
+        crashed = None
         if len(slots):
             self._pool.reset(slots, seeds)
-            self._pool.recv()
-        self._received = np.arange(self.num_envs)
-        infos = {"env_id": self._received.astype(np.int32), **self._pool.latest_infos()}
-        return self._pool.latest(), infos
+            crashed = self._pool.recv().infos.columns.get(CRASHED)
+        told = {"env_id": self._received.astype(np.int32), **self._pool.latest_counts()}
+        if crashed is not None:
+            told[CRASHED] = _spread(slots, crashed, self.num_envs)
+        return self._pool.latest(), told
 
     def _mask(self, options: dict[str, Any] | None) -> npt.NDArray[np.bool_] | None:
         if options is None or "reset_mask" not in options:
@@ -268,7 +301,10 @@ class AtariVectorEnv(AtariVector):
             raise SlotNotResetError(
                 f"slot {np.argmin(mask)} has never been reset: the first reset must include it"
             )
-        self._refuse_in_flight("reset")
+        if self._pool.in_flight:
+            raise AlreadyPendingCallError(
+                f"reset: {self._pool.in_flight} slots are in flight, receive them first", "recv"
+            )
         return mask
 
     def step(self, actions: Any) -> Results:
@@ -277,13 +313,14 @@ class AtariVectorEnv(AtariVector):
         if self.batch_size < self.num_envs:
             self.send(actions)
             return self.recv()
-        results = self._pool.step(self._checked(actions))
+        results = self._pool.step(self._integers(actions))
+        self._received = np.arange(self.num_envs)
         return self._as_ale_py(self._received, *results)
 
     def send(self, actions: Any, slots: SlotChoice = None) -> None:
         """Begin to step these slots, by default those of the last batch."""
         self._check_begun("send")
-        self._pool.send(self._checked(actions), self._received if slots is None else slots)
+        self._pool.send(self._integers(actions), self._received if slots is None else slots)
 
     def recv(  # type: ignore[override]
         self,
@@ -326,22 +363,30 @@ class AtariVectorEnv(AtariVector):
         truncated: Arrays,
         told: ColumnInfos | Any,
     ) -> Results:
-        infos: dict[str, Any] = {"env_id": slots.astype(np.int32), **told.columns}
-        if told.finals is not None:
-            ended = terminated | truncated
-            infos["final_obs"] = _spread(told.finals.rows, told.finals.observations, len(rewards))
-            infos["final_info"] = {
-                key: _spread(told.finals.rows, column, len(rewards))
-                for key, column in told.finals.columns.items()
-            }
-            infos["_final_obs"] = infos["_final_info"] = ended
+        columns = dict(told.columns)
+        lost = columns.pop("life_lost", None)
+        if lost is not None:
+            terminated |= lost
+            truncated &= ~lost
+        infos: dict[str, Any] = {"env_id": slots.astype(np.int32), **columns}
+        ended = terminated | truncated
+        if self.autoreset_mode is AutoresetMode.SAME_STEP and ended.any():
+            # Of a slot that has only lost a life, what it shows and tells is final in this sense.
+            rows, final, final_columns = told.finals or (np.arange(0), observations[:0], {})
+            infos["final_obs"] = np.where(_as_mask(ended, observations), observations, np.uint8(0))
+            infos["final_obs"][rows] = final
+            infos["final_info"] = {}
+            for key in COUNTS:
+                infos["final_info"][key] = np.where(ended, columns[key], np.int32(0))
+                infos["final_info"][key][rows] = final_columns.get(key, ())
+            infos["_final_obs"], infos["_final_info"] = ended, ended.copy()
         if told.episodes is not None:
             mask, returns, lengths, seconds = told.episodes
             infos["episode"] = {"r": returns, "l": lengths, "t": seconds}
             infos["_episode"] = mask
         return observations, rewards.astype(np.int32), terminated, truncated, infos
 
-    def _checked(self, actions: Any) -> Any:
+    def _integers(self, actions: Any) -> Any:
         """Refuse what ale-py refuses, and what would be cut off silently."""
         if not self.continuous and np.asarray(actions).dtype.kind not in "iu":
             raise ActionTypeError(f"actions must be integers, got {actions!r}")
@@ -410,6 +455,11 @@ def _checked(name: str, value: Any, least: int, most: int | None = None) -> int:
     if most is not None and index(value) > most:
         raise InvalidSettingError(f"{name} is {value}, but there are {most} slots")
     return index(value)
+
+
+def _as_mask(ended: Arrays, observations: Arrays) -> Arrays:
+    mask: Arrays = ended.reshape(-1, *[1] * (observations.ndim - 1))
+    return mask
 
 
 def _spread(rows: npt.NDArray[np.int64], values: Arrays, count: int) -> Arrays:

@@ -1,7 +1,8 @@
 """The same seeds and actions through ale-py's vector environment and ours: the same results.
 
-``shoal.atari`` is compared with the whole of what ale-py returns. Double Dunk with repeated actions
-is left out: there the emulator repeats actions while it resets, by chance, and ours does not.
+``shoal.atari`` is compared with the whole of what ale-py returns. Two things are left out: Double
+Dunk with repeated actions, where ale-py's emulator repeats some while it resets, and the continuous
+actions of Lost Luggage and Skiing, which ale-py takes for the numbers of others.
 """
 
 import numpy as np
@@ -135,6 +136,8 @@ def test_masked_resets():
 def test_every_game(game):
     for name, settings in SETTINGS.items():
         if game == "double_dunk" and "repeat_action_probability" in settings:
+            continue
+        if game in ("lost_luggage", "skiing") and "continuous" in settings:
             continue
         try:
             play_both(game, 600, **settings)

@@ -4,11 +4,11 @@
 #include <nanobind/stl/string.h>
 #include <nanobind/stl/vector.h>
 
+#include "atari/screen.h"
 #include "atari/turns.h"
 #include "crew/crew.h"
 #include "crew/hand.h"
 #include "crew/lifeline.h"
-#include "image/screen.h"
 #include "infos/batch.h"
 #include "kernels/hockey/players.h"
 #include "kernels/runner.h"

@@ -4,7 +4,7 @@
 // these calls would take Python as long as the picture does.
 #pragma once
 
-#include "../image/screen.h"
+#include "screen.h"
 
 namespace shoal {
 

@@ -271,7 +271,7 @@ class AtariVectorEnv(AtariVector):
         if mask is None:
             self._pool.drop()
             self._pool.reset(None, seeds)
-            observations, *_, infos = self._receive()
+            observations, *_, infos = self.recv()
             return observations, infos
         self._received = np.arange(self.num_envs)
         crashed = None
@@ -339,14 +339,6 @@ class AtariVectorEnv(AtariVector):
         Raises:
             ReceiveTimeoutError: The time is over. What is in flight can still be received.
         """
-        return self._receive(min_slots, timeout, slots)
-
-    def _receive(
-        self,
-        min_slots: int | None = None,
-        timeout: float | None = None,
-        slots: SlotChoice = None,
-    ) -> Results:
         most = None
         if min_slots is None and slots is None and self.batch_size < self.num_envs:
             min_slots = most = min(self.batch_size, self._pool.in_flight) or None

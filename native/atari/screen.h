@@ -1,8 +1,8 @@
 // Pictures of Atari screens: colours looked up, two frames merged, and resized, all in one pass.
 #pragma once
 
+#include "../image/resize.h"
 #include "../python/object.h"
-#include "resize.h"
 
 namespace shoal {
 

@@ -15,13 +15,14 @@ __all__ = ["Recurrence", "recurrence_of"]
 Recurrence = Literal["same", "counted", "none"]
 """``"same"``: every episode begins in the same state. ``"counted"``: the n-th reset after a seed
 leads to the same state, whatever was played. ``"none"``: only a real reset tells. That is also said
-of games whose pictures, for a few frames after a state was restored, show what was there before."""
+of games whose pictures, for a few frames after a state was restored, show what was there before,
+and of one (Tic-Tac-Toe 3D) that differed in a comparison with ale-py."""
 
 _SAME = """
 air_raid asterix atlantis atlantis2 basic_math battle_zone blackjack bowling breakout carnival
 casino centipede darkchambers defender donkey_kong double_dunk et flag_capture frogger gopher
 jamesbond journey_escape keystone_kapers king_kong klax lost_luggage mr_do ms_pacman name_this_game
-othello pacman pong road_runner robotank skiing space_invaders tic_tac_toe_3d turmoil
+othello pacman pong road_runner robotank skiing space_invaders turmoil
 video_checkers video_chess video_pinball wizard_of_wor word_zapper
 """
 

@@ -1,7 +1,9 @@
 // The Python face of the native code: shoal._native.
 #define SHOAL_IMPORT_NUMPY
+#include <nanobind/stl/optional.h>
 #include <nanobind/stl/pair.h>
 #include <nanobind/stl/string.h>
+#include <nanobind/stl/unique_ptr.h>
 #include <nanobind/stl/vector.h>
 
 #include "atari/screen.h"
@@ -13,6 +15,7 @@
 #include "kernels/hockey/players.h"
 #include "kernels/runner.h"
 #include "layout/tree.h"
+#include "remote/express.h"
 #include "stepper/stepper.h"
 #include "wrapping/moments.h"
 #include "wrapping/stack.h"
@@ -37,6 +40,8 @@ int clear_stepper(PyObject* self) {
   return 0;
 }
 
+PyType_Slot asker_slots[] = {{Py_tp_traverse, reinterpret_cast<void*>(traverse<shoal::Asker>)},
+                             {0, nullptr}};
 PyType_Slot bank_slots[] = {{Py_tp_traverse, reinterpret_cast<void*>(traverse<shoal::Bank>)},
                             {0, nullptr}};
 PyType_Slot crew_slots[] = {{Py_tp_traverse, reinterpret_cast<void*>(traverse<shoal::Crew>)},
@@ -184,6 +189,83 @@ NB_MODULE(_native, module) {
       .def("play", &shoal::AtariTurns::play, "action"_a, "strength"_a, "lives"_a, "frames_left"_a,
            "picture"_a)
       .def_prop_ro("screens", &shoal::AtariTurns::screens);
+
+  nb::class_<shoal::Port>(module, "Port")
+      .def_static(
+          "of_socket",
+          [](int descriptor, std::string name, bool may_spin, double patience) {
+            return std::make_unique<shoal::Port>(shoal::make_socket_pipe(descriptor),
+                                                 std::move(name), may_spin, patience);
+          },
+          "descriptor"_a, "name"_a, "may_spin"_a, "patience"_a)
+      .def_static("shared_bytes", &shoal::Port::shared_bytes, "capacity"_a, "trays"_a)
+      .def("send", &shoal::Port::send, "parts"_a, "reads"_a = true)
+      .def("peek", &shoal::Port::peek, "needed"_a, "timeout"_a.none())
+      .def("skip", &shoal::Port::skip, "count"_a)
+      .def("receive_into", &shoal::Port::receive_into, "buffers"_a)
+      .def("share", &shoal::Port::share, "memory"_a, "capacity"_a, "trays"_a, "end"_a)
+      .def("close", &shoal::Port::close)
+      .def("abandon", &shoal::Port::abandon)
+      .def_prop_rw("patience", &shoal::Port::patience, &shoal::Port::set_patience)
+      .def_prop_ro("is_shared", &shoal::Port::is_shared)
+      .def_prop_ro("name", &shoal::Port::name)
+      .def_prop_ro("bytes_sent", &shoal::Port::bytes_sent)
+      .def_prop_ro("bytes_received", &shoal::Port::bytes_received);
+
+  nb::class_<shoal::Asker>(module, "Asker", nb::type_slots(asker_slots))
+      .def(
+          "__init__",
+          [](shoal::Asker* self, shoal::ActionIntake& intake, shoal::SlotState& state,
+             const shoal::Tree& observations, bool notes_endings, uint8_t step, uint8_t batch,
+             uint8_t whole, uint8_t in_tray) {
+            new (self) shoal::Asker(intake, state, observations, notes_endings,
+                                    shoal::ExpressWords{step, batch, whole, in_tray});
+          },
+          "intake"_a, "state"_a, "observations"_a, "notes_endings"_a, "step"_a, "batch"_a,
+          "whole"_a, "in_tray"_a, nb::keep_alive<1, 2>(), nb::keep_alive<1, 3>(),
+          nb::keep_alive<1, 4>())
+      .def("step", &shoal::Asker::step, "port"_a, "actions"_a.none(), "number"_a, "ack"_a,
+           "timeout"_a.none())
+      .def("from_tray", &shoal::Asker::from_tray, "about"_a)
+      .def("part_from_held", &shoal::Asker::part_from_held)
+      .def_prop_ro("newest", &shoal::Asker::newest)
+      .def_prop_ro("answered", &shoal::Asker::answered)
+      .def_prop_ro("received", &shoal::Asker::received)
+      .def_prop_ro("results", &shoal::Asker::results)
+      .def_prop_ro("is_torn", &shoal::Asker::is_torn)
+      .def_prop_ro("is_inside", &shoal::Asker::is_inside)
+      .def_prop_ro("micros", &shoal::Asker::micros);
+
+  nb::class_<shoal::Answerer>(module, "Answerer")
+      .def(
+          "__init__",
+          [](shoal::Answerer* self, const shoal::Tree& actions, const shoal::Tree& observations,
+             Py_ssize_t rows, uint8_t step, uint8_t batch, uint8_t whole, uint8_t in_tray) {
+            new (self) shoal::Answerer(actions, observations, rows,
+                                       shoal::ExpressWords{step, batch, whole, in_tray});
+          },
+          "actions"_a, "observations"_a, "rows"_a, "step"_a, "batch"_a, "whole"_a, "in_tray"_a,
+          nb::keep_alive<1, 2>(), nb::keep_alive<1, 3>())
+      .def("next", &shoal::Answerer::next, "port"_a, "received"_a, "timeout"_a.none())
+      .def("answer", &shoal::Answerer::answer, "port"_a, "results"_a, "number"_a, "about"_a,
+           "micros"_a)
+      .def_prop_ro("tray_bytes", &shoal::Answerer::tray_bytes);
+
+  module.attr("HEADER_BYTES") = shoal::Header::kBytes;
+  module.def(
+      "pack_header", [](uint8_t kind, uint8_t flags, uint32_t rows, uint32_t meta, uint32_t micros,
+                        uint64_t number, uint64_t ack, uint64_t about, uint64_t body) {
+        const auto bytes =
+            shoal::Header{kind, flags, 0, rows, meta, micros, number, ack, about, body}.packed();
+        return nb::bytes(bytes.data(), bytes.size());
+      });
+  module.def("read_header", [](nb::bytes data) -> nb::object {
+    if (data.size() < shoal::Header::kBytes) return nb::none();
+    const std::optional<shoal::Header> found = shoal::Header::read(data.c_str());
+    if (!found) return nb::none();
+    return nb::make_tuple(found->kind, found->flags, found->rows, found->meta, found->micros,
+                          found->number, found->ack, found->about, found->body);
+  });
 
   nb::class_<shoal::KernelRunner>(module, "KernelRunner")
       .def(

@@ -14,17 +14,23 @@ import gymnasium.error
 
 __all__ = [
     "ActionTypeError",
+    "AuthenticationError",
+    "ConnectionLostError",
     "FactoryPicklingError",
     "InvalidActionError",
     "InvalidSettingError",
     "KernelDefinitionError",
     "KernelError",
+    "LeaseError",
     "MissingExtraError",
     "ObservationError",
+    "ProtocolError",
     "ReceiveTimeoutError",
+    "RefusedError",
     "RemoteError",
     "ResetMaskError",
     "SeedError",
+    "SessionLostError",
     "SlotFinishedError",
     "SlotInFlightError",
     "SlotNotResetError",
@@ -131,3 +137,29 @@ class UnknownGameError(gymnasium.error.NameNotFound, ValueError, AssertionError)
 
 class InvalidSettingError(gymnasium.error.Error, ValueError):
     """A setting of an Atari vector that cannot be. Nothing was made."""
+
+
+class ProtocolError(ConnectionError, ValueError):
+    """The other end of a connection has said something that it must not say."""
+
+
+class RefusedError(ConnectionError):
+    """A server has refused a session; the message says why, and ``reason`` in one word."""
+
+    reason = ""
+
+
+class AuthenticationError(RefusedError, PermissionError):
+    """A server has refused a session since the token was not the right one."""
+
+
+class LeaseError(RefusedError):
+    """A device has another owner, or had a new one."""
+
+
+class ConnectionLostError(ConnectionError):
+    """A connection was lost. Whether the steps in flight have been executed is not known."""
+
+
+class SessionLostError(ConnectionLostError):
+    """A server does not know a session any more: its environments are gone."""

@@ -75,6 +75,10 @@ class VectorColumns:
         columns = {name: self._arena[name] for name in _STATE}
         return _native.SlotState(slots=self._arena.rows, **columns)
 
+    def finished(self) -> npt.NDArray[np.bool_]:
+        """Which slots have ended their episodes, where their next step depends on it."""
+        return self._arena["finished"]
+
     def begun(self) -> npt.NDArray[np.float64]:
         """Since when each slot is being worked on, for those who want to know; 0 for not at all."""
         return self._arena[_BEGUN]

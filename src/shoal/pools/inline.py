@@ -173,6 +173,15 @@ class InlinePool:
         """Forget all that is in flight, before it is done."""
         self._queue.clear()
 
+    def cancel(self, slots: SlotChoice = None) -> list[int]:
+        """Take these slots out of the queue, as far as they are in it, and say which they were."""
+        chosen = set(slot_numbers(slots, self.num_envs).tolist())
+        queued = [int(slot) for taken, _, _ in self._queue for slot in taken]
+        taken_back = [slot for slot in queued if slot in chosen]
+        if taken_back:
+            self._pick(np.array(taken_back, np.int64))
+        return taken_back
+
     @property
     def in_flight(self) -> int:
         """How many slots have been sent or reset, and not been received."""

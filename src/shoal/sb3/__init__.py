@@ -8,6 +8,9 @@ Example:
     >>> vec_env.reset().dtype
     dtype('float32')
     >>> vec_env.close()
+
+Importing it also lets Stable-Baselines3's algorithms take vectors of Gymnasium's interface as they
+are: ``PPO("MlpPolicy", shoal.make("CartPole-v1", num_envs=8))``.
 """
 
 try:
@@ -15,6 +18,7 @@ try:
 except ImportError as error:
     raise ImportError("shoal.sb3 needs Stable-Baselines3: pip install 'shoal[sb3]'") from error
 
+from shoal.sb3.accepting import accept_vectors
 from shoal.sb3.base_vec_env import (
     CloudpickleWrapper,
     VecEnv,
@@ -41,6 +45,8 @@ from shoal.sb3.vec_monitor import VecMonitor
 from shoal.sb3.vec_normalize import VecNormalize
 from shoal.sb3.vec_transpose import VecTransposeImage
 from shoal.sb3.vec_video_recorder import VecVideoRecorder
+
+accept_vectors()
 
 __all__ = [
     "CloudpickleWrapper",

@@ -8,24 +8,21 @@ all, such as SystemExit: a worker's wish to end is no reason for its caller to e
 
 from __future__ import annotations
 
-import builtins
 import pickle
-import traceback
 from dataclasses import dataclass
 from typing import Any
 
 import cloudpickle
 
-from shoal.errors import RemoteError
+from shoal.failures import (
+    ErrorDescription,
+    RemoteTraceback,
+    describe_error,
+    error_text,
+    stand_in,
+)
 
 __all__ = ["PackedError", "RemoteTraceback", "pack_error", "unpack_error"]
-
-
-class RemoteTraceback(Exception):  # noqa: N818 - it tells where, not what
-    """Shows, as an exception's cause, where in a worker it was raised."""
-
-    def __str__(self) -> str:
-        return f"\n{self.args[0]}"
 
 
 @dataclass(frozen=True)
@@ -33,61 +30,29 @@ class PackedError:
     """An exception, ready to be sent."""
 
     pickled: bytes | None
-    name: str
-    message: str
-    builtin: str
-    notes: list[str]
-    traceback: str
+    description: ErrorDescription
 
 
 def pack_error(error: BaseException) -> PackedError:
     """Make an exception ready to be sent to another process."""
-    kind = type(error)
-    builtin = next(base for base in kind.__mro__ if base.__module__ == builtins.__name__)
-    return PackedError(
-        # What is no error but a wish to stop concerns the worker, and must not stop the caller.
-        pickled=_pickled(error) if isinstance(error, Exception) else None,
-        name=kind.__qualname__,
-        message=_text(error),
-        builtin=builtin.__name__,
-        notes=list(getattr(error, "__notes__", ())),
-        traceback=_traceback(error),
-    )
-
-
-def _traceback(error: BaseException) -> str:
-    shown = traceback.TracebackException.from_exception(error)
-    shown.__notes__ = None  # they are brought over on their own
-    return "".join(shown.format())
+    # What is no error but a wish to stop concerns the worker, and must not stop the caller.
+    pickled = _pickled(error) if isinstance(error, Exception) else None
+    return PackedError(pickled, describe_error(error))
 
 
 def unpack_error(packed: PackedError) -> BaseException:
     """The exception, or what stands in for it, with the worker's traceback as its cause."""
     error: BaseException | None = None
+    notes = list(packed.description.notes)
     if packed.pickled is not None:
         try:
             error = pickle.loads(packed.pickled)
         except Exception as failure:
-            packed.notes.append(f"shoal: here it could not be unpickled: {failure!r}")
+            notes.append(f"shoal: here it could not be unpickled: {failure!r}")
     if error is None:
-        error = _substitute(packed)
-    error.__notes__ = packed.notes
-    error.__cause__ = RemoteTraceback(packed.traceback)
-    return error
-
-
-def _substitute(packed: PackedError) -> BaseException:
-    """An exception of the same name, derived from the same built-in one where that is possible."""
-    builtin = getattr(builtins, packed.builtin)
-    bases: tuple[type[BaseException], ...] = (RemoteError,)
-    if issubclass(builtin, Exception) and builtin not in RemoteError.__mro__:
-        bases = (RemoteError, builtin)
-    named = {"__module__": "shoal.errors"}
-    error: BaseException
-    try:
-        error = type(packed.name, bases, named)(packed.message)
-    except TypeError:  # some built-in exceptions want more than a message
-        error = type(packed.name, (RemoteError,), named)(packed.message)
+        error = stand_in(packed.description)
+    error.__notes__ = notes
+    error.__cause__ = RemoteTraceback(packed.description.traceback)
     return error
 
 
@@ -99,7 +64,7 @@ def _pickled(error: BaseException) -> bytes | None:
             try:
                 pickled = bytes(dumps(form))
                 back = pickle.loads(pickled)
-                if type(back) is type(error) and _text(back) == _text(error):
+                if type(back) is type(error) and error_text(back) == error_text(error):
                     return pickled
             except Exception:
                 continue
@@ -121,10 +86,3 @@ def _rebuilt(kind: type[BaseException], args: Any, attributes: dict[str, Any]) -
     error.args = args
     vars(error).update(attributes)
     return error
-
-
-def _text(error: BaseException) -> str:
-    try:
-        return str(error)
-    except Exception as failure:
-        return f"(its message cannot be shown: {failure!r})"

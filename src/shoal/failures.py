@@ -1,0 +1,73 @@
+"""Exceptions told to another process in words: what stands in for them there.
+
+Nothing here can execute what it is told: an exception is a name, a message, notes and a traceback.
+"""
+
+from __future__ import annotations
+
+import builtins
+import traceback
+from dataclasses import dataclass
+
+from shoal.errors import RemoteError
+
+__all__ = ["ErrorDescription", "RemoteTraceback", "describe_error", "error_text", "stand_in"]
+
+
+class RemoteTraceback(Exception):  # noqa: N818 - it tells where, not what
+    """Shows, as an exception's cause, where in another process it was raised."""
+
+    def __str__(self) -> str:
+        return f"\n{self.args[0]}"
+
+
+@dataclass(frozen=True)
+class ErrorDescription:
+    """An exception in words; ``builtin`` is the built-in one that it is derived from."""
+
+    name: str
+    message: str
+    builtin: str
+    notes: list[str]
+    traceback: str
+
+
+def describe_error(error: BaseException) -> ErrorDescription:
+    """An exception in words."""
+    kind = type(error)
+    shown = traceback.TracebackException.from_exception(error)
+    shown.__notes__ = None  # they are brought over on their own
+    return ErrorDescription(
+        name=kind.__qualname__,
+        message=error_text(error),
+        builtin=next(
+            base.__name__ for base in kind.__mro__ if base.__module__ == builtins.__name__
+        ),
+        notes=list(getattr(error, "__notes__", ())),
+        traceback="".join(shown.format()),
+    )
+
+
+def stand_in(description: ErrorDescription) -> BaseException:
+    """An exception of the same name, derived from the same built-in one where that is possible."""
+    builtin = getattr(builtins, description.builtin, Exception)
+    is_error = isinstance(builtin, type) and issubclass(builtin, Exception)
+    bases: tuple[type[BaseException], ...] = (RemoteError,)
+    if is_error and builtin not in RemoteError.__mro__:
+        bases = (RemoteError, builtin)
+    named = {"__module__": "shoal.errors"}
+    name = description.name if description.name.isprintable() else RemoteError.__name__
+    error: BaseException
+    try:
+        error = type(name, bases, named)(description.message)
+    except TypeError:  # some built-in exceptions want more than a message
+        error = type(name, (RemoteError,), named)(description.message)
+    return error
+
+
+def error_text(error: BaseException) -> str:
+    """The message of an exception, whatever its class does."""
+    try:
+        return str(error)
+    except Exception as failure:
+        return f"(its message cannot be shown: {failure!r})"

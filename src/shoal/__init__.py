@@ -12,15 +12,28 @@ Importing it makes ``gymnasium.make_vec(..., vectorization_mode="shoal")`` work 
 """
 
 from importlib.metadata import version
+from typing import TYPE_CHECKING, Any
 
 from shoal.kernels import kernel
 from shoal.make import make
 from shoal.pools import Batch
 from shoal.registration import register_environments, register_vectorization_mode
 
-__all__ = ["Batch", "kernel", "make"]
+if TYPE_CHECKING:
+    from shoal.remote import connect, serve
+
+__all__ = ["Batch", "connect", "kernel", "make", "serve"]
 
 __version__ = version("shoal")
 
 register_vectorization_mode()
 register_environments()
+
+
+def __getattr__(name: str) -> Any:
+    # These need an extra, which the rest of Shoal does without.
+    if name in ("connect", "serve"):
+        from shoal import remote
+
+        return getattr(remote, name)
+    raise AttributeError(f"module {__name__!r} has no attribute {name!r}")

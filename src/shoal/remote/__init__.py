@@ -1,0 +1,32 @@
+"""Vectors of environments on other machines: one connection, a whole batch per message.
+
+:func:`shoal.serve` hosts vectors, :func:`shoal.connect` makes one of them ours.
+"""
+
+from shoal.errors import MissingExtraError
+
+try:
+    import msgspec as _msgspec  # noqa: F401
+except ModuleNotFoundError as error:
+    raise MissingExtraError(
+        'msgspec is not installed, run `pip install "shoal[remote]"`'
+    ) from error
+
+from shoal.remote.connecting import connect
+from shoal.remote.device import Device, Feedback, Status
+from shoal.remote.hosting import Hosted
+from shoal.remote.server import Server, serve
+from shoal.remote.values import Unsent
+from shoal.remote.vector import RemoteVectorEnv
+
+__all__ = [
+    "Device",
+    "Feedback",
+    "Hosted",
+    "RemoteVectorEnv",
+    "Server",
+    "Status",
+    "Unsent",
+    "connect",
+    "serve",
+]

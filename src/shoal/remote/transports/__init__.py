@@ -1,0 +1,1 @@
+"""Transports: what carries the bytes of a session, all behind one interface."""

@@ -131,3 +131,14 @@ class RandomEnv(gymnasium.Env):
             "empty": {},
         }
         return {key: value for key, value in possible.items() if rng.random() < 0.4}
+
+
+def travels(space):
+    """Whether a space can be described to another machine."""
+    if isinstance(space, WordSpace):
+        return False
+    if isinstance(space, spaces.Dict):
+        return all(map(travels, space.spaces.values()))
+    if isinstance(space, spaces.Tuple | spaces.OneOf):
+        return all(map(travels, space.spaces))
+    return True

@@ -12,6 +12,7 @@ from hypothesis import strategies as st
 
 from shoal.testing import assert_identical
 from shoal.vector import SyncVectorEnv
+from tests.rollouts import assert_rollouts_are_equal
 from tests.strategies import SPACES, RandomEnv
 
 NEWEST_TAXI = f"Taxi-v{find_highest_version(None, 'Taxi')}"
@@ -21,24 +22,7 @@ def play(factories, mode, steps, seed, copy=True):
     """Step both vectors through the same actions, comparing everything that comes back."""
     ours = SyncVectorEnv(factories, autoreset_mode=mode, copy=copy)
     theirs = gymnasium.vector.SyncVectorEnv(factories, autoreset_mode=mode)
-    assert ours.observation_space == theirs.observation_space
-    assert ours.action_space == theirs.action_space
-    assert ours.metadata == theirs.metadata
-    assert_identical(ours.reset(seed=seed), theirs.reset(seed=seed))
-    theirs.action_space.seed(seed)
-    rng = np.random.default_rng(seed)
-    for _ in range(steps):
-        action = theirs.action_space.sample()
-        expected = theirs.step(action)
-        assert_identical(ours.step(action), expected)
-        mask = expected[2] | expected[3]
-        if mode is not AutoresetMode.DISABLED and rng.random() < 0.1:
-            mask = rng.random(ours.num_envs) < 0.5
-        elif mode is not AutoresetMode.DISABLED:
-            continue
-        if mask.any():
-            again = theirs.reset(seed=seed + 1, options={"reset_mask": mask.copy()})
-            assert_identical(ours.reset(seed=seed + 1, options={"reset_mask": mask}), again)
+    assert_rollouts_are_equal(ours, theirs, steps, seed)
     for mine, reference in zip(ours.envs, theirs.envs, strict=True):
         yield mine.unwrapped, reference.unwrapped
     ours.close()

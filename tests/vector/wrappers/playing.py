@@ -1,13 +1,12 @@
-"""Stepping two vectors through the same actions, and comparing everything that comes back."""
+"""What wrappers are played with, and the comparison of two wrapped vectors."""
 
 from functools import partial
 
 import gymnasium
 import numpy as np
 from gymnasium import spaces
-from gymnasium.vector import AutoresetMode
 
-from shoal.testing import assert_identical
+from tests.rollouts import assert_rollouts_are_equal
 from tests.strategies import RandomEnv
 
 GYMNASIUM_IS_NEW = tuple(map(int, gymnasium.__version__.split(".")[:2])) >= (1, 4)
@@ -45,29 +44,8 @@ def frozen_lake():
     return WithoutInfos(made("FrozenLake-v1")())
 
 
-def play(ours, theirs, steps=60, seed=3, masks=0.1, seen=lambda result: result):
-    """Compare two vectors over some steps; ``seen`` drops what may differ."""
-    mode = theirs.metadata["autoreset_mode"]
-    assert_same_spaces(ours, theirs)
-    assert_identical(seen(ours.reset(seed=seed)), seen(theirs.reset(seed=seed)))
-    theirs.action_space.seed(seed)
-    rng = np.random.default_rng(seed)
-    for step in range(steps):
-        action = theirs.action_space.sample()
-        got, expected = ours.step(action), theirs.step(action)
-        assert_identical(seen(got), seen(expected), f"step {step}")
-        mask = expected[2] | expected[3]
-        if mode is not AutoresetMode.DISABLED:
-            mask = rng.random(ours.num_envs) < (0.5 if rng.random() < masks else 0)
-        if mask.any():
-            got = ours.reset(seed=seed + step, options={"reset_mask": mask.copy()})
-            expected = theirs.reset(seed=seed + step, options={"reset_mask": mask.copy()})
-            assert_identical(seen(got), seen(expected), f"reset after step {step}")
+def play(ours, theirs, steps=60, seed=3, **options):
+    """Compare two vectors over some steps, and close them."""
+    assert_rollouts_are_equal(ours, theirs, steps, seed, **options)
     ours.close()
     theirs.close()
-
-
-def assert_same_spaces(ours, theirs):
-    for name in ("observation_space", "action_space"):
-        assert getattr(ours, name) == getattr(theirs, name)
-        assert getattr(ours, f"single_{name}") == getattr(theirs, f"single_{name}")

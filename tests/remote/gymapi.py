@@ -1,0 +1,105 @@
+"""What the tests of the GymAPI share: messages, and transports that remember."""
+
+import threading
+
+import numpy as np
+from gymnasium import spaces
+
+from shoal.remote.bam import (
+    ErrorCode,
+    ErrorType,
+    GenericGymClient,
+    GymAPIRequest,
+    GymAPIResponse,
+    MockTransport,
+    RequestHeader,
+    RequestType,
+    ResponseHeader,
+)
+
+BOX = spaces.Box(-1.0, 1.0, (2,), np.float32)
+
+
+def request(kind, action=(), seed=0):
+    return GymAPIRequest(header=RequestHeader(request_type=kind), seed=seed, action=list(action))
+
+
+def response(*feedback, code=ErrorType.SUCCESS, message=""):
+    header = ResponseHeader(error_code=ErrorCode(value=code), error_msg=message)
+    return GymAPIResponse(header=header, feedback=list(feedback))
+
+
+class RecordingTransport(MockTransport):
+    """Remembers what was asked."""
+
+    def __init__(self):
+        super().__init__()
+        self.asked = []
+        self.closed = 0
+
+    def step(self, request):
+        self.asked.append(request)
+        return super().step(request)
+
+    def close(self):
+        self.closed += 1
+
+
+class ScriptedTransport(RecordingTransport):
+    """Gives the responses of a list, one after the other, and then those of a mock."""
+
+    def __init__(self, *responses):
+        super().__init__()
+        self.responses = list(responses)
+
+    def step(self, request):
+        if self.responses and request.header.request_type is not RequestType.CLOSE:
+            self.asked.append(request)
+            return self.responses.pop(0)
+        return super().step(request)
+
+
+class GatedTransport(RecordingTransport):
+    """Keeps a STEP waiting for as long as its gate is closed."""
+
+    def __init__(self):
+        super().__init__()
+        self.gate = threading.Event()
+        self.gate.set()
+        self.began = threading.Event()
+
+    def step(self, request):
+        if request.header.request_type is RequestType.STEP:
+            self.began.set()
+            assert self.gate.wait(20.0)
+        return super().step(request)
+
+
+class FailingTransport(RecordingTransport):
+    """Raises what it is given, or says it in a response, for as long as it has it."""
+
+    def __init__(self):
+        super().__init__()
+        self.fails = None
+
+    def step(self, request):
+        if self.fails is None or request.header.request_type is RequestType.CLOSE:
+            return super().step(request)
+        self.asked.append(request)
+        if isinstance(self.fails, str):
+            return response(code=ErrorType.FAILURE, message=self.fails)
+        raise self.fails
+
+
+def asked_slots(transport, kind=RequestType.STEP):
+    """The slots of each request of a kind that a transport has been given."""
+    return [
+        [int(action.ns) for action in asked.action]
+        for asked in transport.asked
+        if asked.header.request_type is kind
+    ]
+
+
+def scripted(*responses, **kwargs):
+    spaces_ = {"observation_space": BOX, "action_space": spaces.Discrete(2)}
+    return GenericGymClient(ScriptedTransport(*responses), **spaces_ | kwargs)

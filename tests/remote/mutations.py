@@ -1,0 +1,50 @@
+"""Messages that went wrong on their way, and what reading them costs."""
+
+import struct
+import tracemalloc
+from contextlib import suppress
+
+from hypothesis import HealthCheck, settings
+
+from shoal.errors import ProtocolError
+
+MOST = 64 << 20
+"""Bytes that reading little input may take at any time."""
+
+LITTLE = 8 << 20
+"""Bytes that refusing something may take at any time, whatever it has announced."""
+
+
+FUZZ = settings(max_examples=100, deadline=None, suppress_health_check=list(HealthCheck))
+
+
+def peak_of(function):
+    """The most bytes that are in use at a time while it runs; it may refuse what it reads."""
+    tracemalloc.start()
+    try:
+        with suppress(ProtocolError):
+            function()
+        return tracemalloc.get_traced_memory()[1]
+    finally:
+        tracemalloc.stop()
+
+
+def mutated(rng, data):
+    """Some bytes changed, cut out, doubled, or put in."""
+    data = bytearray(data)
+    for _ in range(rng.choice([1, 1, 2, 5])):
+        at = rng.randrange(len(data) + 1)
+        match rng.randrange(6):
+            case 0 if data:
+                data[at % len(data)] = rng.randrange(256)
+            case 1 if data:
+                data[at % len(data)] ^= 1 << rng.randrange(8)
+            case 2:
+                del data[at:]
+            case 3:
+                del data[at : at + rng.randrange(1, 9)]
+            case 4:
+                data[at:at] = rng.randbytes(rng.randrange(1, 9))
+            case _:
+                data[at : at + 8] = struct.pack("<Q", rng.choice([0, 1, 2**31, 2**63, 2**64 - 1]))
+    return bytes(data)

@@ -1,0 +1,193 @@
+"""A proxy between a client and a server that knows where messages begin, and cuts connections."""
+
+import random
+import socket
+import struct
+import threading
+from contextlib import contextmanager, suppress
+
+from msgspec import msgpack
+
+from shoal.remote.wire import HEADER_BYTES, Kind, pack_header, read_header
+
+REQUEST, REPLY = "request", "reply"
+
+POINTS = {
+    "before the request is forwarded": (REQUEST, "before"),
+    "in the middle of the request": (REQUEST, "half"),
+    "after the request was forwarded": (REQUEST, "after"),
+    "after it was executed, before the reply is forwarded": (REPLY, "before"),
+    "in the middle of the reply": (REPLY, "half"),
+    "after the reply was forwarded": (REPLY, "after"),
+}
+"""Where a connection may be lost: in which direction, and how much of the message gets through."""
+
+
+class Proxy:
+    """Forwards connections to a port, message by message.
+
+    ``decide(direction, header)`` is asked for each numbered message of a session, and says None, or
+    how much of it gets through before both connections are closed: "before", "half", "after".
+    """
+
+    def __init__(self, port, decide=lambda direction, header: None):
+        self.port = port
+        self.decide = decide
+        self.drops = set()  # kinds of messages that never arrive
+        self.cuts = 0
+        self.connections = 0
+        self._pairs = []
+        self._lock = threading.Lock()
+        self._listener = socket.create_server(("127.0.0.1", 0))
+        self._threads = [threading.Thread(target=self._accept, daemon=True)]
+        self._threads[0].start()
+
+    @property
+    def url(self):
+        return f"tcp://127.0.0.1:{self._listener.getsockname()[1]}"
+
+    def _accept(self):
+        while True:
+            try:
+                client, _ = self._listener.accept()
+            except OSError:
+                return
+            try:
+                server = socket.create_connection(("127.0.0.1", self.port), 5.0)
+            except OSError:
+                client.close()
+                continue
+            server.settimeout(None)
+            pair = (client, server)
+            for each in pair:
+                each.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
+            self.connections += 1
+            self._pairs.append(pair)
+            for source, target, direction in ((client, server, REQUEST), (server, client, REPLY)):
+                thread = threading.Thread(
+                    target=self._forward, args=(source, target, direction, pair), daemon=True
+                )
+                self._threads.append(thread)
+                thread.start()
+
+    def _forward(self, source, target, direction, pair):
+        try:
+            while True:
+                head = _exactly(source, HEADER_BYTES)
+                header = read_header(head)
+                message = head + _exactly(source, header.meta + header.body)
+                if header.kind in self.drops:
+                    continue
+                message = self.altered(direction, header, message)
+                with self._lock:
+                    how = self.decide(direction, header) if header.number else None
+                    self.cuts += how is not None
+                part = {None: len(message), "before": 0, "half": len(message) // 2}
+                target.sendall(message[: part.get(how, len(message))])
+                if how is not None:
+                    raise EOFError
+        except (OSError, EOFError):
+            _hang_up(pair)
+
+    def altered(self, direction, header, message):
+        """What is passed on in the place of a message."""
+        return message
+
+    def cut(self):
+        """Close all connections, whatever they are at."""
+        for pair in self._pairs:
+            _hang_up(pair)
+
+    def close(self):
+        with suppress(OSError):
+            self._listener.shutdown(socket.SHUT_RDWR)
+        self._listener.close()
+        self.cut()
+        for thread in self._threads:
+            thread.join(5.0)
+
+
+@contextmanager
+def proxied(url, decide=lambda direction, header: None):
+    """A proxy in front of the server of a ``tcp://host:port/name``, and the URL behind it."""
+    place, _, name = url.rpartition("/")
+    proxy = Proxy(int(place.rpartition(":")[2]), decide)
+    try:
+        yield proxy, f"{proxy.url}/{name}"
+    finally:
+        proxy.close()
+
+
+class Retelling(Proxy):
+    """Changes what messages of these kinds say, field by field, and keeps how they were."""
+
+    def __init__(self, port, changes):
+        super().__init__(port)
+        self._changes = changes
+        self.heard = {}
+
+    def altered(self, direction, header, message):
+        if header.kind not in self._changes:
+            return message
+        self.heard[header.kind] = message
+        told = msgpack.decode(message[HEADER_BYTES:]) | self._changes[header.kind]
+        meta = msgpack.encode(told)
+        return pack_header(header._replace(meta=len(meta))) + meta
+
+
+@contextmanager
+def retold(url, changes):
+    """As ``proxied``, with changes for each kind of message."""
+    place, _, name = url.rpartition("/")
+    proxy = Retelling(int(place.rpartition(":")[2]), changes)
+    try:
+        yield proxy, f"{proxy.url}/{name}"
+    finally:
+        proxy.close()
+
+
+def cut_at(point, numbers):
+    """Cut once at each of these requests."""
+    direction, how = POINTS[point]
+    left = set(numbers)
+
+    def decide(where, header):
+        number = header.number if where == REQUEST else header.about
+        if where != direction or header.kind is Kind.EXPECT or number not in left:
+            return None
+        left.discard(number)
+        return how
+
+    return decide
+
+
+def cut_at_random(seed, probability):
+    """Cut at random messages, in random ways."""
+    rng = random.Random(seed)
+
+    def decide(where, header):
+        if header.kind is Kind.CLOSE or rng.random() >= probability:
+            return None
+        return rng.choice(["before", "half", "after"])
+
+    return decide
+
+
+def _exactly(source, size):
+    parts = bytearray()
+    while len(parts) < size:
+        data = source.recv(min(1 << 20, size - len(parts)))
+        if not data:
+            raise EOFError
+        parts += data
+    return bytes(parts)
+
+
+def _hang_up(pair):
+    for each in pair:
+        with suppress(OSError):
+            each.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, struct.pack("ii", 1, 0))
+        with suppress(OSError):
+            each.shutdown(socket.SHUT_RDWR)
+        with suppress(OSError):
+            each.close()

@@ -1,0 +1,281 @@
+"""Who is let in, and how many."""
+
+import hmac
+import sys
+import threading
+import time
+from contextlib import ExitStack, suppress
+from functools import partial
+
+import pytest
+
+import shoal
+from shoal.errors import AuthenticationError, RefusedError
+from shoal.pools import InlinePool
+from shoal.remote.messages import (
+    Hello,
+    Refusal,
+    pack_message,
+    unpack_message,
+)
+from shoal.remote.wire import HEADER_BYTES, Kind
+from shoal.testing import ProbeEnv
+from tests.remote.mutations import LITTLE, peak_of
+from tests.remote.peers import Raw, ours, wait_until
+from tests.remote.proxy import retold
+from tests.remote.serving import TCP, Factory, served
+
+
+@pytest.mark.parametrize(
+    ("token", "url"),
+    [
+        *((token, None) for token in (None, "", "wrong", "secret ", "Secret", "sécret")),
+        (None, TCP),
+        ("wrong", "ws://127.0.0.1:0"),
+    ],
+)
+def test_without_the_token_nothing_is_made(token, url):
+    factory = Factory()
+    with served(factory, url, token="secret") as it:
+        with pytest.raises(AuthenticationError, match="token") as caught:
+            shoal.connect(it, token=token, timeout=5.0)
+        assert isinstance(caught.value, PermissionError)
+        assert "secret" not in str(caught.value)
+        assert factory.calls == 0
+        with shoal.connect(it, token="secret", timeout=5.0) as envs:
+            envs.reset(seed=0)
+        assert factory.calls == 1
+
+
+def test_a_name_that_there_is_not_is_told_only_to_those_who_know_the_token():
+    with served(Factory(), TCP, token="secret") as it:
+        with pytest.raises(AuthenticationError):
+            shoal.connect(it.replace("/it", "/nothing"), timeout=5.0)
+        with pytest.raises(RefusedError, match="there is no 'nothing'"):
+            shoal.connect(it.replace("/it", "/nothing"), token="secret", timeout=5.0)
+
+
+def test_a_session_is_resumed_only_by_those_who_know_the_token():
+    with shoal.serve({"it": Factory()}, TCP, token="secret") as server:
+        envs = shoal.connect(f"{server.url}/it", token="secret", on_lost="resume", timeout=5.0)
+        envs.reset(seed=0)
+        session = envs.pool._conversation.link.welcome.session
+        with Raw(server.url, name=None) as raw:
+            raw.write(Kind.HELLO, pack_message(Hello(1, "it", session=session)), number=0)
+            header, meta = raw.read()
+            assert header.kind is Kind.REFUSAL
+            assert unpack_message(Refusal, meta).reason == "token"
+        envs.reset(seed=0)
+        envs.close()
+
+
+def test_a_proof_is_of_no_use_a_second_time():
+    """Who has heard a client prove that it knows the token knows nothing."""
+    factory = Factory()
+    with served(factory, TCP, token="secret") as it:
+        with retold(it, {Kind.HELLO: {}}) as (proxy, url):
+            shoal.connect(url, token="secret", timeout=5.0, shared_memory=False).close()
+        hello = proxy.heard[Kind.HELLO]
+        assert unpack_message(Hello, hello[HEADER_BYTES:]).proof
+        nonces = set()
+        for _ in range(3):
+            with Raw(it, name=None) as raw:
+                nonces.add(raw.greeting.nonce)
+                raw.socket.sendall(hello)
+                header, meta = raw.read()
+                assert header.kind is Kind.REFUSAL
+                assert unpack_message(Refusal, meta).reason == "token"
+                assert raw.is_hung_up()
+        assert len(nonces) == 3
+        assert factory.calls == 1
+
+
+@pytest.mark.parametrize("token", ["secret", "wrong"])
+def test_proofs_are_compared_in_constant_time(token, monkeypatch):
+    compared = []
+    compare = hmac.compare_digest
+
+    def noted(one, other):
+        compared.append((one, other))
+        return compare(one, other)
+
+    monkeypatch.setattr(hmac, "compare_digest", noted)
+    with served(Factory(), TCP, token="secret") as it, retold(it, {Kind.HELLO: {}}) as (proxy, url):
+        with suppress(AuthenticationError):
+            shoal.connect(url, token=token, timeout=5.0, shared_memory=False).close()
+        proof = unpack_message(Hello, proxy.heard[Kind.HELLO][HEADER_BYTES:]).proof
+    ((expected, given),) = compared
+    assert given == proof
+    assert (expected == given) == (token == "secret")
+
+
+@pytest.mark.parametrize("host", ["0.0.0.0", "[::]", "192.0.2.7", "example.org"])
+@pytest.mark.parametrize("scheme", ["tcp", "ws"])
+def test_no_server_listens_to_other_machines_without_a_token_or_tls(host, scheme):
+    with pytest.raises(ValueError, match="can be reached from other machines"):
+        shoal.serve({"it": Factory()}, f"{scheme}://{host}:0")
+    with pytest.raises(ValueError, match="can be reached from other machines"):
+        shoal.serve({"it": Factory()}, ["inproc://never", f"{scheme}://{host}:0"])
+    assert shoal.serve({"it": Factory()}, "inproc://never").close() is None
+
+
+def test_with_a_token_a_server_listens_to_other_machines():
+    with shoal.serve({"it": Factory()}, "tcp://0.0.0.0:0", token="secret") as server:
+        port = server.url.rpartition(":")[2]
+        shoal.connect(f"tcp://127.0.0.1:{port}/it", token="secret", timeout=5.0).close()
+
+
+def test_an_empty_token_protects_nothing_and_is_refused():
+    with pytest.raises(ValueError, match="token"):
+        shoal.serve({"it": Factory()}, "tcp://0.0.0.0:0", token="").close()
+
+
+def test_there_are_no_more_sessions_than_allowed():
+    with served(Factory(), max_sessions=2) as it:
+        first, second = shoal.connect(it), shoal.connect(it)
+        with pytest.raises(RefusedError, match="2 sessions already"):
+            shoal.connect(it)
+        first.close()
+        third = shoal.connect(it)
+        for envs in (second, third):
+            envs.reset(seed=0)
+            envs.close()
+
+
+def test_a_factory_that_fails_takes_no_place():
+    fails = [True]
+
+    def factory():
+        if fails[0]:
+            raise OSError("no cell is free")
+        return InlinePool([ProbeEnv])
+
+    with served(factory, max_sessions=1) as it:
+        for _ in range(3):
+            with pytest.raises(RefusedError, match="OSError: no cell is free"):
+                shoal.connect(it)
+        fails[0] = False
+        shoal.connect(it).close()
+
+
+# How many
+
+
+def test_nobody_has_more_slots_than_allowed():
+    made = []
+
+    def factory(num_envs):
+        made.append(num_envs)
+        return InlinePool([ProbeEnv] * num_envs)
+
+    with served(factory, max_envs=3) as it:
+        for count in (4, 2**16, 2**40):
+            with pytest.raises(RefusedError, match=f"{count} slots .* there may be 3") as caught:
+                shoal.connect(it, count, timeout=5.0)
+            assert caught.value.reason == "num_envs"
+        assert not made
+        with shoal.connect(it, 3, timeout=5.0) as envs:
+            assert envs.num_envs == 3
+        assert made == [3]
+
+
+@pytest.mark.parametrize(
+    ("setting", "value"),
+    [("session_ttl", -1), ("session_ttl", -0.001), ("max_sessions", 0), ("max_inflight", 0)],
+)
+def test_a_server_whose_rules_cannot_be_is_not_made(setting, value):
+    before = ours()
+    with pytest.raises(ValueError, match=f"{setting} must .* got {value}"):
+        shoal.serve({"it": Factory()}, TCP, **{setting: value})
+    assert ours() == before
+
+
+def test_a_session_that_outlives_nothing_is_allowed():
+    with (
+        served(Factory(), session_ttl=0) as it,
+        shoal.connect(it, timeout=5.0, on_lost="resume") as envs,
+    ):
+        envs.reset(seed=0)
+
+
+# Strangers
+
+
+@pytest.fixture
+def handshake(monkeypatch):
+    """Sets the seconds that a client has to introduce itself."""
+    return partial(monkeypatch.setattr, sys.modules["shoal.remote.server"], "_HANDSHAKE")
+
+
+def test_those_who_do_not_introduce_themselves_are_hung_up_on(handshake):
+    handshake(0.3)
+    with shoal.serve({"it": Factory()}, TCP) as server, Raw(server.url, name=None) as raw:
+        assert raw.is_hung_up(5.0)
+
+
+def test_those_who_introduce_themselves_letter_by_letter_are_hung_up_on(handshake):
+    handshake(0.5)
+    with shoal.serve({"it": Factory()}, TCP) as server, Raw(server.url, name=None) as raw:
+        message = raw.message(Kind.HELLO, b"x" * 60_000, number=0)
+        raw.socket.sendall(message[:HEADER_BYTES])
+        begun = time.monotonic()
+        hung_up = False
+        try:
+            while time.monotonic() - begun < 5.0:
+                raw.socket.sendall(b"x")
+                time.sleep(0.05)
+        except OSError:
+            hung_up = True
+        assert hung_up
+
+
+def test_many_strangers_lock_nobody_out(handshake, monkeypatch):
+    monkeypatch.setattr(sys.modules["shoal.remote.server"], "_MOST_STRANGERS", 6)
+    handshake(60.0)
+    with served(Factory(), TCP) as it, ExitStack() as strangers:
+        first, *_, last = (strangers.enter_context(Raw(it, name=None)) for _ in range(6))
+        shoal.connect(it, timeout=20.0).close()
+        # Who has been silent for longest makes room; the others have their time.
+        assert first.is_hung_up()
+        assert not last.is_hung_up(0.1)
+
+
+@pytest.mark.parametrize(
+    "announced",
+    [{"meta": (1 << 16) + 1}, {"meta": 2**32 - 1}, {"body": 1}, {"body": 2**63}, {"number": 1}],
+    ids=str,
+)
+def test_too_long_an_introduction_is_hung_up_on_before_there_is_room_made_for_it(announced):
+    hello = pack_message(Hello(1, "it"))
+    factory = Factory()
+    with shoal.serve({"it": factory}, TCP) as server, Raw(server.url, name=None) as raw:
+
+        def introduce():
+            raw.write(Kind.HELLO, hello, number=0, announced=announced)
+            assert raw.is_hung_up(5.0)  # without waiting for the rest
+
+        assert peak_of(introduce) < LITTLE
+        assert factory.calls == 0
+
+
+def test_the_last_word_of_an_introduction_is_no_longer_than_it_must_be():
+    with served(Factory(), TCP) as it, Raw(it, name=None) as raw:
+        raw.write(Kind.HELLO, pack_message(Hello(1, "it")), number=0)
+        assert raw.read()[0].kind is Kind.WELCOME
+
+        def get_ready():
+            raw.write(Kind.READY, number=0, announced={"meta": 2**32 - 1})
+            assert raw.is_hung_up(5.0)
+
+        assert peak_of(get_ready) < LITTLE
+
+
+def test_nobody_is_left_when_the_server_is_closed():
+    before = threading.active_count()
+    with shoal.serve({"it": Factory()}, TCP, token="secret") as server:
+        for token in (None, "wrong", "secret"):
+            try:
+                shoal.connect(f"{server.url}/it", token=token, timeout=5.0).close()
+            except AuthenticationError:
+                continue
+    assert wait_until(lambda: threading.active_count() <= before)

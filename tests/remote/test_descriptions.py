@@ -1,0 +1,233 @@
+"""What is told of spaces and values: few bytes never mean much work, and nothing is misread."""
+
+import itertools
+import time
+
+import gymnasium
+import numpy as np
+import pytest
+from gymnasium import spaces
+from msgspec import Raw, msgpack
+
+import shoal
+from shoal.errors import ProtocolError, RefusedError, RemoteError
+from shoal.pools import InlinePool
+from shoal.remote import Unsent
+from shoal.remote.described import described_space, space_of
+from shoal.remote.values import pack_values, unpack_values
+from shoal.remote.wire import Kind
+from tests.remote.mutations import LITTLE, peak_of
+from tests.remote.peers import Cell
+from tests.remote.proxy import retold
+from tests.remote.serving import TCP, connected, served
+
+# The order of bytes
+
+OTHERS = np.dtype(">f4"), np.dtype(">i8")
+
+
+def made_of(observation, action):
+    class Made(gymnasium.Env):
+        observation_space = observation
+        action_space = action
+
+    return lambda: InlinePool([Made])
+
+
+FOREIGN = {
+    "observation": (spaces.Box(-1, 1, (2,), OTHERS[0]), spaces.Discrete(2)),
+    "action": (spaces.Discrete(2), spaces.Box(-1, 1, (2,), OTHERS[0])),
+    "part": (
+        spaces.Dict(near=spaces.Discrete(2), far=spaces.Box(-1, 1, (2,), OTHERS[0])),
+        spaces.Discrete(2),
+    ),
+}
+
+
+@pytest.mark.parametrize("where", FOREIGN)
+def test_a_space_in_another_order_of_bytes_is_refused_by_name(where):
+    """Its bytes would arrive as other numbers."""
+    with (
+        served(made_of(*FOREIGN[where])) as url,
+        pytest.raises(RefusedError, match=r"dtype >f4 does not travel; float32 would"),
+    ):
+        shoal.connect(url, timeout=20.0)
+
+
+def test_an_array_in_another_order_of_bytes_arrives_as_the_same_numbers():
+    for dtype in OTHERS:
+        found = unpack_values(pack_values(np.array([1, 2], dtype)))
+        assert found.dtype == dtype.newbyteorder("=")
+        assert found.tolist() == [1, 2]
+
+
+# Few bytes for many numbers
+
+
+def box(*shape):
+    return {"space": "Box", "shape": list(shape), "low": 0, "high": 1, "dtype": "|u1"}
+
+
+def binary(*shape):
+    return {"space": "MultiBinary", "n": list(shape)}
+
+
+def many(part, count):
+    return {"space": "Dict", "parts": [(str(key), part) for key in range(count)]}
+
+
+LARGE = {
+    "one box": box(1 << 25),
+    "one box of many sides": box(*[2] * 25),
+    "many boxes": many(box(1 << 16), 257),
+    "many binaries": many(binary(1 << 16), 257),
+    "a tuple of boxes": {"space": "Tuple", "parts": [box(1 << 16)] * 257},
+    "one of many boxes": {"space": "OneOf", "parts": [box(1 << 16)] * 257},
+    "boxes in dicts": many(many(box(1 << 16), 17), 17),
+    "a sequence": {"space": "Sequence", "part": box(1 << 25), "stack": False},
+    "nodes and edges": {"space": "Graph", "node": box(1 << 24), "edge": box(1)},
+    "one binary": binary(1 << 29),
+    "one binary of many sides": binary(1 << 13, 1 << 13),
+    "less than nothing, and more": many(binary(-(1 << 30)), 2),
+}
+
+
+@pytest.mark.parametrize("what", LARGE)
+def test_a_space_of_more_numbers_than_there_may_be_is_refused(what):
+    description = pack_values(LARGE[what])
+    assert len(description) < 1 << 16
+    with pytest.raises(ProtocolError, match="too large"):
+        space_of(unpack_values(description))
+
+
+def test_a_space_that_is_too_large_alone_takes_no_memory():
+    for what in ("one box", "one binary", "a sequence"):
+        assert peak_of(lambda what=what: space_of(LARGE[what])) < LITTLE
+
+
+def test_the_parts_of_a_large_space_are_as_many_as_they_may_be():
+    assert len(space_of(many(binary(1 << 16), 256)).spaces) == 256
+
+
+@pytest.mark.parametrize(
+    ("space", "num_envs"),
+    [
+        (spaces.MultiBinary(1 << 16), (1 << 14) + 1),
+        (spaces.MultiDiscrete([3] * 1024), (1 << 20) + 1),
+        (spaces.Dict({str(k): spaces.MultiBinary(1 << 12) for k in range(16)}), (1 << 14) + 1),
+        (spaces.Discrete(2), (1 << 24) + 1),
+    ],
+    ids=["binaries", "discretes", "dicts", "slots"],
+)
+@pytest.mark.parametrize("where", ["observation", "action"])
+def test_slots_with_more_numbers_than_there_may_be_are_refused_before_there_is_room_made(
+    where, space, num_envs
+):
+    described = {"observation": spaces.Discrete(2), "action": spaces.Discrete(2)} | {where: space}
+    told = {name: described_space(each) for name, each in described.items()}
+    values = pack_values({**told, "batch": None, "metadata": {}})
+    changes = {Kind.WELCOME: {"num_envs": num_envs, "values": values}}
+    with served(Cell, TCP) as url, retold(url, changes) as (_, through):
+
+        def connect():
+            shoal.connect(through, timeout=20.0, shared_memory=False)
+
+        with pytest.raises(ProtocolError, match=r"too many|could not be read"):
+            connect()
+        assert peak_of(connect) < LITTLE
+
+
+# Keys that collide
+
+MODULUS = (1 << 61) - 1
+"""Of the hash of integers: all of its multiples have the hash 0."""
+
+
+def colliding(count):
+    return {key * MODULUS: None for key in range(1, count + 1)}
+
+
+def packed_dict(keys):
+    """The bytes of a dict that has these keys, whether it may be sent or not."""
+    pairs = [[Raw(pack_values(key)), None] for key in keys]
+    return msgpack.encode(msgpack.Ext(2, msgpack.encode(pairs)))
+
+
+def test_a_dict_of_tuples_that_collide_is_refused_before_it_is_made():
+    # The hashes of -1 and -2 are the same, and so are those of tuples of them.
+    keys = list(itertools.islice(itertools.product((-1, -2), repeat=16), 40_000))
+    data = packed_dict(keys)
+    begun = time.process_time()
+    with pytest.raises(ProtocolError, match="keys"):
+        unpack_values(data)
+    assert time.process_time() - begun < 5.0
+
+
+def test_a_dict_of_integers_that_collide_is_refused_before_it_is_made():
+    keys = list(range(MODULUS, 60_000 * MODULUS, MODULUS))
+    data = packed_dict(keys)
+    begun = time.monotonic()
+    with pytest.raises(ProtocolError, match="keys that it must not have"):
+        unpack_values(data)
+    assert time.monotonic() - begun < 5.0  # it would take minutes
+
+
+def test_a_dict_that_would_be_refused_is_not_sent():
+    found = unpack_values(pack_values({"infos": colliding(300)}))
+    assert isinstance(found["infos"], Unsent)
+    assert found["infos"].kind == "dict"
+    with pytest.raises(TypeError, match="does not travel"):
+        pack_values(colliding(300), strict=True)
+
+
+@pytest.mark.parametrize(
+    "value",
+    [
+        {},
+        {1: "a", -5: "b"},
+        {2**70: 1, (1, "a"): 2},
+        {2**63: None, -(2**63): None},
+        {None: 1, 2.5: 2, b"": 3},
+        dict.fromkeys(range(5000)),
+    ],
+    ids=lambda value: repr(value)[:30],
+)
+def test_other_dicts_travel(value):
+    assert unpack_values(pack_values(value)) == value
+    assert unpack_values(packed_dict(value)) == dict.fromkeys(value)
+
+
+# Half a character
+
+
+HALF = "no file \udc80"
+
+
+def test_a_factory_that_says_half_a_character_is_heard():
+    def fails():
+        error = ValueError(HALF)
+        error.add_note(HALF)
+        raise error
+
+    with (
+        served(fails) as url,
+        pytest.raises(RefusedError, match=r"ValueError: no file \\udc80") as caught,
+    ):
+        shoal.connect(url, timeout=20.0)
+    assert caught.value.__notes__ == [r"no file \udc80"]
+
+
+@pytest.mark.parametrize("tells", [False, True])
+def test_an_environment_that_says_half_a_character_is_heard_and_the_session_goes_on(tells):
+    class Saying(Cell):
+        def say(self):
+            error = RemoteError(HALF) if tells else OSError(HALF)
+            error.add_note(HALF)
+            raise error
+
+    envs = connected(Saying, timeout=20.0, server={"tracebacks": tells})
+    envs.reset()
+    with pytest.raises((OSError, RemoteError), match=r"no file \\udc80"):
+        envs.call("say")
+    assert envs.step([0, 0, 0])[0][:, 1].tolist() == [1, 1, 1]
+    envs.close()

@@ -1,0 +1,475 @@
+"""Connections are cut at every point: nothing is executed twice, and nothing is lost."""
+
+import contextlib
+import itertools
+import random
+import threading
+import time
+from contextlib import contextmanager
+from functools import partial
+
+import numpy as np
+import pytest
+from gymnasium import spaces
+from gymnasium.vector import AutoresetMode
+
+import shoal
+from shoal.errors import ConnectionLostError, SessionLostError
+from shoal.pools import InlinePool, ThreadPool
+from shoal.remote.wire import Kind
+from shoal.testing import ProbeEnv, assert_identical
+from shoal.vector import VectorEnv
+from tests.remote.proxy import POINTS, REPLY, cut_at, cut_at_random, proxied
+from tests.remote.serving import served
+
+NUM_ENVS = 4
+
+# A proxy sees what is said over the socket, not what goes through shared memory.
+connected = partial(shoal.connect, shared_memory=False)
+FACTORIES = [partial(ProbeEnv, label) for label in range(NUM_ENVS)]
+
+
+class Host:
+    """A server behind a proxy, whose environments are in this process, to be counted."""
+
+    def __init__(self, proxy, url, made):
+        self.proxy, self.url, self._made = proxy, url, made
+
+    def executed(self):
+        """How many steps each environment has executed."""
+        return [env.total_steps for env in self._made]
+
+
+@contextmanager
+def hosted(decide=lambda direction, header: None, pool=InlinePool, **options):
+    made = []
+
+    def factory(mode="NextStep"):
+        def recorded(make):
+            made.append(make())
+            return made[-1]
+
+        return pool(
+            [partial(recorded, each) for each in FACTORIES], autoreset_mode=AutoresetMode(mode)
+        )
+
+    with (
+        served(factory, "tcp://127.0.0.1:0", **options) as url,
+        proxied(url, decide) as (proxy, through),
+    ):
+        yield Host(proxy, through, made)
+
+
+def local(mode="NextStep"):
+    return VectorEnv(InlinePool(FACTORIES, autoreset_mode=AutoresetMode(mode)))
+
+
+def actions_for(envs, seed):
+    envs.action_space.seed(seed)
+    return envs.action_space
+
+
+def play_steps(envs, steps, seed):
+    """Reset, then step all slots."""
+    yield envs.reset(seed=seed, options={"how": "gently"})
+    space = actions_for(envs, seed)
+    for _ in steps:
+        yield envs.step(space.sample())
+
+
+def play_groups(envs, steps, seed):
+    """Two groups of slots, of which one is always in flight."""
+    yield envs.reset(seed=seed)
+    single = envs.single_action_space
+    single.seed(seed)
+    groups = [[0, 2], [3, 1]]
+
+    def some(group):
+        each = [single.sample() for _ in group]
+        return {key: np.stack([one[key] for one in each]) for key in each[0]}
+
+    envs.send(some(groups[0]), groups[0])
+    for k in steps:
+        following = groups[(k + 1) % 2]
+        envs.send(some(following), following)
+        yield envs.recv(slots=groups[k % 2])
+    yield envs.recv()
+
+
+def play_calls(envs, steps, seed):
+    """Steps, calls, settings and resets of some slots."""
+    yield envs.reset(seed=seed)
+    space = actions_for(envs, seed)
+    for k in steps:
+        yield envs.step(space.sample())
+        yield envs.call("render")
+        envs.set_attr("label", [10 * k + slot for slot in range(NUM_ENVS)])
+        yield envs.get_attr("label")
+        yield envs.get_attr("total_steps")
+        if k % 3 == 2:
+            mask = np.arange(NUM_ENVS) % 2 == k % 2
+            yield envs.reset(seed=seed + k, options={"reset_mask": mask})
+
+
+PLAYS = {"steps": play_steps, "groups in flight": play_groups, "calls": play_calls}
+
+
+def until(is_enough):
+    """Numbers of steps, for as long as it is not enough."""
+    return itertools.takewhile(lambda _: not is_enough(), itertools.count())
+
+
+def assert_plays_as_local(
+    host, play, steps, seed, mode="NextStep", during=contextlib.nullcontext, **options
+):
+    reference = local(mode)
+    envs = connected(host.url, on_lost="resume", timeout=20.0, mode=mode, **options)
+    # Both make as many steps, also where ours decide how many.
+    numbers = itertools.tee(range(steps) if isinstance(steps, int) else steps)
+    with during():
+        ours, theirs = play(envs, numbers[0], seed), play(reference, numbers[1], seed)
+        for got, expected in zip(ours, theirs, strict=True):
+            assert_identical(got, expected)
+    assert host.executed() == [env.total_steps for env in reference.envs]
+    stats = envs.stats()
+    envs.close()
+    reference.close()
+    return stats
+
+
+@pytest.mark.parametrize("play", PLAYS)
+@pytest.mark.parametrize("point", POINTS)
+def test_each_step_is_executed_once_when_the_connection_is_cut(point, play):
+    numbers = {1, 2, 3, 6, 7}
+    with hosted(cut_at(point, numbers)) as host:
+        stats = assert_plays_as_local(host, PLAYS[play], 8, seed=3)
+        assert host.proxy.cuts == len(numbers)
+        assert stats.reconnects >= 3  # two cuts may be one loss
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("mode", [mode.value for mode in AutoresetMode if mode.value != "Disabled"])
+@pytest.mark.parametrize("point", POINTS)
+def test_resuming_keeps_every_autoreset_mode(point, mode):
+    with hosted(cut_at(point, {2, 9, 17})) as host:
+        assert_plays_as_local(host, play_steps, 25, seed=5, mode=mode)
+        assert host.proxy.cuts == 3
+
+
+@pytest.mark.parametrize("play", PLAYS)
+@pytest.mark.parametrize("pool", [InlinePool, pytest.param(ThreadPool, marks=pytest.mark.slow)])
+def test_each_step_is_executed_once_under_random_cuts(pool, play):
+    with hosted(cut_at_random(7, 0.15), pool) as host:
+        assert_plays_as_local(host, PLAYS[play], 20, seed=11)
+        assert host.proxy.cuts > 3
+
+
+@contextmanager
+def cutting(proxy, seed, longest):
+    """Cuts all connections every now and then, whatever they are at."""
+    over = threading.Event()
+    rng = random.Random(seed)
+
+    def cut():
+        while not over.wait(rng.uniform(0.0, longest)):
+            proxy.cut()
+
+    thread = threading.Thread(target=cut)
+    thread.start()
+    try:
+        yield
+    finally:
+        over.set()
+        thread.join()
+
+
+@pytest.mark.parametrize("play", PLAYS)
+@pytest.mark.parametrize("shared", [pytest.param(False, marks=pytest.mark.slow), True])
+def test_each_step_is_executed_once_under_cuts_at_any_time(shared, play):
+    with hosted() as host:
+        during = partial(cutting, host.proxy, 5, 0.05)
+        enough = until(lambda: host.proxy.connections > 8)
+        assert_plays_as_local(
+            host, PLAYS[play], enough, seed=11, during=during, shared_memory=shared
+        )
+
+
+@pytest.mark.slow
+@pytest.mark.timeout(600)
+@pytest.mark.parametrize("shared", [False, True])
+@pytest.mark.parametrize("play", PLAYS)
+def test_hundreds_of_cuts_at_any_time_change_nothing(shared, play):
+    with hosted() as host:
+        during = partial(cutting, host.proxy, 6, 0.03)
+        enough = until(lambda: host.proxy.connections > 200)
+        assert_plays_as_local(
+            host, PLAYS[play], enough, seed=12, during=during, shared_memory=shared
+        )
+
+
+@pytest.mark.slow
+@pytest.mark.timeout(600)
+@pytest.mark.parametrize("play", PLAYS)
+@pytest.mark.parametrize("seed", range(4))
+def test_hundreds_of_random_cuts_change_nothing(seed, play):
+    with hosted(cut_at_random(seed, 0.25)) as host:
+        assert_plays_as_local(host, PLAYS[play], 400, seed=seed)
+        assert host.proxy.cuts > 100
+
+
+def test_the_last_word_of_the_first_handshake_may_be_lost():
+    """The client has been welcomed, and the server does not hear that it is ready."""
+    with hosted() as host:
+        host.proxy.drops = {Kind.READY}
+        envs = connected(host.url, on_lost="resume", timeout=10.0)
+        host.proxy.drops = set()
+        host.proxy.cut()
+        envs.reset(seed=0)
+        assert envs.stats().reconnects == 1
+        envs.close()
+
+
+@pytest.mark.parametrize("shared", [False, True])
+def test_a_cut_while_nothing_is_in_flight_is_not_noticed(shared):
+    with hosted() as host:
+        reference = local()
+        envs = shoal.connect(host.url, on_lost="resume", timeout=10.0, shared_memory=shared)
+        theirs = play_steps(reference, range(4), 1)
+        for got in play_steps(envs, range(4), 1):
+            assert_identical(got, next(theirs))
+            host.proxy.cut()
+        envs.close()
+
+
+def test_a_step_outlives_its_connection():
+    """The connection is lost while the server steps, and comes back before and after it is done."""
+
+    class Slow(ProbeEnv):
+        def step(self, action):
+            time.sleep(0.2)
+            return super().step(action)
+
+    reference = VectorEnv(InlinePool([ProbeEnv] * 2))
+    with (
+        served(lambda: InlinePool([Slow] * 2), "tcp://127.0.0.1:0") as url,
+        proxied(url) as (proxy, through),
+    ):
+        envs = connected(through, on_lost="resume", timeout=10.0)
+        for vector in (envs, reference):
+            vector.reset(seed=1)
+        for pause in (0.1, 0.8):
+            actions = actions_for(reference, 3).sample()
+            envs.pool.begin_step(actions)
+            time.sleep(pause)
+            proxy.cut()
+            assert_identical(envs.recv()[1:], reference.step(actions))
+        assert envs.get_attr("total_steps") == (2, 2)
+        envs.close()
+
+
+def test_failures_of_environments_are_told_over_a_resumed_connection():
+    fails = lambda: InlinePool([partial(ProbeEnv, k, at, 10**6) for k, at in ((0, 2), (1, None))])  # noqa: E731
+    with served(fails, "tcp://127.0.0.1:0") as url:
+        decide = cut_at("in the middle of the reply", {4})
+        with proxied(url, decide) as (proxy, through):
+            envs = connected(through, on_lost="resume", timeout=10.0)
+            envs.reset(seed=0)
+            space = actions_for(envs, 0)
+            envs.step(space.sample())
+            envs.step(space.sample())
+            with pytest.raises(ArithmeticError, match="environment 0 fails as asked"):
+                envs.step(space.sample())
+            assert proxy.cuts == 1
+            envs.close()
+
+
+def test_large_observations_survive_cuts_in_their_middle():
+    box = spaces.Box(0, 255, (300, 1000), np.uint8)
+
+    class Wide(ProbeEnv):
+        observation_space = box
+
+        def _observe(self, pushed):
+            return self.np_random.integers(0, 256, box.shape, np.uint8)
+
+    reference = VectorEnv(InlinePool([Wide] * 3))
+    with served(lambda: InlinePool([Wide] * 3), "tcp://127.0.0.1:0") as url:
+        decide = cut_at("in the middle of the reply", {1, 2, 4, 5})
+        with proxied(url, decide) as (proxy, through):
+            envs = connected(through, on_lost="resume", timeout=20.0)
+            for got, expected in zip(
+                play_steps(envs, range(6), 2), play_steps(reference, range(6), 2), strict=True
+            ):
+                assert_identical(got, expected)
+            assert proxy.cuts == 4
+            envs.close()
+
+
+@pytest.mark.parametrize("point", POINTS)
+def test_without_resuming_a_cut_is_an_error_at_once(point):
+    with hosted(cut_at(point, {2})) as host:
+        envs = connected(host.url, timeout=20.0)
+        envs.reset(seed=0)
+        actions = actions_for(envs, 0).sample()
+        begun = time.monotonic()
+        if POINTS[point] == (REPLY, "after"):
+            envs.step(actions)
+        with pytest.raises(ConnectionLostError):
+            envs.step(actions)
+        with pytest.raises(ConnectionLostError):
+            envs.recv() if envs.pool.in_flight else envs.step(actions)
+        assert time.monotonic() - begun < 2.0
+        envs.close()
+        assert max(host.executed()) <= 1
+
+
+def test_without_resuming_a_cut_ends_the_session():
+    with hosted() as host:
+        envs = connected(host.url, timeout=20.0)
+        envs.reset(seed=0)
+        before = ProbeEnv.open_count
+        host.proxy.cut()
+        until = time.monotonic() + 5.0
+        while ProbeEnv.open_count > before - NUM_ENVS and time.monotonic() < until:
+            time.sleep(0.01)
+        assert ProbeEnv.open_count == before - NUM_ENVS
+        envs.close()
+
+
+def test_a_server_that_does_not_come_back_is_an_error_when_the_patience_is_over():
+    with hosted() as host:
+        envs = connected(host.url, on_lost="resume", timeout=0.8)
+        envs.reset(seed=0)
+        host.proxy.close()
+        begun = time.monotonic()
+        with pytest.raises(ConnectionLostError) as caught:
+            envs.step(actions_for(envs, 0).sample())
+        assert 0.3 < time.monotonic() - begun < 2.0
+        assert not isinstance(caught.value, SessionLostError)
+        envs.close()
+
+
+@contextmanager
+def restarted():
+    """A client's URL, and a function by which its server is replaced by a new one."""
+    factory = lambda: InlinePool(FACTORIES)  # noqa: E731
+    with (
+        served(factory, "tcp://127.0.0.1:0") as first,
+        served(factory, "tcp://127.0.0.1:0") as second,
+        proxied(first) as (proxy, through),
+    ):
+
+        def restart():
+            proxy.port = int(second.rpartition("/")[0].rpartition(":")[2])
+            proxy.cut()
+
+        yield through, restart
+
+
+def test_a_server_that_was_restarted_has_lost_the_session():
+    with restarted() as (url, restart):
+        envs = connected(url, on_lost="resume", timeout=5.0)
+        envs.reset(seed=0)
+        actions = actions_for(envs, 0).sample()
+        envs.step(actions)
+        restart()
+        begun = time.monotonic()
+        with pytest.raises(SessionLostError):
+            envs.step(actions)
+        with pytest.raises(ConnectionLostError):
+            envs.step(actions)
+        assert time.monotonic() - begun < 2.0
+        envs.close()
+
+
+@pytest.mark.parametrize("on_lost", ["raise", "resume"])
+def test_a_server_that_was_closed_and_started_at_the_same_port_has_lost_the_session(on_lost):
+    factory = {"it": lambda: InlinePool(FACTORIES)}
+    first = shoal.serve(factory, "tcp://127.0.0.1:0")
+    first_url = first.url
+    envs = connected(f"{first_url}/it", on_lost=on_lost, timeout=5.0)
+    envs.reset(seed=0)
+    first.close()
+    with shoal.serve(factory, first_url):
+        kind = SessionLostError if on_lost == "resume" else ConnectionLostError
+        with pytest.raises(kind):
+            envs.step(actions_for(envs, 0).sample())
+        again = connected(f"{first_url}/it", timeout=5.0)
+        again.reset(seed=0)
+        again.close()
+        envs.close()
+
+
+def test_slots_of_a_lost_session_come_back_reset_and_truncated():
+    with restarted() as (url, restart):
+        envs = connected(url, on_lost="truncate", timeout=5.0)
+        envs.reset(seed=0)
+        space = actions_for(envs, 0)
+        envs.step(space.sample())
+        restart()
+        observations, rewards, terminated, truncated, infos = envs.step(space.sample())
+        assert truncated.all()
+        assert not terminated.any()
+        assert not rewards.any()
+        assert infos["crashed"].all()
+        assert observations in envs.observation_space
+        assert set(observations["word"]) == {"t0"}
+        for _ in range(3):
+            observations, _, _, truncated, infos = envs.step(space.sample())
+            assert "crashed" not in infos
+        assert observations in envs.observation_space
+        envs.close()
+
+
+@pytest.mark.parametrize("on_lost", ["raise", "resume"])
+def test_closing_a_vector_whose_server_is_gone_takes_no_time(on_lost):
+    server = shoal.serve({"it": lambda: InlinePool(FACTORIES)}, "tcp://127.0.0.1:0")
+    envs = connected(f"{server.url}/it", on_lost=on_lost, timeout=3.0)
+    envs.reset(seed=0)
+    server.close()
+    with pytest.raises(ConnectionLostError):
+        envs.step(actions_for(envs, 0).sample())
+    begun = time.monotonic()
+    envs.close()
+    assert time.monotonic() - begun < 1.0
+
+
+def test_after_a_loss_every_call_tells_of_it():
+    with hosted() as host:
+        envs = connected(host.url, timeout=5.0)
+        envs.reset(seed=0)
+        host.proxy.cut()
+        actions = actions_for(envs, 0).sample()
+        for _ in range(3):
+            with pytest.raises(ConnectionLostError):
+                envs.step(actions)
+        with pytest.raises(ConnectionLostError):
+            envs.reset(seed=0)
+        envs.close()
+
+
+@pytest.mark.parametrize("busy", [False, pytest.param(True, marks=pytest.mark.slow)])
+def test_a_session_outlives_its_connection_however_long_its_client_has_been_silent(busy):
+    class Slow(ProbeEnv):
+        def step(self, action):
+            time.sleep(1.1)
+            return super().step(action)
+
+    with (
+        served(lambda: InlinePool([Slow]), "tcp://127.0.0.1:0", session_ttl=0.9) as url,
+        proxied(url) as (proxy, through),
+    ):
+        envs = connected(through, on_lost="resume", timeout=10.0)
+        envs.reset(seed=0)
+        actions = actions_for(envs, 0).sample()
+        if busy:
+            envs.pool.begin_step(actions)
+        time.sleep(0.1 if busy else 1.1)
+        port, proxy.port = proxy.port, 1  # nobody listens there
+        proxy.cut()
+        threading.Timer(0.9 if busy else 0.1, setattr, (proxy, "port", port)).start()
+        if busy:
+            assert len(envs.recv().slots) == 1
+        else:
+            envs.reset(seed=1)
+        envs.close()

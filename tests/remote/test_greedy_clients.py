@@ -1,0 +1,281 @@
+"""Clients that want more than their share: of the server's memory, of its time, of its slots."""
+
+import base64
+import itertools
+import socket
+import struct
+import sys
+import threading
+import time
+from contextlib import contextmanager, suppress
+from functools import partial
+
+import gymnasium
+import numpy as np
+import pytest
+from gymnasium import spaces
+from websockets.exceptions import InvalidStatus
+from websockets.sync.client import connect
+
+import shoal
+from shoal.pools import InlinePool
+from shoal.remote import Hosted
+from shoal.remote.messages import Ended, Hello, Refusal, ResetRequest, pack_message, unpack_message
+from shoal.remote.values import pack_values
+from shoal.remote.wire import Kind
+from tests.remote.peers import Cell, Raw, wait_until
+from tests.remote.serving import TCP, Factory, served
+
+SERVER = sys.modules["shoal.remote.server"]
+CHANNEL = sys.modules["shoal.remote.channel"]
+WS = "ws://127.0.0.1:0"
+PIECE = 1 << 20
+"""Bytes that a message of a websocket may have."""
+
+
+def reset_request(count):
+    return pack_message(ResetRequest(tuple(range(count)), pack_values([[None] * count, None])))
+
+
+# Websockets
+
+
+def frame(size, *, is_last=True, is_first=True, data=b""):
+    """The beginning of a message, with as many bytes announced."""
+    kind = (0x80 if is_last else 0) | (0x2 if is_first else 0)
+    return bytes([kind, 0x80 | 127]) + struct.pack(">Q", size) + bytes(4) + data
+
+
+@contextmanager
+def stranger(url):
+    """A websocket of somebody who has not introduced itself, as a raw connection."""
+    raw = Raw.__new__(Raw)
+    raw.socket = socket.create_connection(
+        ("127.0.0.1", int(url.rpartition("/")[0].rpartition(":")[2])), 10.0
+    )
+    key = base64.b64encode(b"0" * 16).decode()
+    raw.socket.sendall(
+        "\r\n".join(
+            [
+                "GET / HTTP/1.1",
+                "Host: it",
+                "Upgrade: websocket",
+                "Connection: Upgrade",
+                f"Sec-WebSocket-Key: {key}",
+                "Sec-WebSocket-Version: 13",
+                "\r\n",
+            ]
+        ).encode()
+    )
+    assert raw.socket.recv(1 << 12).startswith(b"HTTP/1.1 101")
+    with raw:
+        yield raw
+
+
+def fragments():
+    yield frame(PIECE, is_last=False, data=bytes(PIECE))
+    yield frame(PIECE, is_first=False, is_last=False)
+
+
+OVERSIZED = {
+    "at once": lambda: [frame(1 << 40)],
+    "a little too much": lambda: [frame(PIECE + 1)],
+    "in fragments": fragments,
+}
+
+
+@pytest.mark.parametrize("how", OVERSIZED)
+def test_a_websocket_message_that_is_too_long_is_hung_up_on_before_it_has_come(how):
+    factory = Factory()
+    with served(factory, WS, token="secret") as url:
+        with stranger(url) as raw:
+            for part in OVERSIZED[how]():
+                raw.socket.sendall(part)
+            assert raw.is_hung_up()  # long before those who do not introduce themselves are
+        with shoal.connect(url, token="secret", timeout=10.0) as envs:
+            envs.reset(seed=0)
+        assert factory.calls == 1
+
+
+@pytest.mark.parametrize("origin", ["http://evil.example", "null", "http://127.0.0.1"])
+def test_no_page_of_a_browser_reaches_a_vector(origin):
+    with served(Factory(), WS) as url:
+        place = url.rpartition("/")[0]
+        with pytest.raises(InvalidStatus, match="403"):
+            connect(place, origin=origin, proxy=None)
+        with connect(place, proxy=None) as allowed:
+            assert allowed.recv(10.0)
+
+
+# Bytes without end
+
+
+def repeats(raw):
+    """A message that was received before, again and again."""
+    message = raw.message(Kind.ALIVE, number=1) * 100
+    while True:
+        yield message, 0.0
+
+
+def trickle(raw):
+    """A long message, letter by letter."""
+    yield raw.message(Kind.RESET, announced={"meta": 1 << 20}), 0.0
+    while True:
+        yield b"x", 0.01
+
+
+def repeated_trickle(raw):
+    """The same, of a message that was received before."""
+    yield raw.message(Kind.RESET, number=1, announced={"meta": 1 << 20}), 0.0
+    while True:
+        yield b"x", 0.01
+
+
+@contextmanager
+def feeding(url, feed):
+    """An owner that says something for ever, or until it is hung up on."""
+    raw = Raw(url, num_envs=3)
+    raw.write(Kind.RESET, reset_request(3))
+    raw.answer()
+    is_over = threading.Event()
+
+    def run():
+        with suppress(OSError):
+            for data, pause in feed(raw):
+                raw.socket.sendall(data)
+                if is_over.wait(pause):
+                    return
+
+    thread = threading.Thread(target=run)
+    thread.start()
+    try:
+        yield
+    finally:
+        is_over.set()
+        raw.close()
+        thread.join(10.0)
+
+
+@pytest.mark.parametrize("feed", [repeats, trickle, repeated_trickle])
+def test_who_feeds_bytes_for_ever_does_not_keep_what_there_is_one_of(feed, monkeypatch):
+    monkeypatch.setattr(SERVER, "_TAKE_OVER", 1.0)
+    with (
+        served(Hosted(Cell, exclusive=True, lease=60.0), TCP) as url,
+        feeding(url, feed),
+        shoal.connect(url, priority=1, timeout=20.0) as envs,
+    ):
+        envs.reset()
+        assert envs.step([0, 0, 0])[0][:, 1].tolist() == [1, 1, 1]
+
+
+@pytest.mark.parametrize("feed", [repeats, trickle, repeated_trickle])
+def test_who_feeds_bytes_for_ever_does_not_keep_the_server_from_closing(feed, monkeypatch):
+    monkeypatch.setattr(SERVER, "_CLOSING", 2.0)
+    cell = Cell()
+    server = shoal.serve({"it": lambda: cell}, TCP)
+    with feeding(f"{server.url}/it", feed):
+        begun = time.monotonic()
+        server.close()
+        assert time.monotonic() - begun < 10.0
+        assert wait_until(lambda: cell.is_closed == 1)
+
+
+@pytest.mark.parametrize("announced", [{"body": 1 << 62}, {"meta": 1 << 31}, {"body": 1 << 27}])
+def test_a_repeated_number_that_announces_more_than_a_message_may_have_ends_the_session(announced):
+    with served(Cell, TCP) as url, Raw(url, num_envs=3) as raw:
+        raw.write(Kind.RESET, reset_request(3))
+        raw.answer()
+        raw.write(Kind.RESET, number=1, announced=announced)
+        header, meta = raw.answer()
+        assert header.kind is Kind.ENDED
+        assert unpack_message(Ended, meta).reason == "protocol"
+        assert raw.is_hung_up()
+
+
+# What is kept for those who may come back
+
+
+class Wide(gymnasium.Env):
+    observation_space = spaces.Box(0, 255, (1 << 14,), np.uint8)
+    action_space = spaces.Discrete(2)
+
+    def reset(self, *, seed=None, options=None):
+        return np.zeros(1 << 14, np.uint8), {}
+
+    def step(self, action):
+        return np.zeros(1 << 14, np.uint8), 0.0, False, False, {}
+
+
+@pytest.mark.parametrize(("limit", "most"), [("_MOST_KEPT", 64), ("_MOST_BYTES_KEPT", 1 << 20)])
+def test_a_client_that_acknowledges_nothing_is_given_up_when_too_much_is_kept_for_it(
+    limit, most, monkeypatch
+):
+    monkeypatch.setattr(CHANNEL, limit, most)
+    with (
+        served(lambda: InlinePool([Wide]), TCP, max_inflight=4) as url,
+        Raw(url, num_envs=1, resumable=True) as raw,
+    ):
+        raw.write(Kind.RESET, reset_request(1))
+        raw.answer()
+        for _ in range(65):
+            raw.write(Kind.STEP, body=bytes(8), rows=1, flags=2)
+            header, meta = raw.answer()
+            if header.kind is Kind.ENDED:
+                break
+        assert "acknowledges nothing" in unpack_message(Ended, meta).message
+
+
+class Paced(gymnasium.Env):
+    """Does nothing more before its client has received what was answered long ago."""
+
+    observation_space = spaces.Box(0, 1e9, (), np.float64)
+    action_space = spaces.Discrete(2)
+    received = None
+    """How many answers the client has."""
+
+    def __init__(self, answered):
+        self._answered = answered
+
+    def _next(self):
+        answered = next(self._answered)
+        assert wait_until(lambda: Paced.received() >= answered - 200, 60.0)
+        return np.float64(answered)
+
+    def reset(self, *, seed=None, options=None):
+        return self._next(), {}
+
+    def step(self, action):
+        return self._next(), 0.0, False, False, {}
+
+
+@pytest.mark.parametrize("count", [1500, pytest.param(20_000, marks=pytest.mark.slow)])
+def test_a_client_that_only_receives_acknowledges_and_is_not_given_up(count, monkeypatch):
+    if count < 16_000:  # else what really holds is enough
+        monkeypatch.setattr(CHANNEL, "_MOST_KEPT", 600)
+    factories = [partial(Paced, itertools.count())] * count
+    with (
+        served(lambda: InlinePool(factories), TCP) as url,
+        shoal.connect(url, on_lost="resume", timeout=100.0, shared_memory=False) as envs,
+    ):
+        channel = envs.pool._conversation.link._channel
+        monkeypatch.setattr(Paced, "received", lambda: channel.received)
+        envs.reset()
+        envs.pool.send(np.zeros(count, np.int64))
+        assert sorted(envs.pool.recv().observations) == list(range(count, 2 * count))
+        assert channel.received == 2 * count  # one by one
+
+
+# Slots
+
+
+def test_the_number_of_slots_is_not_smuggled_in_among_the_arguments():
+    factory = partial(shoal.make, "CartPole-v1")
+    with served(lambda num_envs=1: factory(num_envs), TCP, max_envs=8) as url:
+        with Raw(url, name=None) as raw:
+            hello = Hello(1, "it", values=pack_values({"num_envs": 2000}))
+            raw.write(Kind.HELLO, pack_message(hello), number=0)
+            header, meta = raw.read()
+        assert header.kind is Kind.REFUSAL
+        assert "num_envs is no argument" in unpack_message(Refusal, meta).message
+        with shoal.connect(url, 8, timeout=10.0) as envs:
+            assert envs.num_envs == 8

@@ -1,0 +1,147 @@
+"""A client that hears nonsense raises an error of connections, in time."""
+
+import random
+import sys
+import threading
+import time
+
+import numpy as np
+import pytest
+
+import shoal
+from shoal.errors import ProtocolError
+from shoal.pools import InlinePool
+from shoal.remote.wire import HEADER_BYTES, SOME_SLOTS, Kind
+from shoal.testing import ProbeEnv
+from tests.remote.mutations import mutated
+from tests.remote.peers import wait_until
+from tests.remote.proxy import REPLY, Proxy
+
+ALLOWED = (ConnectionError, shoal.errors.ReceiveTimeoutError, shoal.errors.RemoteError)
+
+
+class Mutating(Proxy):
+    """Changes bytes of some of the server's messages, their first or later ones."""
+
+    def __init__(self, port, seed, kinds):
+        super().__init__(port)
+        self._rng = random.Random(seed)
+        self._kinds = kinds
+
+    def altered(self, direction, header, message):
+        if direction == REPLY and header.kind in self._kinds and self._rng.random() < 0.5:
+            return mutated(self._rng, message)
+        return message
+
+
+KINDS = {
+    "greeting": {Kind.GREETING},
+    "welcome": {Kind.WELCOME},
+    "answers": {Kind.BATCH, Kind.REPLY, Kind.FAILURE, Kind.EXPECT},
+}
+
+
+def play_against(server, kinds, seed):
+    proxy = Mutating(int(server.url.rpartition(":")[2]), seed, KINDS[kinds])
+    begun = time.monotonic()
+    try:
+        with shoal.connect(f"{proxy.url}/it", timeout=0.4, shared_memory=False) as envs:
+            envs.reset(seed=0)
+            for _ in range(4):
+                envs.step(envs.action_space.sample())
+                envs.call("label")
+    except ALLOWED:
+        pass
+    finally:
+        proxy.close()
+    return time.monotonic() - begun
+
+
+@pytest.fixture
+def impatient(monkeypatch):
+    """Half of a message is waited for no longer than a moment."""
+    monkeypatch.setattr(sys.modules["shoal.remote.transports.sockets"], "PATIENCE", 0.5)
+
+
+def test_the_timeout_holds_in_the_middle_of_a_message():
+    with shoal.serve({"it": lambda: InlinePool([ProbeEnv] * 2)}, "tcp://127.0.0.1:0") as server:
+        proxy = Halving(int(server.url.rpartition(":")[2]))
+        envs = shoal.connect(f"{proxy.url}/it", timeout=0.5, shared_memory=False)
+        timer = threading.Timer(4.0, proxy.close)
+        timer.start()
+        begun = time.monotonic()
+        with pytest.raises((ConnectionError, TimeoutError)):
+            envs.reset(seed=0)
+        assert time.monotonic() - begun < 2.0
+        timer.cancel()
+        proxy.close()
+        envs.close()
+
+
+class Halving(Proxy):
+    """Holds the second half of each answer back."""
+
+    def altered(self, direction, header, message):
+        if direction == REPLY and header.number:
+            return message[: -header.body // 2]
+        return message
+
+
+class Doubting(Proxy):
+    """Passes an answer on whose first flag is neither true nor false, after so many others."""
+
+    def __init__(self, port, after):
+        super().__init__(port)
+        self._left = after
+
+    def altered(self, direction, header, message):
+        if direction != REPLY or header.kind is not Kind.BATCH:
+            return message
+        self._left -= 1
+        if self._left < 0:
+            before = 2 if header.flags & SOME_SLOTS else 1  # slots and rewards
+            place = HEADER_BYTES + header.meta + before * header.rows * 8
+            return message[:place] + bytes([7]) + message[place + 1 :]
+        return message
+
+
+@pytest.mark.parametrize("doing", ["reset", "step", "recv"])
+def test_a_flag_that_is_neither_true_nor_false_never_gets_into_an_array(doing):
+    with shoal.serve({"it": "CartPole-v1"}, "tcp://127.0.0.1:0") as server:
+        proxy = Doubting(int(server.url.rpartition(":")[2]), after=int(doing != "reset"))
+        envs = shoal.connect(f"{proxy.url}/it", 2, timeout=5.0, shared_memory=False)
+        actions = np.zeros(2, np.int64)
+        try:
+            if doing != "reset":
+                envs.reset()
+            if doing == "recv":
+                envs.send(actions)
+            with pytest.raises(ProtocolError, match="neither true nor false"):
+                getattr(envs, doing)(*[actions] * (doing == "step"))
+            with pytest.raises(ConnectionError):
+                envs.reset()
+        finally:
+            envs.close()
+            proxy.close()
+
+
+@pytest.mark.usefixtures("impatient")
+@pytest.mark.filterwarnings("ignore")
+@pytest.mark.parametrize("kinds", KINDS)
+def test_a_client_that_hears_nonsense_raises_an_error_of_connections(kinds):
+    with shoal.serve({"it": lambda: InlinePool([ProbeEnv] * 2)}, "tcp://127.0.0.1:0") as server:
+        for seed in range(10):
+            assert play_against(server, kinds, seed) < 5.0
+        assert wait_until(lambda: server.sessions == 0)
+
+
+@pytest.mark.slow
+@pytest.mark.timeout(1800)
+@pytest.mark.usefixtures("impatient")
+@pytest.mark.filterwarnings("ignore")
+@pytest.mark.parametrize("kinds", KINDS)
+def test_a_client_that_hears_nonsense_for_long_raises_errors_of_connections(kinds):
+    with shoal.serve({"it": lambda: InlinePool([ProbeEnv] * 2)}, "tcp://127.0.0.1:0") as server:
+        for seed in range(100, 500):
+            assert play_against(server, kinds, seed) < 10.0, seed
+        assert wait_until(lambda: server.sessions == 0)

@@ -1,0 +1,39 @@
+"""A client that is at something else: its session does not end of that."""
+
+import shoal
+from tests.remote.peers import Cell, wait_until
+from tests.remote.proxy import proxied
+from tests.remote.serving import TCP, served
+
+
+def test_a_lost_connection_is_taken_up_again_while_nobody_waits():
+    cell = Cell()
+    with (
+        served(lambda: cell, TCP, session_ttl=2.0) as url,
+        proxied(url) as (proxy, through),
+        shoal.connect(through, on_lost="resume", timeout=20.0, shared_memory=False) as envs,
+    ):
+        envs.reset(seed=0)
+        envs.step([0, 0, 0])
+        for times in range(1, 4):
+            proxy.cut()
+            assert wait_until(lambda times=times: envs.stats().reconnects == times, 20.0)
+        assert envs.step([0, 0, 0])[0][:, 1].tolist() == [2, 2, 2]
+        assert cell.is_closed == 0
+
+
+def test_a_server_that_is_gone_for_a_while_is_found_again_by_the_next_step():
+    with (
+        served(Cell, TCP, session_ttl=60.0) as url,
+        proxied(url) as (proxy, through),
+        shoal.connect(through, on_lost="resume", timeout=20.0, shared_memory=False) as envs,
+    ):
+        envs.reset(seed=0)
+        port, proxy.port = proxy.port, 1  # where nobody is
+        proxy.cut()
+        link = envs.pool._conversation.link
+        link.heartbeat()  # notices the loss, and
+        link.heartbeat()  # tries in vain to come back
+        assert not link.is_over
+        proxy.port = port
+        assert envs.step([0, 0, 0])[0][:, 1].tolist() == [1, 1, 1]

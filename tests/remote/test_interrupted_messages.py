@@ -1,0 +1,183 @@
+"""An interrupt may come between any two lines of a client: nothing is executed twice or unasked."""
+
+import itertools
+import linecache
+import os
+import sys
+from contextlib import contextmanager
+from functools import partial
+
+import pytest
+
+import shoal
+from shoal.errors import ConnectionLostError
+from shoal.remote.channel import Channel
+from shoal.remote.link import Link
+from tests.remote.peers import Cell
+from tests.remote.serving import TCP, served
+
+# Python code sees only what does not go the express way, and no shared memory.
+connected = partial(shoal.connect, shared_memory=False, timeout=20.0)
+
+
+@contextmanager
+def interrupted_once(owner, name, *, after):
+    """Ctrl-C comes right before or right after the next call of a method."""
+    method = getattr(owner, name)
+    with pytest.MonkeyPatch.context() as patch:
+
+        def interrupted(*args, **kwargs):
+            patch.undo()
+            if after:
+                method(*args, **kwargs)
+            raise KeyboardInterrupt
+
+        patch.setattr(owner, name, interrupted)
+        with pytest.raises(KeyboardInterrupt):
+            yield
+
+
+@contextmanager
+def owned_cell(**options):
+    """A cell, and the pool of a client that has reset it and made one step."""
+    cell = Cell()
+    with served(lambda: cell, TCP) as url, connected(url, **options) as envs:
+        envs.reset()
+        envs.step([0, 0, 0])
+        yield cell, envs.pool
+
+
+def cut(pool):
+    pool._conversation.link._channel.transport.close()
+
+
+def come_back(pool):
+    """Resume the session with nothing in flight, as a heart does, or whoever waits."""
+    pool._conversation.link.come_back(ConnectionLostError("it was cut"))
+
+
+@pytest.mark.parametrize("is_lost", [False, True])
+@pytest.mark.parametrize("send", ["step", "send"])
+def test_a_step_that_was_kept_and_not_counted_is_never_executed(send, is_lost):
+    with owned_cell(on_lost="resume") as (cell, pool):
+        with interrupted_once(Channel, "_keep", after=True):
+            getattr(pool, send)([11, 11, 11])
+        assert pool.in_flight == 0
+        if is_lost:
+            cut(pool)
+            come_back(pool)
+        assert pool.step([22, 22, 22])[0].tolist() == [[0, 2], [1, 2], [2, 2]]
+        assert [actions for _, actions in cell.executed] == [[0] * 3, [22] * 3]
+
+
+@pytest.mark.parametrize("is_lost", [False, True])
+def test_a_step_that_counts_as_sent_is_received_though_its_sending_was_interrupted(is_lost):
+    with owned_cell(on_lost="resume") as (cell, pool):
+        with interrupted_once(Channel, "_deliver", after=False):
+            pool.step([11, 11, 11])
+        assert pool.in_flight == 3
+        if is_lost:
+            cut(pool)
+        assert pool.recv().observations.tolist() == [[0, 2], [1, 2], [2, 2]]
+        assert [actions for _, actions in cell.executed] == [[0] * 3, [11] * 3]
+
+
+MIDDLES = {
+    "before its meta": (Link, "read_meta", False),
+    "before its tensors": (Link, "read_into", False),
+    "after its tensors": (Link, "read_into", True),
+    "before it counts as received": (Link, "complete", False),
+}
+
+
+@pytest.mark.parametrize("middle", MIDDLES)
+def test_an_answer_in_whose_middle_an_interrupt_came_is_received_afterwards(middle):
+    owner, name, after = MIDDLES[middle]
+    with owned_cell(on_lost="resume") as (cell, pool):
+        with interrupted_once(owner, name, after=after):
+            pool.step([0, 0, 0])
+        assert pool.in_flight == 3
+        assert pool.recv().observations.tolist() == [[0, 2], [1, 2], [2, 2]]
+        assert pool.step([0, 0, 0])[0].tolist() == [[0, 3], [1, 3], [2, 3]]
+        assert cell.total() == 9
+
+
+@pytest.mark.parametrize("middle", [each for each in MIDDLES if "counts" not in each])
+def test_without_resuming_an_interrupt_in_the_middle_of_an_answer_is_a_loss(middle):
+    """What follows in the stream would be taken for the beginning of a message."""
+    owner, name, after = MIDDLES[middle]
+    with owned_cell(on_lost="raise") as (_, pool):
+        with interrupted_once(owner, name, after=after):
+            pool.step([0, 0, 0])
+        for _ in range(2):
+            with pytest.raises(ConnectionLostError):
+                pool.recv()
+
+
+class Lines:
+    """Raises KeyboardInterrupt at the n-th line of Shoal's code in this thread."""
+
+    def __init__(self, number):
+        self._left = itertools.count(-number)
+        self.where = ""
+
+    def __enter__(self):
+        sys.settrace(self._trace)
+        return self
+
+    def __exit__(self, kind, *_):
+        sys.settrace(None)
+        return kind is KeyboardInterrupt
+
+    def _trace(self, frame, event, _):
+        if f"{os.sep}shoal{os.sep}" not in frame.f_code.co_filename:
+            return None
+        # An interrupt does not come between the body of a "with" and its end, where a tracer looks.
+        line = linecache.getline(frame.f_code.co_filename, frame.f_lineno)
+        if event == "line" and "with " not in line and next(self._left) == 0:
+            sys.settrace(None)
+            code = frame.f_code
+            self.where = f"{os.path.basename(code.co_filename)}:{frame.f_lineno} {code.co_qualname}"
+            raise KeyboardInterrupt
+        return self._trace
+
+
+def interrupt_at_line(number, how, is_lost):
+    """Interrupt a step there, and make another one; whether the step has so many lines."""
+    with owned_cell(on_lost="resume") as (cell, pool):
+        with Lines(number) as lines:
+            if how == "step":
+                pool.step([1, 1, 1])
+            else:
+                pool.send([1, 1, 1])
+                pool.recv()
+        if is_lost and pool._conversation.link._channel.transport is not None:
+            cut(pool)
+        if pool.in_flight:
+            pool.recv()
+        observations = pool.step([2, 2, 2])[0]
+        executed = [actions[0] for _, actions in cell.executed]
+        assert executed in ([0, 2], [0, 1, 2]), lines.where
+        assert observations.tolist() == [[k, len(executed)] for k in range(3)], lines.where
+        return bool(lines.where)
+
+
+def interrupt_at_lines(numbers, how, is_lost):
+    """Interrupt a step at each of these lines, up to its last."""
+    for count, number in enumerate(numbers):
+        if not interrupt_at_line(number, how, is_lost):
+            return count
+    return len(numbers)
+
+
+@pytest.mark.parametrize("is_lost", [False, True])
+def test_an_interrupt_at_some_lines_of_a_step_is_all_that_happens(is_lost):
+    assert interrupt_at_lines(range(3, 2000, 17), "step", is_lost) > 5
+
+
+@pytest.mark.slow
+@pytest.mark.timeout(600)
+@pytest.mark.parametrize("is_lost", [False, True])
+@pytest.mark.parametrize("how", ["step", "send"])
+def test_an_interrupt_at_any_line_of_a_step_is_all_that_happens(how, is_lost):
+    assert interrupt_at_lines(range(2000), how, is_lost) > 100

@@ -1,0 +1,243 @@
+"""Nothing that is read from the other end can execute anything: what the sources say of it."""
+
+import ast
+import importlib.util
+from pathlib import Path
+
+import pytest
+
+import shoal.remote
+from tests.remote.executing import found_in
+
+PACKAGE = Path(shoal.remote.__file__).parent
+HELPERS = ["shoal.pools.reaching", "shoal.failures"]
+"""What reads for it elsewhere: names of attributes, and exceptions in words."""
+
+
+def modules_of(package):
+    """The modules of shoal.remote, by their files: also those that are imported late, or never."""
+    for path in package.rglob("*.py"):
+        parts = path.relative_to(package).with_suffix("").parts
+        yield ".".join(["shoal.remote", *(part for part in parts if part != "__init__")])
+
+
+def source_of(module):
+    """The source of a module; None if it is a name in one, or native."""
+    try:
+        spec = importlib.util.find_spec(module)
+    except ModuleNotFoundError:
+        return None
+    path = None if spec is None or spec.origin is None else Path(spec.origin)
+    return path.read_text() if path is not None and path.suffix == ".py" else None
+
+
+def imported_by(source):
+    """What a source imports, at its beginning or late."""
+    for node in ast.walk(ast.parse(source)):
+        if isinstance(node, ast.Import):
+            yield from (alias.name for alias in node.names)
+        elif isinstance(node, ast.ImportFrom):
+            yield node.module or ""
+            yield from (f"{node.module}.{alias.name}" for alias in node.names)
+
+
+def reachable():
+    """The sources of all that messages are read with, as far as it is shoal.remote's."""
+    sources, waiting = {}, [*modules_of(PACKAGE), *HELPERS]
+    while waiting:
+        module = waiting.pop()
+        if module in sources:
+            continue
+        source = source_of(module)
+        if source is not None:
+            sources[module] = source
+            waiting += [each for each in imported_by(source) if each.startswith("shoal.remote.")]
+    return sources
+
+
+REACHABLE = reachable()
+
+CLEARED = "shoal.remote.reached has refused what is private before"
+EXCEPTIONS = "exceptions are looked up in it"
+OPTIONS = "three options of sockets, which stand there"
+OWN = "the spaces of this side, which are told to the other"
+
+ALLOWED = {
+    # What clients may reach by name: that is what these are for.
+    ("shoal.pools.reaching", "get_attribute", "get_wrapper_attr of a name: name"): CLEARED,
+    ("shoal.pools.reaching", "has_attribute", "has_wrapper_attr of a name: name"): CLEARED,
+    ("shoal.pools.reaching", "call_method", "get_wrapper_attr of a name: name"): CLEARED,
+    ("shoal.pools.reaching", "set_attribute", "has_wrapper_attr of a name: name"): CLEARED,
+    ("shoal.pools.reaching", "set_attribute", "set_wrapper_attr of a name: name"): CLEARED,
+    ("shoal.remote.device_pool", "DevicePool.call", "getattr of a name: what"): CLEARED,
+    ("shoal.remote.device_pool", "DevicePool.call", "hasattr of a name: what"): CLEARED,
+    ("shoal.remote.device_pool", "_Reached.get_wrapper_attr", "getattr of a name: name"): CLEARED,
+    ("shoal.remote.device_pool", "_Reached.has_wrapper_attr", "hasattr of a name: name"): CLEARED,
+    ("shoal.remote.device_pool", "_Reached.set_wrapper_attr", "setattr of a name: name"): CLEARED,
+    # Exceptions by name.
+    ("shoal.failures", "", "import builtins"): EXCEPTIONS,
+    ("shoal.failures", "stand_in", "getattr of a name: description.builtin"): (
+        "nothing but a class of exceptions is taken"
+    ),
+    (
+        "shoal.failures",
+        "stand_in",
+        "a class that is made: name",
+    ): "with parents, and nothing in it",
+    ("shoal.remote.failing", "", "import builtins"): EXCEPTIONS,
+    ("shoal.remote.failing", "", "vars of module"): "a table of exceptions, made at the beginning",
+    # Names that no message chooses.
+    ("shoal.remote.bam.vector", "make_bam_vec_env", "sys.modules"): (
+        "whether Stable-Baselines3 is in use is looked up, by a name that is written"
+    ),
+    ("shoal.remote.hosting", "_as_pool", "hasattr of a name: name"): "the methods of a pool",
+    ("shoal.remote.pool", "RemotePool._learn", "getattr of a name: self.autoreset_mode.name"): (
+        "a name of an enum's"
+    ),
+    ("shoal.remote.transports.sockets", "tuned", "hasattr of a name: option"): OPTIONS,
+    ("shoal.remote.transports.sockets", "tuned", "getattr of a name: option"): OPTIONS,
+    # Dtypes.
+    ("shoal.remote.values", "", "a dtype that is made: name"): "the list of those that travel",
+    ("shoal.remote.values", "_array", "a dtype that is made: code"): (
+        "only of texts of a width, which a pattern has found before"
+    ),
+    ("shoal.remote.described", "_box", "a dtype that is made: space.dtype"): OWN,
+    ("shoal.remote.described", "_discrete", "a dtype that is made: space.dtype"): OWN,
+    ("shoal.remote.described", "_multi_discrete", "a dtype that is made: space.dtype"): OWN,
+}
+"""By module, function and what is found there: why it executes nothing that a message says."""
+
+
+def test_every_module_of_remote_vectors_is_looked_at():
+    assert REACHABLE.keys() >= {*modules_of(PACKAGE), *HELPERS}
+    for module in (
+        *("wire", "values", "messages", "described", "handshake", "telling", "segments", "channel"),
+        *("desk", "device", "pool", "reached", "server", "transports.websocket", "bam.messages"),
+        *("bam.encoding", "bam.transports.rosbridge"),
+    ):
+        assert f"shoal.remote.{module}" in REACHABLE
+
+
+@pytest.mark.parametrize("module", sorted(REACHABLE))
+def test_what_reads_messages_executes_nothing(module):
+    wrong = [
+        f"{module}:{found.line}: {found.what} in {found.function or 'the module'}"
+        for found in found_in(REACHABLE[module])
+        if (module, found.function, found.what) not in ALLOWED
+    ]
+    assert not wrong, "\n".join(wrong)
+
+
+def test_nothing_is_allowed_that_is_not_there():
+    there = {
+        (module, found.function, found.what)
+        for module, source in REACHABLE.items()
+        for found in found_in(source)
+    }
+    assert ALLOWED.keys() <= there, ALLOWED.keys() - there
+
+
+# Whether it would be found
+
+BAD = {
+    "import pickle": "import pickle",
+    "import pickle under another name": "import pickle as harmless",
+    "from pickle": "from pickle import loads as read",
+    "import in a function": "def f():\n    import marshal",
+    "import of a part": "import importlib.util",
+    "import from a part": "from concurrent.futures import process",
+    "import of a package's module": "from numpy import ctypeslib",
+    "a relative import": "from . import values",
+    "all of os": "from os import *",
+    **{
+        f"import {module}": f"import {module}"
+        for module in (
+            *("marshal", "shelve", "cloudpickle", "ctypes", "subprocess", "builtins", "importlib"),
+            *("multiprocessing", "runpy", "code", "copyreg", "dill", "yaml"),
+        )
+    },
+    "eval": "eval(text)",
+    "exec": "exec(text)",
+    "compile": "compile(text, 'x', 'exec')",
+    "__import__": "__import__(name)",
+    "eval that is not called": "read = eval",
+    "eval as an argument": "list(map(eval, texts))",
+    "eval as a default": "def f(read=eval):\n    return read",
+    "eval as a decorator": "@eval\ndef f(): ...",
+    "eval of builtins": "__builtins__['eval'](text)",
+    "eval of a frame": "frame.eval(text)",
+    "globals": "globals()[name]()",
+    "os.system": "import os\nos.system(text)",
+    "os.system under another name": "import os as harmless\nharmless.system(text)",
+    "os.system that is not called": "import os\nrun = os.system",
+    "from os": "from os import system",
+    "os.popen": "import os\nos.popen(text)",
+    "os.execv": "import os\nos.execv(path, [])",
+    "os.execlp": "from os import execlp as harmless",
+    "os.spawnl": "import os\nos.spawnl(os.P_WAIT, path)",
+    "os.posix_spawn": "import os\nos.posix_spawn(path, [], {})",
+    "the os of another module": "import asyncio\nasyncio.create_subprocess_shell(text)",
+    "sys.modules": "import sys\nsys.modules[name]",
+    "getattr": "def f(message):\n    return getattr(thing, message.name)",
+    "getattr of a variable": "getattr(thing, name)",
+    "getattr of a text that is made": "getattr(thing, f'_{name}')",
+    "getattr of a banned name": "getattr(thing, '__globals__')",
+    "getattr of eval": "getattr(thing, 'eval')",
+    "getattr under another name": "reach = getattr",
+    "getattr as an argument": "list(map(getattr, things, names))",
+    "hasattr": "hasattr(thing, name)",
+    "setattr": "setattr(thing, name, value)",
+    "delattr": "delattr(thing, name)",
+    "vars": "vars(thing)[name]",
+    "__dict__": "thing.__dict__[name]",
+    "__getattribute__": "thing.__getattribute__(name)",
+    "attrgetter": "import operator\noperator.attrgetter(name)(thing)",
+    "methodcaller": "from operator import methodcaller",
+    "an environment's attribute": "env.get_wrapper_attr(name)",
+    "an environment's attribute by keyword": "env.get_wrapper_attr(name=name)",
+    "an environment's attribute that is set": "env.set_wrapper_attr(name, 1)",
+    "subclasses": "().__class__.__base__.__subclasses__()",
+    "globals of a function": "f.__globals__",
+    "a class that is made": "type(name, (), {})",
+    "a function that is made": "import types\ntypes.FunctionType(code, {})",
+    "pickles of NumPy": "import numpy as np\nnp.load(file, allow_pickle=True)",
+    "a file of NumPy": "import numpy as np\nnp.load(file)",
+    "allow_pickle of something": "read(file, allow_pickle=flag)",
+    "bytes as objects": "import numpy as np\nnp.frombuffer(data, object)",
+    "bytes as objects by code": "import numpy as np\nnp.frombuffer(data, dtype='O')",
+    "a view as objects": "array.view('O')",
+    "a dtype from a message": "import numpy as np\nnp.dtype(message.code)",
+    "loads": "msgpack.loads(data)",
+}
+
+
+@pytest.mark.parametrize("what", BAD)
+def test_what_executes_is_found(what):
+    assert found_in(BAD[what]), BAD[what]
+
+
+@pytest.mark.parametrize("what", [what for what in BAD if "import *" not in BAD[what]])
+def test_what_executes_is_found_wherever_it_stands(what):
+    hidden = "\n".join(f"            {line}" for line in BAD[what].splitlines())
+    source = f"class Reader:\n    def read(self):\n        async def inner():\n{hidden}\n"
+    assert {found.function.partition(".inner")[0] for found in found_in(source)} == {"Reader.read"}
+
+
+GOOD = {
+    "a name that is written": "getattr(thing, 'close', None)",
+    "a pattern": "import re\nre.compile('x')",
+    "JSON": "import json\njson.loads(text)",
+    "a descriptor": "import os\nos.close(os.memfd_create('x'))",
+    "a class of something": "type(thing)",
+    "a dtype that is written": "import numpy as np\nnp.dtype('<f8')",
+    "bytes as numbers": "import numpy as np\nnp.frombuffer(data, np.uint8)",
+    "a list of objects": "import numpy as np\nnp.empty(3, object)",
+    "an index": "from operator import index",
+    "a word in a text": "'eval(exec)'",
+    "a field of that name": "Feedback(executed=True)",
+}
+
+
+@pytest.mark.parametrize("what", GOOD)
+def test_what_executes_nothing_is_left_alone(what):
+    assert not found_in(GOOD[what]), GOOD[what]

@@ -1,0 +1,160 @@
+"""How long a caller waits: as long as it says; if it says nothing, also what a server announces."""
+
+import math
+import threading
+import time
+from contextlib import contextmanager
+
+import pytest
+
+import shoal
+from shoal.errors import ConnectionLostError, ProtocolError, ReceiveTimeoutError
+from shoal.remote.wire import Kind
+from tests.remote.peers import LONG, SOON, Cell, WakeableCell, wait_until
+from tests.remote.proxy import proxied, retold
+from tests.remote.serving import TCP, connected, served
+
+ANNOUNCED = 60.0
+
+
+class AnnouncingCell(WakeableCell):
+    """Announces a long step, which ends as soon as it is woken."""
+
+    seconds = ANNOUNCED
+
+    def expected_duration(self, slots, actions):
+        return self.seconds if max(actions) else 0.0
+
+
+def await_announcement(envs):
+    """Read what the server announces of what is in flight."""
+
+    def has_come():
+        with pytest.raises(ReceiveTimeoutError):
+            envs.recv(timeout=0.01)
+        parts = getattr(envs.pool, "pools", [envs.pool])
+        return any(pool.announced == ANNOUNCED for pool in parts)
+
+    assert wait_until(has_come)
+
+
+@contextmanager
+def taking(at_most):
+    begun = time.monotonic()
+    yield
+    assert time.monotonic() - begun < at_most
+
+
+@contextmanager
+def announcing(joined, timeout):
+    """A cell, and a client that knows that the step in flight of its slots 0 to 2 is long."""
+    cell = AnnouncingCell()
+    with served(lambda: cell) as one, served(Cell) as other:
+        envs = shoal.connect([one, other] if joined else one, timeout=timeout)
+        try:
+            envs.reset()
+            envs.send([LONG] * 3 + [0] * (envs.num_envs - 3))
+            await_announcement(envs)
+            yield cell, envs
+        finally:
+            cell.woken.set()
+            envs.close()
+
+
+@pytest.mark.parametrize("joined", [False, True])
+def test_a_callers_own_timeout_is_kept_though_a_long_step_was_announced(joined):
+    with announcing(joined, 60.0) as (cell, envs):
+        for _ in range(2):
+            with taking(SOON), pytest.raises(ReceiveTimeoutError):
+                envs.recv(timeout=0.1)
+        cell.woken.set()
+        assert envs.recv(timeout=SOON).observations[:, 1].tolist() == [1] * envs.num_envs
+
+
+@pytest.mark.parametrize("joined", [False, True])
+def test_who_gives_no_timeout_waits_for_what_was_announced(joined):
+    with announcing(joined, 0.6) as (cell, envs):
+        threading.Timer(1.2, cell.woken.set).start()
+        assert envs.recv().observations[:, 1].tolist() == [1] * envs.num_envs
+
+
+# Announcements that are no numbers of seconds
+
+
+@pytest.mark.parametrize("seconds", [math.inf, -math.inf, math.nan, "soon"])
+def test_a_device_that_expects_no_number_of_seconds_fails_that_step_and_no_other(seconds):
+    cell = AnnouncingCell()
+    envs = connected(lambda: cell, timeout=20.0)
+    envs.reset()
+    cell.seconds = seconds
+    match = "could not convert" if seconds == "soon" else "expected_duration must be a number"
+    with taking(SOON), pytest.raises(ValueError, match=match):
+        envs.step([LONG, LONG, LONG])
+    assert cell.executed == []
+    assert envs.step([0, 0, 0])[0][:, 1].tolist() == [1, 1, 1]
+    envs.close()
+
+
+@pytest.mark.parametrize("seconds", [math.inf, -math.inf, math.nan])
+def test_a_server_that_announces_no_number_of_seconds_breaks_the_rules(seconds):
+    cell = AnnouncingCell()
+    with (
+        served(lambda: cell, TCP) as url,
+        retold(url, {Kind.EXPECT: {"seconds": seconds}}) as (_, through),
+    ):
+        envs = shoal.connect(through, timeout=20.0, shared_memory=False)
+        envs.reset()
+        try:
+            with taking(SOON), pytest.raises(ProtocolError, match="announced to take"):
+                envs.step([LONG, LONG, LONG])
+            with pytest.raises(ProtocolError):
+                envs.reset()
+        finally:
+            cell.woken.set()
+            envs.close()
+
+
+# Servers that are gone
+
+
+@pytest.mark.parametrize("on_lost", ["resume", "truncate"])
+def test_a_callers_own_timeout_is_kept_though_the_server_is_gone(on_lost):
+    cell = WakeableCell()
+    with served(lambda: cell, TCP) as url, proxied(url) as (proxy, through):
+        envs = shoal.connect(through, on_lost=on_lost, timeout=60.0, shared_memory=False)
+        envs.reset()
+        envs.send([LONG, LONG, LONG])
+        port, proxy.port = proxy.port, 1  # nobody listens there
+        proxy.cut()
+        for _ in range(3):
+            with taking(SOON), pytest.raises(ReceiveTimeoutError):
+                envs.recv(timeout=0.1)
+        proxy.port = port
+        cell.woken.set()
+        assert envs.recv().observations[:, 1].tolist() == [1, 1, 1]
+        assert envs.stats().reconnects == 1
+        envs.close()
+
+
+@pytest.mark.parametrize("on_lost", ["raise", "resume", "truncate"])
+def test_a_dead_server_of_several_does_not_make_the_slots_of_others_unreachable(on_lost):
+    cell = WakeableCell()
+    with (
+        served(lambda: cell, TCP) as one,
+        served(Cell) as other,
+        proxied(one) as (proxy, through),
+    ):
+        envs = shoal.connect([through, other], on_lost=on_lost, timeout=60.0, shared_memory=False)
+        envs.reset()
+        envs.send([LONG] * 3 + [0] * 3)
+        proxy.close()
+        with taking(SOON):
+            if on_lost == "raise":
+                with pytest.raises(ConnectionLostError):
+                    envs.recv()
+            assert sorted(envs.recv(min_slots=3).slots) == [3, 4, 5]
+            for k in (2, 3):
+                envs.send([0, 0, 0], [3, 4, 5])
+                assert envs.recv(slots=[3, 4, 5]).observations[:, 1].tolist() == [k] * 3
+            cell.woken.set()
+            envs.close()

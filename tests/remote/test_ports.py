@@ -1,0 +1,107 @@
+"""Ports: what goes in at one end comes out at the other, whatever fits into a ring at once."""
+
+import os
+import socket
+import sys
+import threading
+import time
+from contextlib import contextmanager
+
+import numpy as np
+import pytest
+
+from shoal.remote.transports.shared import go_over, make_memory
+from shoal.remote.transports.sockets import socket_transport
+
+pytestmark = pytest.mark.skipif(sys.platform != "linux", reason="shared memory is Linux's")
+
+
+@contextmanager
+def two_ends(capacity: int, trays: int = 0):
+    """Two ports with rings of this capacity between them, and so many bytes of trays."""
+    ends = [socket_transport(each, "the other end") for each in socket.socketpair()]
+    descriptor, memory = make_memory(capacity, trays)
+    os.close(descriptor)
+    for number, end in enumerate(ends):
+        go_over(end, memory, capacity, trays, number)
+    try:
+        yield ends
+    finally:
+        for end in ends:
+            end.close()
+
+
+class Other(threading.Thread):
+    """Does something meanwhile; what it raises is raised where it is waited for."""
+
+    def __init__(self, work, *args):
+        super().__init__()
+        self._work, self._args = work, args
+        self._error = None
+        self.start()
+
+    def run(self):
+        try:
+            self._work(*self._args)
+        except BaseException as error:
+            self._error = error
+
+    def finish(self):
+        self.join(20.0)
+        assert not self.is_alive()
+        if self._error is not None:
+            raise self._error
+
+
+@pytest.mark.parametrize("capacity", [1000, 4096, 1 << 19])
+def test_messages_larger_than_a_ring_go_through_it_in_both_directions(capacity):
+    random = np.random.default_rng(capacity)
+    messages = [
+        random.integers(0, 256, size, np.uint8) for size in random.integers(1, 6 * capacity, 100)
+    ]
+
+    def send_back(far):
+        for message in messages:
+            room = np.empty_like(message)
+            far.receive_into([room])
+            far.send([room])
+
+    with two_ends(capacity) as (near, far):
+        other = Other(send_back, far)
+        for message in messages:
+            near.send([message])
+            room = np.empty_like(message)
+            assert near.peek(1, 10.0) == message[:1].tobytes()
+            near.receive_into([room])
+            np.testing.assert_array_equal(room, message)
+        other.finish()
+
+
+def test_an_end_that_is_held_up_finds_the_ring_as_it_must_be():
+    # More threads than cores: one that has read is often stopped before it looks up, and finds that
+    # meanwhile there was written into what it has read.
+    until = time.monotonic() + 2.0
+    message = np.arange(1 << 21, dtype=np.uint8)
+
+    def send(near):
+        while time.monotonic() < until:
+            near.send([message])
+        near.send([np.zeros_like(message)])  # the last one
+
+    def receive(far):
+        room = np.empty_like(message)
+        while True:
+            far.receive_into([room])
+            if room[-1] == 0:
+                return
+            assert room[-1] == 255
+
+    def both():
+        with two_ends(1024) as (near, far):
+            sender = Other(send, near)
+            receive(far)
+            sender.finish()
+
+    pairs = [Other(both) for _ in range(3)]
+    for pair in pairs:
+        pair.finish()

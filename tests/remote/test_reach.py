@@ -1,0 +1,153 @@
+"""What a client may reach, and what it is told of where it has failed."""
+
+from pathlib import Path
+
+import gymnasium
+import numpy as np
+import pytest
+
+import shoal
+from shoal.errors import ProtocolError, RefusedError
+from shoal.pools import InlinePool
+from shoal.remote.messages import (
+    CallRequest,
+    pack_message,
+)
+from shoal.remote.values import pack_values
+from shoal.remote.wire import Kind
+from shoal.testing import ProbeEnv
+from tests.remote.peers import fake_server
+from tests.remote.serving import connected, served
+
+
+class SecretiveEnv(ProbeEnv):
+    _secret = 42
+
+    def told(self, name):
+        return name
+
+
+PRIVATE = ["_secret", "__class__", "__dict__", "_fail_at"]
+
+
+def asked(envs, what, is_function, args, kwargs):
+    request = CallRequest(what, is_function, (0,), pack_values([args, kwargs]))
+    return envs.pool._ask(Kind.CALL, pack_message(request))
+
+
+@pytest.mark.parametrize("name", PRIVATE)
+def test_private_names_are_out_of_reach(name):
+    envs = connected(lambda: shoal.make(SecretiveEnv, 2, backend="inline"), timeout=5.0)
+    reaches = [
+        lambda: envs.call(name),
+        lambda: envs.get_attr(name),
+        lambda: envs.set_attr(name, 1),
+        lambda: envs.call("get_wrapper_attr", name),
+        lambda: envs.call("set_wrapper_attr", name, 1),
+        lambda: envs.call("get_wrapper_attr", name=name),
+        lambda: asked(envs, "get_attribute", True, [name], {}),
+        lambda: asked(envs, "get_attribute", True, [], {"name": name}),
+        lambda: asked(envs, "get_attribute", False, [name], {}),
+        lambda: asked(envs, "set_attribute", True, [name, 1], {}),
+        lambda: asked(envs, "call_method", True, [name, (), {}], {}),
+        lambda: asked(envs, "call_method", True, ["get_wrapper_attr", (name,), {}], {}),
+        lambda: asked(envs, "call_method", True, ["get_wrapper_attr", (), {"name": name}], {}),
+        lambda: asked(envs, "call_method", True, ["set_wrapper_attr", (name, 1), {}], {}),
+        lambda: asked(envs, "get_attribute", True, [(name,)], {}),
+        lambda: asked(envs, "get_attribute", True, [np.array(name)], {}),
+        lambda: asked(envs, "get_attribute", True, [np.str_(name)], {}),
+    ]
+    for place_, reach in enumerate(reaches):
+        with pytest.raises((AttributeError, TypeError)):
+            pytest.fail(f"{place_}: {reach()!r}")
+    assert envs.call("told", name) == (name, name)  # it is a text like any other
+    assert SecretiveEnv._secret == 42
+    envs.close()
+
+
+@pytest.mark.parametrize("what", ["eval", "class_name", "get_attribute.__globals__", "", "open"])
+def test_only_the_functions_that_doors_need_can_be_named(what):
+    envs = connected(lambda: InlinePool([ProbeEnv]), timeout=5.0)
+    with pytest.raises((AttributeError, TypeError)):
+        asked(envs, what, True, ["label"], {})
+    assert envs.call("label") == (0,)
+    envs.close()
+
+
+def test_functions_are_not_sent():
+    envs = connected(lambda: InlinePool([ProbeEnv]), timeout=5.0)
+    with pytest.raises(TypeError, match="reached by name"):
+        envs.pool.call(lambda env: env.label)
+    envs.close()
+
+
+class Failing(gymnasium.Env):
+    observation_space = gymnasium.spaces.Discrete(2)
+    action_space = gymnasium.spaces.Discrete(2)
+
+    def reset(self, *, seed=None, options=None):
+        return 0, {}
+
+    def step(self, action):
+        raise ZeroDivisionError("the cell is jammed")
+
+    def fails(self):
+        raise LookupError("nothing there")
+
+
+@pytest.mark.parametrize("tells", [False, True])
+def test_where_in_the_code_something_was_raised_is_told_only_if_it_may_be(tells):
+    envs = connected(
+        lambda: InlinePool([Failing]), server={"tracebacks": tells} if tells else {}, timeout=5.0
+    )
+    envs.reset(seed=0)
+    for reach, kind in (
+        (lambda: envs.step([0]), ZeroDivisionError),
+        (lambda: envs.call("fails"), LookupError),
+    ):
+        with pytest.raises(kind) as caught:
+            reach()
+        text = f"{caught.value.__cause__} {getattr(caught.value, '__notes__', '')} {caught.value}"
+        assert (Path(__file__).name in text) is tells
+    envs.close()
+
+
+@pytest.mark.parametrize("tells", [False, True])
+def test_where_a_factory_has_failed_is_told_only_if_it_may_be(tells):
+    def factory():
+        raise ZeroDivisionError("no cell")
+
+    with served(factory, tracebacks=tells) as it:
+        with pytest.raises(RefusedError, match="ZeroDivisionError: no cell") as caught:
+            shoal.connect(it)
+        text = f"{caught.value.__cause__} {getattr(caught.value, '__notes__', '')} {caught.value}"
+        if not tells:
+            assert Path(__file__).name not in text
+
+
+@pytest.mark.parametrize(
+    "builtin", ["eval", "exec", "print", "SystemExit", "KeyboardInterrupt", "x"]
+)
+def test_an_exception_that_is_told_by_name_is_an_exception(builtin):
+    from shoal.failures import ErrorDescription, stand_in
+
+    error = stand_in(ErrorDescription("Boom", "told", builtin, [], ""))
+    assert isinstance(error, Exception)
+    assert isinstance(error, shoal.errors.RemoteError)
+
+
+def test_a_server_that_lies_about_an_exception_is_not_believed():
+    from shoal.remote.failing import raised_failure
+    from shoal.remote.messages import Failure
+
+    for name in ("SystemExit", "KeyboardInterrupt", "GeneratorExit", "eval", "int", "a\0b", ""):
+        error = raised_failure(Failure(name, name, "lies", (), "", True))
+        assert isinstance(error, Exception)
+
+
+def test_what_is_no_message_of_shoal_is_a_protocol_error():
+    with (
+        fake_server(b"HTTP/1.1 400 Bad Request\r\n\r\n" + b" " * 100) as (url, _),
+        pytest.raises(ProtocolError, match="no message of Shoal"),
+    ):
+        shoal.connect(url, timeout=3.0)

@@ -1,0 +1,306 @@
+"""Memory that both ends have: who is given it, and what becomes of it in bad hands."""
+
+import fcntl
+import gc
+import os
+import socket
+import sys
+import threading
+import time
+import warnings
+from contextlib import closing, contextmanager
+from copy import deepcopy
+from functools import partial
+
+import numpy as np
+import pytest
+
+import shoal
+from shoal.errors import ReceiveTimeoutError
+from shoal.remote.messages import Ready, unpack_message
+from shoal.remote.transports.shared import SideDoor, fetch_memory, make_memory
+from shoal.remote.wire import HEADER_BYTES, Kind
+from shoal.testing import assert_identical
+from tests.remote.peers import wait_until
+from tests.remote.proxy import retold
+from tests.remote.serving import TCP, Factory, served
+
+pytestmark = pytest.mark.skipif(sys.platform != "linux", reason="shared memory is Linux's")
+
+
+# Who is given it
+
+
+def test_a_client_cannot_shrink_the_memory_under_the_server():
+    """It would die of SIGBUS, and all of its sessions with it."""
+    descriptor, memory = make_memory(1 << 18, 0)
+    try:
+        with pytest.raises(PermissionError):
+            os.ftruncate(descriptor, 0)
+        with pytest.raises(PermissionError):
+            os.ftruncate(descriptor, 1 << 24)
+    finally:
+        del memory
+        os.close(descriptor)
+
+
+def test_the_side_door_gives_memory_only_for_a_session_and_waits_for_nobody():
+    with shoal.serve({"it": Factory()}, TCP) as server:
+        envs = shoal.connect(f"{server.url}/it", timeout=5.0)
+        envs.reset(seed=0)
+        door = envs.pool._conversation.link.welcome.side_door
+        with closing(socket.socket(socket.AF_UNIX, socket.SOCK_STREAM)) as visitor:
+            visitor.settimeout(3.0)
+            visitor.connect("\0" + door)
+            visitor.sendall(b"k" * 16)
+            data, descriptors, _, _ = socket.recv_fds(visitor, 1, 1)
+            assert (data, descriptors) == (b"", [])
+        with closing(socket.socket(socket.AF_UNIX, socket.SOCK_STREAM)) as visitor:
+            visitor.connect("\0" + door)  # and says nothing
+            begun = time.monotonic()
+            other = shoal.connect(f"{server.url}/it", timeout=10.0)
+            other.reset(seed=0)
+            assert time.monotonic() - begun < 4.0
+            other.close()
+        envs.close()
+
+
+# Where there is none to be had
+
+
+def rollout(envs, steps=20, before_step=lambda step: None):
+    """What a vector shows, copied, since it may lie in shared memory."""
+    shown = [deepcopy(envs.reset(seed=3))]
+    for step in range(steps):
+        before_step(step)
+        shown.append(deepcopy(envs.step(np.arange(2) % 2)))
+    return shown
+
+
+def rolled_out_here():
+    with shoal.make("CartPole-v1", 2) as envs:
+        return rollout(envs)
+
+
+def goes_over(proxy):
+    """Whether a client has said that it goes on over shared memory."""
+    return unpack_message(Ready, proxy.heard[Kind.READY][HEADER_BYTES:]).is_shared
+
+
+@contextmanager
+def without_a_word(capfd):
+    """Nobody is warned, and nothing is printed."""
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        yield
+    assert capfd.readouterr() == ("", "")
+
+
+DOORS = {
+    "it is there": ({}, True),
+    "another machine": ({"side_door": "shoal-nowhere"}, False),
+    "a machine without one": ({"side_door": ""}, False),
+    "a name that is none": ({"side_door": "x" * 200}, False),
+    "a ring of nothing": ({"ring": 0}, False),
+    "a ring of less than nothing": ({"ring": -4096}, False),
+    "a ring of too much": ({"ring": 2**40}, False),
+    "another ring": ({"ring": 1 << 19}, False),
+    "trays of less than nothing": ({"trays": -1}, False),
+    "trays of too much": ({"trays": 2**50}, False),
+    "other trays": ({"trays": 4096}, False),
+}
+
+
+@pytest.mark.parametrize("on_lost", ["raise", "resume"])
+@pytest.mark.parametrize("door", DOORS)
+def test_where_the_side_door_is_not_reached_the_socket_does_as_well(door, on_lost, capfd):
+    changes, is_shared = DOORS[door]
+    with (
+        served("CartPole-v1", TCP) as it,
+        retold(it, {Kind.WELCOME: changes, Kind.READY: {}}) as (proxy, url),
+        without_a_word(capfd),
+    ):
+        with shoal.connect(url, 2, timeout=5.0, on_lost=on_lost) as envs:
+            assert_identical(rollout(envs), rolled_out_here())
+        assert proxy.connections == 1
+        assert goes_over(proxy) is is_shared
+
+
+# Memory that is not as it must be
+
+
+CAPACITY = 1 << 18
+
+
+def block(*seals, size=None):
+    """The descriptor of a block like that of a server, with these seals."""
+    whole, memory = make_memory(CAPACITY, 0)
+    del memory
+    size = os.fstat(whole).st_size if size is None else size
+    os.close(whole)
+    made = os.memfd_create("shoal-rings", os.MFD_CLOEXEC | os.MFD_ALLOW_SEALING)
+    os.ftruncate(made, size)
+    for seal in seals:
+        fcntl.fcntl(made, fcntl.F_ADD_SEALS, getattr(fcntl, f"F_SEAL_{seal}"))
+    return made
+
+
+def plain_file():
+    made = os.open("/tmp", os.O_TMPFILE | os.O_RDWR)
+    os.ftruncate(made, 1 << 20)
+    return made
+
+
+BOTH = ("SHRINK", "GROW")
+BLOCKS = {
+    "sealed": (partial(block, *BOTH), True),
+    "sealed for good": (partial(block, *BOTH, "SEAL"), True),
+    "not sealed": (block, False),
+    "free to shrink": (partial(block, "GROW"), False),
+    "free to grow": (partial(block, "SHRINK"), False),
+    "too small": (partial(block, *BOTH, size=4096), False),
+    "too large": (partial(block, *BOTH, size=1 << 22), False),
+    "empty": (partial(block, *BOTH, size=0), False),
+    "read only": (partial(block, *BOTH, "WRITE"), False),
+    "a file": (plain_file, False),
+    "a socket": (lambda: socket.socket().detach(), False),
+    "nothing": (lambda: None, False),
+}
+
+
+@pytest.mark.parametrize("what", BLOCKS)
+def test_a_client_takes_only_memory_that_nobody_can_make_smaller(what):
+    """It would die of SIGBUS by the hand of whoever has handed it over."""
+    make, is_taken = BLOCKS[what]
+    descriptors = len(os.listdir("/proc/self/fd"))
+    with closing(SideDoor(lambda key: make() if key == b"k" * 16 else None)) as door:
+        memory = fetch_memory(door.name, b"k" * 16, CAPACITY, 0)
+        assert (memory is not None) is is_taken
+        assert fetch_memory(door.name, b"x" * 16, CAPACITY, 0) is None
+    del memory
+    gc.collect()
+    assert len(os.listdir("/proc/self/fd")) <= descriptors
+
+
+def test_with_a_server_whose_memory_is_not_sealed_the_socket_does_as_well(monkeypatch, capfd):
+    def unsealed(capacity, trays):
+        sealed, memory = make_memory(capacity, trays)
+        os.close(sealed)
+        return block(size=len(memory)), memory
+
+    monkeypatch.setattr(sys.modules["shoal.remote.session"], "make_memory", unsealed)
+    with (
+        served("CartPole-v1", TCP) as it,
+        retold(it, {Kind.READY: {}}) as (proxy, url),
+        without_a_word(capfd),
+    ):
+        with shoal.connect(url, 2, timeout=5.0) as envs:
+            assert_identical(rollout(envs), rolled_out_here())
+        assert not goes_over(proxy)
+
+
+# Memory that the other end has changed
+
+WORDS = {
+    "written by the server": 0,
+    "read by the client": 64,
+    "written by the client": 128,
+    "read by the server": 192,
+}
+"""Where the counts of the two rings lie; native/remote/ring_pipe.cpp says how."""
+
+
+@pytest.fixture
+def memories(monkeypatch):
+    """The blocks that a server shares with its clients, the newest one last."""
+    kept = []
+
+    def noted(capacity, trays):
+        descriptor, memory = make_memory(capacity, trays)
+        kept.append(memory)
+        return descriptor, memory
+
+    monkeypatch.setattr(sys.modules["shoal.remote.session"], "make_memory", noted)
+    yield kept
+    kept.clear()
+
+
+@contextmanager
+def undisturbed(it):
+    """Another client of the same server, who notices nothing; and no thread fails."""
+    told = []
+    hook, threading.excepthook = threading.excepthook, lambda args: told.append(args.exc_value)
+    try:
+        with shoal.connect(it, 2, timeout=10.0) as other:
+            other.reset(seed=3)
+            yield
+            other.step(np.arange(2) % 2)
+        with shoal.connect(it, 2, timeout=10.0) as newcomer:
+            assert_identical(rollout(newcomer), rolled_out_here())
+    finally:
+        threading.excepthook = hook
+    assert not told, told
+
+
+def put(memory, place, value):
+    memory[place : place + 8].view(np.uint64)[0] = value
+
+
+@pytest.mark.parametrize("value", [2**64 - 1, 2**63, 2**40])
+@pytest.mark.parametrize("word", WORDS)
+def test_counts_that_cannot_be_end_the_connection_and_nothing_else(word, value, memories):
+    with shoal.serve({"it": "CartPole-v1"}, TCP) as server:
+        it = f"{server.url}/it"
+        with undisturbed(it):
+            envs = shoal.connect(it, 2, timeout=10.0)
+            rollout(envs, 3)
+            begun = time.monotonic()
+            put(memories[-1], WORDS[word], value)
+            with pytest.raises(ConnectionError):
+                envs.step(np.zeros(2, np.int64))
+            with pytest.raises(ConnectionError):
+                envs.reset()
+            envs.close()
+            assert time.monotonic() - begun < 8.0  # not by its timeout
+            assert wait_until(lambda: server.sessions == 1)
+
+
+@pytest.mark.parametrize("word", WORDS)
+def test_a_session_outlives_counts_that_cannot_be(word, memories):
+    def change(step):
+        if step in (5, 6, 13):
+            put(memories[-1], WORDS[word], 2**63)
+
+    with served("CartPole-v1", TCP) as it:
+        with shoal.connect(it, 2, timeout=10.0, on_lost="resume") as envs:
+            assert_identical(rollout(envs, before_step=change), rolled_out_here())
+            assert envs.stats().reconnects == 3
+        assert len(memories) == 4
+
+
+def spoil(envs, memory, seed):
+    """Step, with a byte or a count of the rings changed before each step."""
+    rng = np.random.default_rng(seed)
+    for _ in range(1000):
+        if seed % 2:
+            memory[rng.integers(0, 448)] = rng.integers(0, 256)
+        else:
+            place = list(WORDS.values())[rng.integers(4)]
+            count = int(memory[place : place + 8].view(np.uint64)[0])
+            put(memory, place, (count + int(rng.integers(-200, 200))) % 2**64)
+        envs.step(np.zeros(2, np.int64))
+
+
+@pytest.mark.parametrize("seed", range(8))
+def test_whatever_is_written_into_the_memory_the_server_lives_and_the_client_gets_an_error(
+    seed, memories
+):
+    """Also counts that could be, but are not: then old bytes are read again, or none for ever."""
+    with served("CartPole-v1", TCP) as it, undisturbed(it):
+        envs = shoal.connect(it, 2, timeout=1.0)
+        rollout(envs, 3)
+        begun = time.monotonic()
+        with pytest.raises((ConnectionError, ReceiveTimeoutError)):
+            spoil(envs, memories[-1], seed)
+        envs.close()
+        assert time.monotonic() - begun < 15.0

@@ -1,0 +1,73 @@
+"""Spaces as data: what a client learns of them is what they are."""
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from shoal.errors import ProtocolError
+from shoal.remote.described import described_space, space_of
+from shoal.remote.values import pack_values, unpack_values
+from tests.remote.mutations import FUZZ, MOST, peak_of
+from tests.strategies import SPACES, travels
+
+
+@FUZZ
+@given(space=SPACES, seed=st.integers(0, 99))
+def test_spaces_come_back_as_what_they_were(space, seed):
+    if not travels(space):
+        with pytest.raises(TypeError, match="WordSpace cannot be described"):
+            described_space(space)
+        return
+    again = space_of(unpack_values(pack_values(described_space(space))))
+    assert again == space
+    assert repr(again).replace("NamedBox", "Box") == repr(space).replace("NamedBox", "Box")
+    space.seed(seed)
+    again.seed(seed)
+    assert space.sample() in again
+    assert again.sample() in space
+
+
+# Descriptions that are none
+
+OTHER_DTYPES = ["|O", "<M8[s]", "|V8", ">i4", "i4", "object", "", 3, None, ["<i4"], "<U4"]
+DESCRIPTIONS = {
+    "Box": {"shape": [2], "low": 0, "high": 1},
+    "Discrete": {"n": 3, "start": 0},
+    "MultiDiscrete": {"nvec": np.array([2, 3]), "start": np.array([0, 0])},
+}
+
+
+@pytest.mark.parametrize("space", DESCRIPTIONS)
+def test_a_description_is_of_a_dtype_that_travels(space):
+    told = {"space": space, **DESCRIPTIONS[space]}
+    assert space_of({**told, "dtype": "<i4"}).dtype == np.int32
+    for dtype in OTHER_DTYPES:
+        with pytest.raises(ProtocolError):
+            space_of({**told, "dtype": dtype})
+    with pytest.raises(ProtocolError):
+        space_of(told)
+
+
+@pytest.mark.parametrize(
+    "told",
+    [
+        None,
+        3,
+        [],
+        {},
+        {"space": "Sequence"},
+        {"space": "eval", "n": 3},
+        {"space": ["Box"]},
+        {"space": "Tuple", "parts": [3]},
+        {"space": "Dict", "parts": [[["unhashable"], {"space": "Discrete"}]]},
+        {"space": "Box", "shape": [2**20, 2**20], "low": 0, "high": 1, "dtype": "<f4"},
+        {"space": "Box", "shape": [-1], "low": 0, "high": 1, "dtype": "<f4"},
+        {"space": "Text", "min": 5, "max": 1, "characters": "ab"},
+    ],
+    ids=repr,
+)
+def test_what_describes_no_space_is_refused_in_little_memory(told):
+    with pytest.raises(ProtocolError):
+        space_of(told)
+    assert peak_of(lambda: space_of(told)) < MOST

@@ -1,0 +1,135 @@
+"""TLS: who trusts whom."""
+
+import socket
+import subprocess
+import time
+from contextlib import closing
+
+import pytest
+
+import shoal
+from shoal.errors import ConnectionLostError
+from tests.remote.serving import Factory, served
+
+
+@pytest.fixture(scope="module")
+def certificates(tmp_path_factory):
+    """An authority, and a server and a client that it knows; and another authority's client."""
+    folder = tmp_path_factory.mktemp("certificates")
+
+    def run(*arguments):
+        subprocess.run(["openssl", *arguments], check=True, cwd=folder, capture_output=True)
+
+    new = ["-newkey", "ec", "-pkeyopt", "ec_paramgen_curve:prime256v1", "-nodes"]
+    for authority in ("authority", "stranger"):
+        run(
+            *("req", "-x509", *new, "-days", "2", "-subj", f"/CN={authority}"),
+            *("-keyout", f"{authority}.key", "-out", f"{authority}.pem"),
+        )
+    (folder / "names").write_text("subjectAltName=DNS:localhost,IP:127.0.0.1\n")
+    for name, authority in (
+        ("server", "authority"),
+        ("client", "authority"),
+        ("thief", "stranger"),
+    ):
+        run("req", *new, "-subj", f"/CN={name}", "-keyout", f"{name}.key", "-out", f"{name}.csr")
+        run(
+            *("x509", "-req", "-in", f"{name}.csr", "-CA", f"{authority}.pem", "-days", "2"),
+            *("-CAkey", f"{authority}.key", "-CAcreateserial", "-extfile", "names"),
+            *("-out", f"{name}.pem"),
+        )
+    return folder
+
+
+def files(folder, name, authority=None):
+    found = (folder / f"{name}.pem", folder / f"{name}.key")
+    return found if authority is None else (*found, folder / f"{authority}.pem")
+
+
+@pytest.mark.parametrize("scheme", ["tls", "wss"])
+def test_a_server_with_a_certificate_is_trusted_by_those_who_know_its_authority(
+    certificates, scheme
+):
+    factory = Factory()
+    with served(factory, f"{scheme}://127.0.0.1:0", tls=files(certificates, "server")) as it:
+        with shoal.connect(it, tls=certificates / "authority.pem", timeout=5.0) as envs:
+            observations, _ = envs.reset(seed=3)
+            assert observations in envs.observation_space
+            for _ in range(20):
+                envs.step(envs.action_space.sample())
+        for tls in (None, certificates / "stranger.pem"):
+            with pytest.raises(ConnectionLostError, match="certificate"):
+                shoal.connect(it, tls=tls, timeout=5.0)
+        with pytest.raises(ConnectionError):
+            shoal.connect(it.replace(scheme, {"tls": "tcp", "wss": "ws"}[scheme]), timeout=1.0)
+        assert factory.calls == 1
+
+
+@pytest.mark.parametrize("scheme", ["tls", "wss"])
+def test_a_server_that_asks_for_certificates_lets_nobody_in_without_one(certificates, scheme):
+    factory = Factory()
+    tls = files(certificates, "server", "authority")
+    with served(factory, f"{scheme}://127.0.0.1:0", tls=tls) as it:
+        for refused in (
+            certificates / "authority.pem",
+            files(certificates, "thief", "authority"),
+        ):
+            with pytest.raises(ConnectionError):
+                shoal.connect(it, tls=refused, timeout=5.0)
+        assert factory.calls == 0
+        mine = files(certificates, "client", "authority")
+        with shoal.connect(it, tls=mine, timeout=5.0) as envs:
+            envs.reset(seed=0)
+        assert factory.calls == 1
+
+
+@pytest.mark.parametrize(("scheme", "meant"), [("tcp", "tls"), ("ws", "wss")])
+def test_a_place_is_encrypted_where_there_is_something_to_encrypt_with(certificates, scheme, meant):
+    with shoal.serve(
+        {"it": Factory()}, f"{scheme}://127.0.0.1:0", tls=files(certificates, "server")
+    ) as server:
+        assert server.url.startswith(f"{meant}://")
+        plain = server.url.replace(meant, scheme)
+        with shoal.connect(f"{plain}/it", tls=certificates / "authority.pem", timeout=5.0) as envs:
+            assert envs.stats().transport.startswith(f"{meant}://")
+        with pytest.raises(ConnectionError):
+            shoal.connect(f"{plain}/it", timeout=1.0)
+
+
+def test_what_says_itself_whether_it_is_encrypted_is_taken_at_its_word(certificates):
+    places = ["tcp://127.0.0.1:0", "tls://127.0.0.1:0"]
+    with shoal.serve({"it": Factory()}, places, tls=files(certificates, "server")) as server:
+        assert [url.partition(":")[0] for url in server.urls] == ["tcp", "tls"]
+
+
+def test_where_nothing_can_be_encrypted_a_certificate_is_refused(certificates, tmp_path):
+    with pytest.raises(ValueError, match="is not encrypted"):
+        shoal.serve({"it": Factory()}, f"unix://{tmp_path}/it", tls=files(certificates, "server"))
+
+
+def test_a_tls_server_needs_a_certificate():
+    with pytest.raises(ValueError, match="needs tls"):
+        shoal.serve({"it": Factory()}, "tls://127.0.0.1:0")
+
+
+def test_the_heart_of_an_owner_beats_through_tls(certificates):
+    hosted = shoal.remote.Hosted(Factory(), exclusive=True, lease=0.08)
+    with served(hosted, "tls://127.0.0.1:0", tls=files(certificates, "server")) as it:
+        tls = certificates / "authority.pem"
+        with shoal.connect(it, tls=tls, timeout=10.0) as envs:
+            envs.reset(seed=0)
+            until = time.monotonic() + 1.0
+            while time.monotonic() < until:
+                envs.step(envs.action_space.sample())
+            time.sleep(0.3)
+            envs.step(envs.action_space.sample())
+
+
+def test_a_client_that_never_begins_its_handshake_is_hung_up_on_and_disturbs_nobody(certificates):
+    with served(Factory(), "tls://127.0.0.1:0", tls=files(certificates, "server")) as it:
+        port = int(it.rpartition("/")[0].rpartition(":")[2])
+        with (
+            closing(socket.create_connection(("127.0.0.1", port))),
+            shoal.connect(it, tls=certificates / "authority.pem", timeout=5.0) as envs,
+        ):
+            envs.reset(seed=0)

@@ -1,0 +1,344 @@
+"""``on_lost="truncate"``: each slot of a lost session tells of its loss, once, and goes on."""
+
+import threading
+from contextlib import contextmanager
+from functools import partial
+
+import gymnasium
+import numpy as np
+import pytest
+from gymnasium import spaces
+from gymnasium.vector import AutoresetMode
+
+import shoal
+from shoal.errors import ReceiveTimeoutError, SessionLostError
+from shoal.pools import ThreadPool
+from shoal.remote import Hosted
+from shoal.remote.conversation import Conversation
+from tests.remote.peers import LONG, Cell, WakeableCell, wait_until
+from tests.remote.proxy import proxied
+from tests.remote.serving import TCP, named, served
+
+MODES = ["NextStep", "Disabled", "SameStep"]
+WAITS = 1
+"""The action of a step that does not end before the test is over."""
+
+
+class Counter(gymnasium.Env):
+    """Observes its label, and how many steps its episode has."""
+
+    observation_space = spaces.Box(-1, 1e6, (2,), np.float64)
+    action_space = spaces.Discrete(2)
+    is_over = threading.Event()
+
+    def __init__(self, label):
+        self._label = label
+
+    def _seen(self):
+        return np.array([self._label, self._steps], np.float64)
+
+    def reset(self, *, seed=None, options=None):
+        self._steps = 0
+        return self._seen(), {}
+
+    def step(self, action):
+        if action == WAITS:
+            self.is_over.wait(LONG / 1000)
+        self._steps += 1
+        return self._seen(), 1.0, False, False, {}
+
+
+@pytest.fixture
+def counters():
+    """Makes pools of three slots, which do not wait for each other."""
+    Counter.is_over.clear()
+
+    def make(autoreset_mode="NextStep"):
+        factories = [partial(Counter, label) for label in range(3)]
+        mode = AutoresetMode(autoreset_mode)
+        return ThreadPool(factories, workers=3, caller_works=False, autoreset_mode=mode)
+
+    return make
+
+
+class Pair:
+    """Two servers that seem to be one, which loses its sessions where it is restarted."""
+
+    def __init__(self, proxy, url, first, second):
+        self.proxy, self.url, self.first = proxy, url, first
+        self._ports = [int(each.url.rpartition(":")[2]) for each in (first, second)]
+
+    def move(self):
+        """Let those who come from now on come to the second one."""
+        self.proxy.port = self._ports[1]
+
+    def restart(self):
+        self.move()
+        self.proxy.cut()
+
+    def connected(self, **options):
+        # A proxy sees what is said over the socket, not what goes through shared memory.
+        options = {"on_lost": "truncate", "timeout": 20.0, "shared_memory": False} | options
+        return shoal.connect(self.url, **options)
+
+
+@contextmanager
+def pair(factory):
+    with (
+        shoal.serve({"it": factory}, TCP) as first,
+        shoal.serve({"it": factory}, TCP) as second,
+        proxied(named(first.url, "it")) as (proxy, through),
+    ):
+        try:
+            yield Pair(proxy, through, first, second)
+        finally:
+            Counter.is_over.set()  # or a server would wait for it
+
+
+def told(batch):
+    """What each slot of a batch tells: its observation, whether it was truncated, its info."""
+    infos = [{} for _ in batch.slots]
+    for row, info in (batch.raw_infos or ([], None))[0]:
+        infos[row] |= info
+    rows = zip(batch.observations.tolist(), batch.truncated.tolist(), infos, strict=True)
+    return dict(zip(batch.slots.tolist(), rows, strict=True))
+
+
+def stepped(pool, *slots):
+    pool.send([0] * len(slots), slots)
+    return told(pool.recv(slots=slots))
+
+
+def loss(slot, mode, shown):
+    """What a slot must tell that was lost after it had shown so many steps."""
+    info = {"crashed": True}
+    if mode == "SameStep":
+        info |= {"final_obs": [slot, shown], "final_info": {"crashed": True}}
+    return [slot, 0], True, info
+
+
+def plain(found):
+    """What slots tell, with lists in the place of arrays."""
+    for _, _, info in found.values():
+        if "final_obs" in info:
+            info["final_obs"] = info["final_obs"].tolist()
+    return found
+
+
+def await_unreceived(pool, slot):
+    """Wait until an answer has come, without receiving it; slot 1 does not end its step."""
+
+    def has_come():
+        with pytest.raises(ReceiveTimeoutError):
+            pool.recv(slots=[1], timeout=0.02)
+        return slot in pool._conversation.arrivals.done
+
+    assert wait_until(has_come)
+
+
+@pytest.mark.parametrize("mode", MODES)
+def test_a_slot_whose_old_answer_had_come_tells_of_its_loss_with_its_next_one(mode, counters):
+    with pair(counters) as servers, servers.connected(autoreset_mode=mode) as envs:
+        pool = envs.pool
+        envs.reset()
+        envs.step([0, 0, 0])
+        pool.send([0], [0])
+        pool.send([WAITS], [1])
+        await_unreceived(pool, 0)
+        servers.restart()
+        assert plain(told(pool.recv(slots=[1]))) == {1: loss(1, mode, 1)}
+        assert told(pool.recv(slots=[0])) == {0: ([0, 2], False, {})}
+        assert plain(stepped(pool, 0)) == {0: loss(0, mode, 2)}
+        assert plain(stepped(pool, 2)) == {2: loss(2, mode, 1)}
+        for k in (1, 2):
+            expected = {slot: ([slot, k], False, {}) for slot in range(3)}
+            assert stepped(pool, 0, 1, 2) == expected
+
+
+@pytest.mark.parametrize("mode", MODES)
+def test_all_slots_of_a_step_in_flight_tell_of_the_loss_once(mode, counters):
+    with pair(counters) as servers, servers.connected(autoreset_mode=mode) as envs:
+        pool = envs.pool
+        envs.reset()
+        envs.step([0, 0, 0])
+        pool.begin_step([WAITS] * 3)
+        servers.restart()
+        expected = {slot: loss(slot, mode, 1) for slot in range(3)}
+        assert plain(told(pool.recv())) == expected
+        observations, _, _, truncated, infos = envs.step([0, 0, 0])
+        assert observations.tolist() == [[0, 1], [1, 1], [2, 1]]
+        assert not truncated.any()
+        assert infos == {}
+
+
+def test_idle_slots_tell_of_the_loss_though_others_are_stepped_meanwhile(counters):
+    with pair(counters) as servers, servers.connected() as envs:
+        pool = envs.pool
+        envs.reset()
+        servers.restart()
+        assert stepped(pool, 2) == {2: loss(2, "NextStep", 0)}
+        for k in (1, 2):
+            assert stepped(pool, 2) == {2: ([2, k], False, {})}
+        assert stepped(pool, 0, 2) == {0: loss(0, "NextStep", 0), 2: ([2, 3], False, {})}
+        observations, _, _, truncated, infos = envs.step([0, 0, 0])
+        assert observations.tolist() == [[0, 1], [1, 0], [2, 4]]
+        assert truncated.tolist() == infos["crashed"].tolist() == [False, True, False]
+
+
+def test_a_slot_that_is_reset_has_no_loss_to_tell_of(counters):
+    with pair(counters) as servers, servers.connected() as envs:
+        pool = envs.pool
+        envs.reset()
+        servers.restart()
+        assert stepped(pool, 1) == {1: loss(1, "NextStep", 0)}
+        pool.reset([0])
+        assert told(pool.recv(slots=[0])) == {0: ([0, 0], False, {})}
+        assert stepped(pool, 0) == {0: ([0, 1], False, {})}
+        assert stepped(pool, 2) == {2: loss(2, "NextStep", 0)}
+
+
+# The heart of an owner may be the first to notice
+
+USES = {
+    "step": lambda envs: envs.step([0, 0, 0])[3].tolist() == [True] * 3,
+    "send": lambda envs: stepped(envs.pool, 1) == {1: loss(1, "NextStep", 1)},
+    "call": lambda envs: envs.call("total") == (0, 0, 0),
+    "reset": lambda envs: envs.reset()[0].tolist() == [[0, 0], [1, 0], [2, 0]],
+}
+
+
+@pytest.mark.parametrize("use", USES)
+def test_what_an_owner_does_next_goes_on_though_its_heart_has_noticed_the_loss_first(use):
+    with (
+        pair(Hosted(Cell, exclusive=True, lease=0.4)) as servers,
+        servers.connected() as envs,
+    ):
+        envs.reset()
+        envs.step([0, 0, 0])
+        lost = envs.pool._conversation.link
+        servers.restart()
+        assert wait_until(lambda: lost.is_over)
+        assert USES[use](envs)
+        envs.step([0, 0, 0])
+        observations, _, _, truncated, infos = envs.step([0, 0, 0])
+        assert not truncated.any()
+        assert "crashed" not in infos
+        assert len(set(observations[:, 1])) <= 2  # one step less where a slot told of its loss
+
+
+# A server may be closed as it should, and come back
+
+
+def test_a_server_that_is_closed_while_its_device_works_is_waited_for_until_it_is_back():
+    """Until its device has ended what it does, the old one is there, and refuses everybody."""
+    cells = []
+
+    def make():
+        cells.append(WakeableCell())
+        return cells[-1]
+
+    with pair(make) as servers, servers.connected() as envs:
+        pool = envs.pool
+        envs.reset()
+        pool.send([0], [0])
+        assert wait_until(lambda: cells[0].executed and not cells[0].running.is_set())
+        pool.send([LONG], [1])
+        assert cells[0].running.wait(10.0)
+        closing = threading.Thread(target=servers.first.close)
+        closing.start()
+
+        def come_back():
+            # At its first connection, and at those that were refused.
+            assert wait_until(lambda: servers.proxy.connections > 2)
+            cells[0].woken.set()
+            closing.join()
+            servers.move()
+
+        coming_back = threading.Thread(target=come_back)
+        coming_back.start()
+        assert told(pool.recv(slots=[1])) == {1: loss(1, "NextStep", 0)}
+        coming_back.join()
+        assert told(pool.recv(slots=[0])) == {0: ([0, 1], False, {})}
+        assert stepped(pool, 0) == {0: loss(0, "NextStep", 1)}
+        assert stepped(pool, 2) == {2: loss(2, "NextStep", 0)}
+        assert stepped(pool, 0, 1, 2) == {slot: ([slot, 1], False, {}) for slot in range(3)}
+        assert len(cells) == 2
+
+
+def test_a_call_that_was_under_way_is_told_of_the_loss_and_the_next_one_works():
+    with pair(Cell) as servers, servers.connected() as envs:
+        envs.reset()
+        send = envs.pool._conversation.link.send
+
+        def lost_meanwhile(*args, **kwargs):
+            servers.move()
+            servers.proxy.drops = {*servers.proxy.drops, args[0]}
+            number = send(*args, **kwargs)
+            servers.proxy.cut()
+            servers.proxy.drops = set()
+            return number
+
+        envs.pool._conversation.link.send = lost_meanwhile
+        with pytest.raises(SessionLostError, match="during a call"):
+            envs.call("total")
+        assert envs.call("total") == (0, 0, 0)
+        assert envs.step([0, 0, 0])[3].all()
+
+
+# Interrupts
+
+
+@contextmanager
+def interrupted_before_the_reset():
+    """Ctrl-C comes when a new session has begun, and its slots are about to be reset."""
+
+    def interrupted(_):
+        raise KeyboardInterrupt
+
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(Conversation, "_revive", interrupted)
+        with pytest.raises(KeyboardInterrupt):
+            yield
+
+
+@pytest.mark.parametrize("use", USES)
+def test_slots_are_revived_by_the_next_call_though_an_interrupt_came_before_their_reset(use):
+    with (
+        pair(Hosted(Cell, exclusive=True, lease=0.4)) as servers,
+        servers.connected() as envs,
+    ):
+        envs.reset()
+        envs.step([0, 0, 0])
+        lost = envs.pool._conversation.link
+        servers.restart()
+        assert wait_until(lambda: lost.is_over)
+        with interrupted_before_the_reset():
+            envs.step([0, 0, 0])
+        assert envs.pool.in_flight == 0
+        assert USES[use](envs)
+        envs.step([0, 0, 0])
+        assert "crashed" not in envs.step([0, 0, 0])[4]
+
+
+def test_slots_in_flight_are_received_though_an_interrupt_came_before_their_reset(counters):
+    with pair(counters) as servers, servers.connected() as envs:
+        envs.reset()
+        envs.step([0, 0, 0])
+        envs.pool.begin_step([WAITS] * 3)
+        servers.restart()
+        with interrupted_before_the_reset():
+            envs.recv()
+        assert told(envs.pool.recv()) == {k: loss(k, "NextStep", 1) for k in range(3)}
+
+
+def test_a_server_that_comes_back_with_other_slots_is_refused():
+    with served(Cell, TCP) as first, proxied(first) as (proxy, through):
+        other = shoal.serve({"it": "CartPole-v1"}, TCP)
+        envs = shoal.connect(through, on_lost="truncate", timeout=20.0, shared_memory=False)
+        envs.reset()
+        proxy.port = int(other.url.rpartition(":")[2])
+        proxy.cut()
+        with pytest.raises(shoal.errors.SpaceMismatchError, match="other environments"):
+            envs.step([0, 0, 0])
+        envs.close()
+        other.close()

@@ -1,0 +1,41 @@
+"""Stepping two vectors through the same actions, and comparing everything that comes back."""
+
+import numpy as np
+from gymnasium.vector import AutoresetMode
+
+from shoal.testing import assert_identical
+
+ALIKE = (
+    "num_envs",
+    "observation_space",
+    "action_space",
+    "single_observation_space",
+    "single_action_space",
+    "metadata",
+    "render_mode",
+)
+
+
+def assert_rollouts_are_equal(ours, theirs, steps, seed, masks=0.1, seen=lambda result: result):
+    """Compare two vectors over some steps, from equal seeds.
+
+    ``masks`` says after how many of the steps some slots are reset; where nothing resets those that
+    have ended, they are reset after every step. ``seen`` drops what may differ.
+    """
+    for name in ALIKE:
+        assert getattr(ours, name) == getattr(theirs, name)
+    mode = theirs.metadata["autoreset_mode"]
+    assert_identical(seen(ours.reset(seed=seed)), seen(theirs.reset(seed=seed)))
+    theirs.action_space.seed(seed)
+    rng = np.random.default_rng(seed)
+    for step in range(steps):
+        action = theirs.action_space.sample()
+        got, expected = ours.step(action), theirs.step(action)
+        assert_identical(seen(got), seen(expected), f"step {step}")
+        mask = expected[2] | expected[3]
+        if mode is not AutoresetMode.DISABLED:
+            mask = rng.random(ours.num_envs) < (0.5 if rng.random() < masks else 0)
+        if mask.any():
+            got = ours.reset(seed=seed + step, options={"reset_mask": mask.copy()})
+            expected = theirs.reset(seed=seed + step, options={"reset_mask": mask.copy()})
+            assert_identical(seen(got), seen(expected), f"reset after step {step}")

@@ -92,6 +92,12 @@ def _atari(arguments: Namespace) -> int:
     return 0 if measure_atari(_settings(arguments), arguments.output) else 1
 
 
+def _remote(arguments: Namespace) -> int:
+    from benchmarks.remote.measuring import measure_remote
+
+    return 0 if measure_remote(_settings(arguments), arguments.output) else 1
+
+
 def _training(arguments: Namespace) -> int:
     from benchmarks.training import measure_training
 
@@ -282,6 +288,13 @@ def _parser() -> ArgumentParser:
     atari.add_argument(
         "--cores", type=_cores, default=machine.core_count(), help="how many to use (%(default)s)"
     )
+
+    remote = commands.add_parser(
+        "remote",
+        parents=[measured, written],
+        help="remote vectors against bare sockets, gRPC, websockets and JSON",
+    )
+    remote.set_defaults(command=_remote)
 
     training = commands.add_parser(
         "training",

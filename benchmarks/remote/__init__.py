@@ -1,0 +1,1 @@
+"""Vectors in another process, asked over a connection."""

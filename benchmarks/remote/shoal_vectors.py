@@ -1,0 +1,144 @@
+"""Shoal's remote vectors of null environments, to be measured against the baselines."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Sequence
+from functools import partial
+from typing import Any, Literal, TypeAlias
+
+import gymnasium
+import numpy as np
+from gymnasium import spaces
+from gymnasium.vector import AutoresetMode
+from gymnasium.vector.utils import batch_space
+
+import shoal
+from benchmarks.remote.null import NUM_SLOTS, Actions, Outcome
+from benchmarks.remote.serving import LOCALHOST, Announce, Client
+from shoal.pools import Batch
+from shoal.spaces import VectorSpaces
+
+__all__ = ["ShoalVector", "Way", "serve_slow_slots", "serve_swinging"]
+
+Way: TypeAlias = Literal["tcp", "unix", "shared memory"]
+Seen: TypeAlias = Literal["numbers", "pictures"]
+
+_SPACES: dict[str, spaces.Box] = {
+    "numbers": spaces.Box(-1, 1, (4,), np.float32),
+    "pictures": spaces.Box(0, 255, (4, 84, 84), np.uint8),
+}
+
+
+class _NullPool:
+    """A pool whose slots do nothing, as the baselines' do."""
+
+    envs = None
+    copy = True
+    restarts = False
+    autoreset_mode = AutoresetMode.NEXT_STEP
+    render_mode = None
+
+    def __init__(self, seen: Seen) -> None:
+        self.num_envs = NUM_SLOTS
+        self.in_flight = 0
+        self.metadata: dict[str, Any] = {}
+        observation, action = _SPACES[seen], spaces.Discrete(2)
+        self.spaces = VectorSpaces(
+            observation,
+            batch_space(observation, NUM_SLOTS),
+            action,
+            batch_space(action, NUM_SLOTS),
+        )
+        nothing = np.zeros(NUM_SLOTS, np.bool_)
+        observations = np.zeros(self.spaces.observation.shape or (), observation.dtype)
+        self._results = observations, np.zeros(NUM_SLOTS), nothing, nothing.copy(), None
+
+    def reset(self, *_: Any) -> None:
+        self.in_flight = NUM_SLOTS
+
+    def recv(self, *_: Any, **__: Any) -> Batch:
+        self.in_flight = 0
+        return Batch(np.arange(NUM_SLOTS), *self._results)
+
+    def step(self, _: Any) -> Any:
+        return self._results
+
+    def send(self, *_: Any) -> None:
+        self.in_flight = NUM_SLOTS
+
+    def latest(self, _: Any = None) -> Any:
+        return self._results[0]
+
+    def call(self, *_: Any, **__: Any) -> list[Any]:
+        return []
+
+    def close(self) -> None:
+        """There is nothing to close."""
+
+
+def _serve(announce: Announce, way: Way, seen: Seen) -> None:
+    where = "unix://@" + f"shoal-benchmark-{time.monotonic_ns()}"
+    bind = where if way == "unix" else f"tcp://{LOCALHOST}:0"
+    server = shoal.serve({"null": partial(_NullPool, seen)}, bind)
+    announce(server.url)
+    server.wait()
+
+
+def _connect(way: Way, url: str) -> Any:
+    separator = "#" if way == "unix" else "/"
+    return shoal.connect(f"{url}{separator}null", shared_memory=way == "shared memory")
+
+
+class ShoalVector(Client[Any]):
+    """A remote vector, in one of the ways that bytes can go.
+
+    Args:
+        way: How.
+        seen: What the slots observe.
+    """
+
+    def __init__(self, way: Way, seen: Seen = "numbers") -> None:
+        super().__init__(partial(_connect, way), _serve, way, seen)
+        self._connection.reset()
+
+    def step(self, actions: Actions, /) -> Outcome:
+        """Step all slots."""
+        return Outcome(*self._connection.step(actions)[:4])
+
+
+def serve_swinging(announce: Announce, num_envs: int) -> None:
+    """Host poles on carts."""
+    server = shoal.serve(
+        {"it": lambda: shoal.make("CartPole-v1", num_envs)}, f"tcp://{LOCALHOST}:0"
+    )
+    announce(server.url)
+    server.wait()
+
+
+class _Sleeper(gymnasium.Env[Any, Any]):
+    """Sleeps while it steps."""
+
+    observation_space = spaces.Box(-1, 1, (4,), np.float32)
+    action_space = spaces.Discrete(2)
+
+    def __init__(self, seconds: float) -> None:
+        self._seconds = seconds
+
+    def reset(self, **_: Any) -> Any:
+        return np.zeros(4, np.float32), {}
+
+    def step(self, _: Any) -> Any:
+        time.sleep(self._seconds)
+        return np.zeros(4, np.float32), 0.0, False, False, {}
+
+
+def serve_slow_slots(announce: Announce, seconds: Sequence[float]) -> None:
+    """Host slots of which each sleeps for so long in every step."""
+    factories = [partial(_Sleeper, each) for each in seconds]
+    server = shoal.serve(
+        {"it": lambda: shoal.make(factories, backend="process", caller_works=False)},
+        f"tcp://{LOCALHOST}:0",
+    )
+    announce(server.url)
+    server.wait()

@@ -279,6 +279,8 @@ MISTAKES = {
         "no file no.pem",
     ),
     "an empty token": (["CartPole-v1", "--token-file", "/dev/null"], "would let everybody in"),
+    "a name twice": (["A=CartPole-v1", "A=Pendulum-v1"], "the name 'A' is given twice"),
+    "no name": (["=CartPole-v1"], "the name '' is empty"),
     "no token file": (["CartPole-v1", "--token-file", "nowhere"], "No such file"),
 }
 

@@ -60,6 +60,20 @@ def test_actions_that_are_none_are_refused_as_those_of_a_local_vector(actions):
         assert "incompatible function arguments" not in str(caught.value)
 
 
+@pytest.mark.parametrize("batch_size", [0, -1, 1.5, "x"])
+def test_a_batch_size_is_a_positive_integer(batch_size):
+    with (
+        served(Factory(), TCP) as it,
+        pytest.raises((TypeError, ValueError), match="batch_size"),
+    ):
+        shoal.connect(it, batch_size=batch_size)
+
+
+def test_a_folder_that_is_not_there_is_named(tmp_path):
+    with pytest.raises(FileNotFoundError, match="nowhere/socket"):
+        shoal.serve({"it": Factory()}, f"unix://{tmp_path}/nowhere/socket")
+
+
 @pytest.mark.parametrize("tls", ["no.pem", ("no.pem", "no.key", "no.pem")])
 def test_files_that_are_not_there_are_named(tls):
     with pytest.raises(FileNotFoundError, match=r"no file no\.pem"):

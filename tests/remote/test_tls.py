@@ -113,7 +113,7 @@ def test_a_tls_server_needs_a_certificate():
 
 
 def test_the_heart_of_an_owner_beats_through_tls(certificates):
-    hosted = shoal.remote.Hosted(Factory(), exclusive=True, lease=0.08)
+    hosted = shoal.remote.Hosted(Factory(), exclusive=True, lease=1.2)
     with served(hosted, "tls://127.0.0.1:0", tls=files(certificates, "server")) as it:
         tls = certificates / "authority.pem"
         with shoal.connect(it, tls=tls, timeout=10.0) as envs:
@@ -121,7 +121,7 @@ def test_the_heart_of_an_owner_beats_through_tls(certificates):
             until = time.monotonic() + 1.0
             while time.monotonic() < until:
                 envs.step(envs.action_space.sample())
-            time.sleep(0.3)
+            time.sleep(1.8)
             envs.step(envs.action_space.sample())
 
 

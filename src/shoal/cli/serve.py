@@ -71,7 +71,7 @@ def serve_command(
     try:
         tls = _tls(certificate, key, authority)
         server = shoal.serve(
-            dict(_named(each) for each in hosted),
+            _by_name(hosted),
             bind or ["tcp://127.0.0.1:7711"],
             token=_token(token_file),
             tls=tls,
@@ -90,6 +90,17 @@ def serve_command(
             names = ", ".join(server.names)
             console.print(f"Listening at {url} with {names}", highlight=False)
         server.wait()
+
+
+def _by_name(hosted: list[str]) -> dict[str, Any]:
+    found: dict[str, Any] = {}
+    for text in hosted:
+        name, what = _named(text)
+        if not name or name in found:
+            problem = "is given twice" if name else "is empty"
+            raise ValueError(f"{text}: the name {name!r} {problem}")
+        found[name] = what
+    return found
 
 
 def _named(text: str) -> tuple[str, Any]:

@@ -110,8 +110,13 @@ def connect(
     pool = RemotePool(targets[0]) if isinstance(url, str) else _of_several(targets)
     try:
         # Refuses what does not go together, now that the mode is known.
-        VectorOptions(autoreset_mode=pool.autoreset_mode, info_format=info_format, seeding=seeding)
-    except ValueError:
+        VectorOptions(
+            autoreset_mode=pool.autoreset_mode,
+            info_format=info_format,
+            seeding=seeding,
+            batch_size=batch_size,
+        )
+    except (TypeError, ValueError):
         pool.close()
         raise
     return RemoteVectorEnv(pool, **door)

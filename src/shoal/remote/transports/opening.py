@@ -99,7 +99,12 @@ class _SocketListener:
         if address.scheme == "unix":
             _remove_stale(address.path)
             self._socket = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM)
-            self._socket.bind(_unix_path(address.path))
+            try:
+                self._socket.bind(_unix_path(address.path))
+            except OSError as error:
+                self._socket.close()
+                error.filename = address.path
+                raise
             self._socket.listen(_BACKLOG)
             self.address = address
             self._file = _file_of(address.path)

@@ -225,13 +225,19 @@ class Session:
             return True
         patience = 0.0 if desk.is_busy or is_served is None else _IDLE
         header = self._channel.next_header(patience)
-        if header is not None:
-            self._heard = time.monotonic()
-            desk.handle(header)
-            return True
-        if self.hosted.exclusive and time.monotonic() - self._heard > self.hosted.lease:
-            self.end("lease", f"nothing was heard for {self.hosted.lease} seconds")
-        return False
+        if header is None and self._is_lease_over():
+            # We may have been stopped ourselves meanwhile: what lies there counts.
+            header = self._channel.next_header(0.0)
+            if header is None:
+                self.end("lease", f"nothing was heard for {self.hosted.lease} seconds")
+        if header is None:
+            return False
+        self._heard = time.monotonic()
+        desk.handle(header)
+        return True
+
+    def _is_lease_over(self) -> bool:
+        return self.hosted.exclusive and time.monotonic() - self._heard > self.hosted.lease
 
     def _lose(self) -> None:
         self._channel.lose()

@@ -15,6 +15,8 @@ import gymnasium.error
 __all__ = [
     "ActionTypeError",
     "AuthenticationError",
+    "CheckpointError",
+    "ConfigError",
     "ConnectionLostError",
     "FactoryPicklingError",
     "InvalidActionError",
@@ -137,6 +139,14 @@ class UnknownGameError(gymnasium.error.NameNotFound, ValueError, AssertionError)
 
 class InvalidSettingError(gymnasium.error.Error, ValueError):
     """A setting of an Atari vector that cannot be. Nothing was made."""
+
+
+class ConfigError(ValueError):
+    """A training config that cannot be; the message names where it is wrong."""
+
+
+class CheckpointError(RuntimeError):
+    """A checkpoint, or the file of an agent, that cannot be written or read."""
 
 
 class ProtocolError(ConnectionError, ValueError):

@@ -12,12 +12,14 @@ import shoal
 from shoal.cli.new_kernel import write_kernel
 from shoal.cli.play import play
 from shoal.cli.serve import serve_command
+from shoal.cli.training import add_training
 
 __all__ = ["app"]
 
 app = typer.Typer(no_args_is_help=True)
 app.add_typer(play, name="play")
 app.command("serve")(serve_command)
+add_training(app)
 
 
 @app.callback()

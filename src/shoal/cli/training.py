@@ -1,0 +1,191 @@
+"""``shoal train`` and what belongs to it: eval, resume, tournament, watch."""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Annotated, Any
+
+import typer
+from rich.console import Console
+
+from shoal.errors import CheckpointError, ConfigError, MissingExtraError
+
+__all__ = ["add_training"]
+
+_USERS_MISTAKES = (
+    ConfigError,
+    CheckpointError,
+    MissingExtraError,
+    FileExistsError,
+    FileNotFoundError,
+    ValueError,
+)
+
+_INTERRUPTED = 130
+
+Device = Annotated[str | None, typer.Option(help="Such as cuda or cpu; a GPU if there is one.")]
+
+
+def add_training(app: typer.Typer) -> None:
+    """Let the command line have these commands."""
+    for command in (train, resume):
+        app.command()(command)
+    app.command("eval")(evaluate)
+    app.command()(tournament)
+    app.command()(watch)
+
+
+@contextmanager
+def _explained() -> Iterator[None]:
+    """What a user can mend is said in one line."""
+    try:
+        with warnings.catch_warnings():
+            warnings.simplefilter("default", RuntimeWarning)
+            yield
+    except _USERS_MISTAKES as error:
+        Console(stderr=True).print(str(error), style="red", highlight=False, soft_wrap=True)
+        raise typer.Exit(1) from error
+
+
+def _told(run: Callable[[], dict[str, Any]]) -> None:
+    try:
+        with _explained():
+            result = run()
+    except KeyboardInterrupt:
+        raise typer.Exit(_INTERRUPTED) from None
+    Console().print(
+        f"{result['total_steps']:,} steps, {result['total_episodes']:,} episodes, "
+        f"{result['total_gradient_steps']:,} updates; see {result['run_folder']}/report.html",
+        highlight=False,
+        soft_wrap=True,
+    )
+
+
+def train(
+    config: Annotated[str, typer.Argument(help="A JSON file, or a config that comes along.")],
+    num_envs: Annotated[
+        int | None, typer.Option(min=1, help="How many environments; as the config says, or 1.")
+    ] = None,
+    device: Device = None,
+    seed: Annotated[int | None, typer.Option(min=0, help="Of everything random.")] = None,
+    name: Annotated[str | None, typer.Option(help="Of the run; by default made of a date.")] = None,
+    output: Annotated[Path, typer.Option(help="Where runs are.")] = Path("results/runs"),
+    start_from: Annotated[
+        Path | None, typer.Option(help="An agent, a checkpoint or a run to begin with.")
+    ] = None,
+    quiet: Annotated[bool, typer.Option(help="Show nothing while it goes on.")] = False,
+) -> None:
+    """Train an agent as a config says. Ctrl-C saves, and `shoal resume` goes on."""
+
+    def run() -> dict[str, Any]:
+        from shoal.train import train_single_run
+
+        return train_single_run(
+            config,
+            output,
+            name,
+            verbose=not quiet,
+            device=device,
+            checkpoint_path=start_from,
+            num_envs=num_envs,
+            seed=seed,
+        )
+
+    _told(run)
+
+
+def resume(
+    run: Annotated[Path, typer.Argument(help="The folder of a run.")],
+    checkpoint: Annotated[
+        str | None, typer.Option(help="Another checkpoint than the newest, by its name.")
+    ] = None,
+    quiet: Annotated[bool, typer.Option(help="Show nothing while it goes on.")] = False,
+) -> None:
+    """Go on with a run that was interrupted or killed."""
+
+    def resumed() -> dict[str, Any]:
+        from shoal.train import resume_run
+
+        return resume_run(run, checkpoint, verbose=not quiet)
+
+    _told(resumed)
+
+
+def evaluate(
+    agent: Annotated[Path, typer.Argument(help="A run, or the file of an agent.")],
+    opponent: Annotated[
+        list[str] | None,
+        typer.Option(help="In hockey: weak, strong, or an agent. May be repeated; else both."),
+    ] = None,
+    games: Annotated[int, typer.Option(min=1, help="How many, for each opponent.")] = 200,
+    env: Annotated[
+        str | None, typer.Option(help="The environment; that of the run, or hockey.")
+    ] = None,
+    seed: Annotated[int, typer.Option(min=0, help="Of the games.")] = 0,
+    device: Annotated[str, typer.Option(help="Such as cuda.")] = "cpu",
+) -> None:
+    """Let an agent play, and tell how good it is."""
+    from rich.table import Table
+
+    with _explained():
+        from shoal.train.evaluating import evaluate_agent
+
+        records = evaluate_agent(agent, opponent or [], games, env=env, seed=seed, device=device)
+    table = Table()
+    for column in ("against", "games", "won", "95%", "drawn", "lost", "mean return", "length"):
+        table.add_column(column, justify="left" if column == "against" else "right")
+    for record in records:
+        with_winner = record.win_rate is not None
+        table.add_row(
+            record.opponent or "-",
+            str(record.games),
+            f"{record.win_rate:.1%}" if with_winner else "-",
+            f"{record.low:.1%} to {record.high:.1%}"
+            if with_winner
+            else f"{record.low:.4g} to {record.high:.4g}",
+            str(record.draws) if with_winner else "-",
+            str(record.losses) if with_winner else "-",
+            f"{record.mean_reward:.2f}",
+            f"{record.mean_length:.0f}",
+        )
+    Console().print(table)
+
+
+def tournament(
+    agents: Annotated[
+        list[str], typer.Argument(help="Runs, files of agents, weak, strong: two or more.")
+    ],
+    games: Annotated[
+        int, typer.Option(min=2, help="Of each pair; half of them on each side")
+    ] = 200,
+    seed: Annotated[int, typer.Option(min=0, help="Of the games.")] = 0,
+    device: Annotated[str, typer.Option(help="Such as cuda.")] = "cpu",
+) -> None:
+    """Let agents play hockey, each against each, and rank them."""
+    with _explained():
+        from shoal.train.evaluating import play_tournament
+        from shoal.train.league.tables import render_standings
+
+        standings = play_tournament(agents, games, seed=seed, device=device)
+    Console().print(render_standings(standings))
+
+
+def watch(
+    agent: Annotated[Path, typer.Argument(help="A run, or the file of an agent.")],
+    output: Annotated[Path | None, typer.Option(help="The video; by default in the run.")] = None,
+    opponent: Annotated[str, typer.Option(help="In hockey: weak, strong, or an agent.")] = "strong",
+    episodes: Annotated[int, typer.Option(min=1, help="How many.")] = 3,
+    env: Annotated[
+        str | None, typer.Option(help="The environment; that of the run, or hockey.")
+    ] = None,
+    seed: Annotated[int, typer.Option(min=0, help="Of the environment.")] = 0,
+) -> None:
+    """Film what an agent does."""
+    with _explained():
+        from shoal.train.evaluating import film_agent
+
+        path = film_agent(agent, output, opponent, episodes, env=env, seed=seed)
+    Console().print(str(path), highlight=False, soft_wrap=True)

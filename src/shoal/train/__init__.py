@@ -1,0 +1,80 @@
+"""Training on vectors: agents, curricula, opponents, and runs that can be killed and resumed.
+
+    >>> from shoal.train import train_single_run
+    >>> result = train_single_run("configs/curriculum_simple.json", num_envs=8)  # doctest: +SKIP
+
+A config is a JSON file (see :mod:`shoal.train.config.schema`); some come along:
+``cartpole_dddqn``, ``pendulum_sac``, ``curriculum_simple``, ``hockey_dddqn``, ``hockey_sac``,
+``hockey_ppo`` and ``hockey_league``. From the command line it is ``shoal train CONFIG``.
+
+An agent by itself acts, and is saved and loaded:
+
+    >>> import numpy as np
+    >>> from gymnasium import spaces
+    >>> from shoal.train import AgentSpaces, make_agent
+    >>> agent = make_agent("DDDQN", AgentSpaces(4, spaces.Discrete(2)), {"hidden_dim": [64, 64]})
+    >>> agent.act_batch(np.zeros((5, 4)), deterministic=True).shape
+    (5,)
+"""
+
+from __future__ import annotations
+
+from importlib import import_module
+from typing import TYPE_CHECKING, Any
+
+from shoal.errors import MissingExtraError
+
+if TYPE_CHECKING:
+    from shoal.train.agents import (
+        DDDQN,
+        PPO,
+        SAC,
+        Agent,
+        AgentSpaces,
+        load_agent,
+        make_agent,
+    )
+    from shoal.train.config import Config, load_config
+    from shoal.train.evaluation import play_episodes, play_matches
+    from shoal.train.single_run import resume_run, train_single_run
+
+__all__ = [
+    "DDDQN",
+    "PPO",
+    "SAC",
+    "Agent",
+    "AgentSpaces",
+    "Config",
+    "load_agent",
+    "load_config",
+    "make_agent",
+    "play_episodes",
+    "play_matches",
+    "resume_run",
+    "train_single_run",
+]
+
+_HOMES = {
+    "Config": "config",
+    "load_config": "config",
+    "play_episodes": "evaluation",
+    "play_matches": "evaluation",
+    "resume_run": "single_run",
+    "train_single_run": "single_run",
+}
+
+_NEEDED = ("torch", "msgspec", "openskill", "rich")
+
+
+def __getattr__(name: str) -> Any:
+    if name not in __all__:
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    try:
+        home = import_module(f"{__name__}.{_HOMES.get(name, 'agents')}")
+    except ModuleNotFoundError as error:
+        if error.name not in _NEEDED:
+            raise
+        raise MissingExtraError(
+            f"training needs {error.name}, which is not installed: pip install 'shoal[train]'"
+        ) from error
+    return getattr(home, name)

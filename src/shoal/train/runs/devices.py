@@ -1,0 +1,34 @@
+"""Where a run computes."""
+
+from __future__ import annotations
+
+import warnings
+
+import torch
+
+__all__ = ["choose_device"]
+
+
+def choose_device(wanted: str | int | None) -> str:
+    """A device that is there: the one that is wanted, or the nearest to it, with a warning.
+
+    A config or a script that was written for a machine with GPUs runs on one without.
+
+    Args:
+        wanted: Such as ``"cuda:1"``, a number for that one, ``"cpu"``; None for a GPU if there is
+            one.
+
+    >>> choose_device("cpu")
+    'cpu'
+    """
+    count = torch.cuda.device_count()
+    if wanted is None:
+        return "cuda" if count else "cpu"
+    name = f"cuda:{wanted}" if isinstance(wanted, int) else wanted
+    device = torch.device(name)
+    if device.type != "cuda" or (device.index or 0) < count:
+        return name
+    found = "cuda" if count else "cpu"
+    there = f"{count} GPUs" if count else "no GPU that torch can use"
+    warnings.warn(f"there is no {name}, as there is {there}: training on {found}", stacklevel=3)
+    return found

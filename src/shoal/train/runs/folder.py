@@ -1,0 +1,92 @@
+"""What lies where in the folder of a run."""
+
+from __future__ import annotations
+
+import itertools
+from datetime import datetime
+from pathlib import Path
+
+import msgspec
+
+from shoal.errors import CheckpointError, ConfigError
+from shoal.train.config import Config
+from shoal.train.config.loading import convert
+from shoal.train.files import replaced
+
+__all__ = ["RunFolder", "RunPlan"]
+
+
+class RunPlan(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """All that a run was begun with, so that it can be gone on with."""
+
+    name: str
+    config: Config
+    num_envs: int
+    seed: int
+    device: str
+    eval_freq_steps: int
+    eval_num_games: int
+    eval_opponents: list[str]
+    initial_agent: str | None = None
+
+
+class RunFolder:
+    """The folder of a run.
+
+    Args:
+        path: Where it is.
+    """
+
+    def __init__(self, path: str | Path) -> None:
+        self.path = Path(path)
+        self.checkpoints = self.path / "checkpoints"
+        self.league = self.path / "league"
+        self.best_agent = self.path / "best.agent"
+        self.final_agent = self.path / "final.agent"
+        self.video = self.path / "video.mp4"
+        self._plan = self.path / "run.json"
+        self._result = self.path / "result.json"
+
+    @classmethod
+    def create(cls, base: str | Path, name: str | None, config: Config, num_envs: int) -> RunFolder:
+        """A new folder; without a name it gets one of date, agent and number of environments."""
+        base = Path(base)
+        if name is not None:
+            folder = cls(base / name)
+            if folder._plan.exists():
+                raise FileExistsError(
+                    f"there is a run {name} in {base}: give another name, or resume it by "
+                    f"`shoal resume {folder.path}`"
+                )
+            folder.path.mkdir(parents=True, exist_ok=True)
+            return folder
+        vec = f"_vec{num_envs}" if num_envs > 1 else ""
+        now = datetime.now().strftime("%Y-%m-%d_%H-%M-%S")
+        for number in itertools.count(1):
+            again = f"_{number}" if number > 1 else ""
+            folder = cls(base / f"{now}_{config.agent.type}{vec}{again}")
+            try:
+                folder.path.mkdir(parents=True)
+            except FileExistsError:
+                continue
+            return folder
+        raise AssertionError  # there is always a next number
+
+    def write_plan(self, plan: RunPlan) -> None:
+        """Keep what the run was begun with."""
+        with replaced(self._plan) as file:
+            file.write(msgspec.json.format(msgspec.json.encode(plan), indent=2))
+
+    def read_plan(self) -> RunPlan:
+        """What the run was begun with."""
+        if not self._plan.is_file():
+            raise CheckpointError(f"{self.path} is not the folder of a run: it has no run.json")
+        try:
+            return convert(msgspec.json.decode(self._plan.read_bytes()), RunPlan)
+        except (ConfigError, msgspec.DecodeError) as error:
+            raise CheckpointError(f"{self._plan} cannot be read: {error}") from error
+
+    def write_result(self, result: dict[str, object]) -> None:
+        """Keep what came of the run."""
+        with replaced(self._result) as file:
+            file.write(msgspec.json.format(msgspec.json.encode(result), indent=2))

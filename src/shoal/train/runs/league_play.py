@@ -1,0 +1,103 @@
+"""The league of a run: who of its members exists as an agent, and when the next one is made."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from shoal.train.agents import Agent, load_agent
+from shoal.train.league import League, LeagueSettings
+from shoal.train.league.members import EXPLOITER, MAIN
+from shoal.train.opponents import SELF, Opponents
+from shoal.train.records import RatingRecord
+from shoal.train.tasks import Ended, HockeyTask
+
+__all__ = ["LeaguePlay"]
+
+
+class LeaguePlay:
+    """A league whose members are files in a folder.
+
+    Args:
+        settings: How it grows.
+        folder: Where its members' files are. They stay there when members are dropped: a run may
+            be resumed from a time when they were not.
+    """
+
+    def __init__(self, settings: LeagueSettings, folder: Path) -> None:
+        self.league = League(settings)
+        self._folder = folder
+        self._gone: set[str] = set()
+
+    def draw(self, rng: np.random.Generator) -> str:
+        """The name of an opponent."""
+        name = self.league.draw(rng)
+        return SELF if name == MAIN else name
+
+    def load(self, name: str, device: str) -> Agent | None:
+        """The member of this name as an agent; None if there is no such member."""
+        for member in self.league.members:
+            if member.name == name and member.file is not None:
+                return load_agent(self._folder / member.file, device)
+        return None
+
+    def record(self, ended: Sequence[Ended], first_exploiter: int) -> None:
+        """Take games into account that have ended.
+
+        Args:
+            ended: All of them.
+            first_exploiter: The slots from this one on are an exploiter's.
+        """
+        known = {member.name for member in self.league.members}
+        for episode in ended:
+            if episode.winner is None:
+                continue
+            if episode.slot >= first_exploiter:
+                self.league.record(MAIN, episode.winner, by=EXPLOITER)
+            elif episode.opponent in known:
+                self.league.record(episode.opponent, episode.winner)
+
+    def grow(
+        self,
+        step: int,
+        episodes: int,
+        main: Agent,
+        exploiter: Agent | None,
+        opponents: Opponents,
+        task: HockeyTask,
+    ) -> tuple[list[RatingRecord], bool]:
+        """Take in who is due.
+
+        Returns:
+            The table, empty if nothing has changed, and whether the exploiter has begun anew, so
+            that its episodes must, too.
+        """
+        changed = renewed = False
+        if self.league.is_snapshot_due(episodes):
+            self._keep(main, self.league.add_snapshot(step))
+            changed = True
+        if exploiter is not None and self.league.exploiter_is_done():
+            self._keep(exploiter, self.league.add_exploiter(step))
+            exploiter.take(main.description(), MAIN)
+            exploiter.clear_memory()
+            exploiter.cut()
+            changed = renewed = True
+        self._gone |= {member.name for member in self.league.collect_dropped()}
+        self._gone = {name for name in self._gone if not opponents.forget(name, task.playing)}
+        return (self.league.table(step) if changed else []), renewed
+
+    def _keep(self, agent: Agent, name: str) -> None:
+        file = self.league.member(name).file
+        assert file is not None  # who was just frozen has one
+        agent.save(self._folder / file)
+
+    def state(self) -> dict[str, Any]:
+        """All that the rest of a run depends on."""
+        return self.league.state()
+
+    def restore(self, state: dict[str, Any]) -> None:
+        """Be what :meth:`state` was of."""
+        self.league = League.from_state(self.league.settings, state)

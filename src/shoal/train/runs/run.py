@@ -1,0 +1,344 @@
+"""A training run: step by step through its curriculum."""
+
+from __future__ import annotations
+
+import time
+from collections import deque
+from typing import Any
+
+import msgspec
+import numpy as np
+
+from shoal.train.agents import Agent, load_agent
+from shoal.train.config.loading import HOCKEY
+from shoal.train.curriculum import Progress
+from shoal.train.evaluation import evaluate_alone, play_matches
+from shoal.train.records import EpisodeRecord, EvaluationRecord, ProgressRecord
+from shoal.train.reporting import Reporter
+from shoal.train.runs.building import build
+from shoal.train.runs.checkpoints import Checkpoints
+from shoal.train.runs.folder import RunFolder, RunPlan
+from shoal.train.runs.interrupts import Interrupts
+from shoal.train.tasks import Ended, HockeyTask
+
+__all__ = ["Run"]
+
+_LATE = 100
+"""So many episodes tell how the agent is doing at the moment."""
+
+_TELL_EVERY = 0.5
+"""Seconds between two records of progress."""
+
+
+class Run:
+    """A training run, from its beginning or from where it was saved.
+
+    Args:
+        plan: What it is begun with.
+        folder: Where it writes.
+    """
+
+    def __init__(self, plan: RunPlan, folder: RunFolder) -> None:
+        self.plan = plan
+        self.folder = folder
+        training = plan.config.training
+        self._checkpoints = Checkpoints(folder.checkpoints, training.checkpoints_kept)
+        self._progress = Progress(plan.config.curriculum.phases)
+        self._parts = build(plan, folder)
+        self.steps = self.episodes = 0
+        self.seconds = 0.0
+        self.evaluations: list[EvaluationRecord] = []
+        self._best: float | None = None
+        self._late: deque[tuple[float, int | None]] = deque(maxlen=_LATE)
+        self._next_checkpoint = training.checkpoint_save_freq
+        self._next_evaluation = plan.eval_freq_steps
+        self._is_stopped = self._is_restored = False
+        self._reporter: Reporter
+        self._told = self._told_steps = self._told_updates = 0.0
+
+    @property
+    def agent(self) -> Agent:
+        """What is trained."""
+        return self._parts.main.agent
+
+    @property
+    def updates(self) -> int:
+        """Gradient steps so far, of all that learn."""
+        return sum(trainee.updates for trainee in self._parts.trainees)
+
+    def train(self, reporter: Reporter) -> None:
+        """Go on until the curriculum is over.
+
+        Raises:
+            KeyboardInterrupt: Ctrl-C was pressed. Everything was saved before.
+        """
+        self._reporter = reporter
+        task, progress = self._parts.task, self._progress
+        if not self._is_restored:
+            task.begin(progress.phase, progress)
+            task.reset()
+        with Interrupts() as interrupts:
+            since = self._told = time.perf_counter()
+            self._told_steps, self._told_updates = self.steps, self.updates
+            before = self.seconds
+            while not (progress.is_over or self._is_stopped):
+                self._step()
+                self.seconds = before + time.perf_counter() - since
+                self._housekeeping()
+                if interrupts.requested:
+                    self.save()
+                    raise KeyboardInterrupt
+            for trainee in self._parts.trainees:
+                trainee.finish_updates()
+            self.seconds = before + time.perf_counter() - since
+        self._tell()
+        if not self.evaluations or self.evaluations[-1].step < self.steps:
+            self._evaluate()
+        self.save()
+
+    def _step(self) -> None:
+        task, progress, trainees = self._parts.task, self._progress, self._parts.trainees
+        chosen = [trainee.act(task.observations) for trainee in trainees]
+        outcome = task.step(chosen[0] if len(chosen) == 1 else np.concatenate(chosen))
+        self.steps += task.num_envs
+        slots = np.flatnonzero(outcome.terminated | outcome.truncated)
+        if len(slots) or progress.phase.steps is not None:
+            self._count(task.ended(slots))
+        is_over = progress.is_phase_over
+        if is_over:
+            outcome.truncated[~outcome.terminated] = True  # what goes on there is cut short
+        for trainee in trainees:
+            trainee.remember(outcome)
+            trainee.agent.progressed(trainee.pace.steps, progress.share)
+        if is_over:
+            self._next_phase()
+        else:
+            task.reset(slots)
+            self._grow_league()
+
+    def _count(self, ended: list[Ended]) -> None:
+        """Tell of episodes that have ended, as far as they belong to the phase."""
+        progress, league = self._progress, self._parts.league
+        mains = self.agent.num_slots
+        own = [episode for episode in ended if episode.slot < mains]
+        counted = own[: progress.count(self._parts.task.num_envs, len(own))]
+        records = []
+        for episode in counted:
+            self.episodes += 1
+            self._late.append((episode.reward, episode.winner))
+            phase = progress.phase.name
+            records.append(
+                EpisodeRecord(
+                    step=self.steps,
+                    episode=self.episodes,
+                    phase=phase,
+                    slot=episode.slot,
+                    length=episode.length,
+                    reward=episode.reward,
+                    shaped_reward=episode.shaped_reward,
+                    opponent=episode.opponent,
+                    winner=episode.winner,
+                )
+            )
+        if records:
+            self._reporter.episodes(records)
+        if league is not None:
+            league.record(ended, mains)
+
+    def _grow_league(self) -> None:
+        league, task = self._parts.league, self._parts.task
+        if league is None or not isinstance(task, HockeyTask):
+            return
+        main, *others = self._parts.trainees
+        exploiter = others[0].agent if others else None
+        table, renewed = league.grow(
+            self.steps, self.episodes, main.agent, exploiter, task.opponents, task
+        )
+        if table:
+            self._reporter.ratings(table)
+        if renewed:
+            task.reset(np.arange(main.agent.num_slots, task.num_envs))
+
+    def _next_phase(self) -> None:
+        task, progress = self._parts.task, self._progress
+        for trainee in self._parts.trainees:
+            trainee.finish_updates()
+            trainee.agent.cut()
+        progress.begin_next()
+        if progress.is_over:
+            return
+        phase = progress.phase
+        self._reporter.note(f"phase {phase.name} begins at step {self.steps:,}")
+        if phase.clear_buffer:
+            for trainee in self._parts.trainees:
+                trainee.agent.clear_memory()
+        task.begin(phase, progress)
+        task.reset()
+
+    def _housekeeping(self) -> None:
+        if time.perf_counter() - self._told >= _TELL_EVERY:
+            self._tell()
+        if self.steps >= self._next_evaluation:
+            self._next_evaluation += self.plan.eval_freq_steps
+            self._evaluate()
+        if self.steps >= self._next_checkpoint:
+            self._next_checkpoint += self.plan.config.training.checkpoint_save_freq
+            self.save()
+
+    def _tell(self) -> None:
+        now, progress = time.perf_counter(), self._progress
+        passed = max(now - self._told, 1e-9)
+        winners = [winner for _, winner in self._late if winner is not None]
+        rewards = [reward for reward, _ in self._late]
+        self._reporter.progress(
+            ProgressRecord(
+                step=self.steps,
+                episodes=self.episodes,
+                updates=self.updates,
+                seconds=self.seconds,
+                phase=progress.phase.name,
+                phase_number=min(progress.number, len(self.plan.config.curriculum.phases) - 1),
+                phase_share=1.0 if progress.is_over else min(1.0, progress.phase_share),
+                share=progress.share,
+                steps_per_second=(self.steps - self._told_steps) / passed,
+                updates_per_second=(self.updates - self._told_updates) / passed,
+                mean_reward=float(np.mean(rewards)) if rewards else None,
+                win_rate=float(np.mean(np.equal(winners, 1))) if winners else None,
+                losses=self.agent.metrics(),
+            )
+        )
+        self._told, self._told_steps, self._told_updates = now, self.steps, self.updates
+
+    def _evaluate(self) -> None:
+        began = time.perf_counter()
+        if self.plan.config.task.id == HOCKEY:
+            found = [self._against(opponent) for opponent in self.plan.eval_opponents]
+            score = float(np.mean([record.win_rate for record in found]))
+        else:
+            config = self.plan.config
+            found = [
+                evaluate_alone(
+                    self.agent,
+                    self.steps,
+                    config.task.id,
+                    self.plan.eval_num_games,
+                    config.task.arguments,
+                    self._parts.evaluation_seed,
+                    config.training.max_episode_steps,
+                )
+            ]
+            score = found[0].mean_reward
+        for record in found:
+            self.evaluations.append(record)
+            self._reporter.evaluation(record)
+        if self._best is None or score >= self._best:
+            self._best = score
+            self.agent.save(self.folder.best_agent)
+        wanted = self.plan.config.training.stop_at_reward
+        self._is_stopped = wanted is not None and all(
+            record.mean_reward >= wanted for record in found
+        )
+        self._told += time.perf_counter() - began  # no part of how fast it trains
+
+    def _against(self, opponent: str) -> EvaluationRecord:
+        is_scripted = opponent in ("weak", "strong")
+        other = opponent if is_scripted else load_agent(opponent, self.plan.device)
+        seed = self._parts.evaluation_seed
+        matches = play_matches(self.agent, other, self.plan.eval_num_games, seed=seed)
+        return matches.record(self.steps, opponent)
+
+    def save(self) -> None:
+        """Write a checkpoint, after which the run can be killed and lose nothing."""
+        path = self._checkpoints.save(self.steps, self._state())
+        self._reporter.note(f"checkpoint {path.name}")
+
+    def _state(self) -> dict[str, Any]:
+        parts = self._parts
+        with_memory = self.plan.config.training.checkpoint_replay
+        return {
+            "agent": self.agent.description(),
+            "steps": self.steps,
+            "episodes": self.episodes,
+            "seconds": self.seconds,
+            "evaluations": [list(record) for record in self.evaluations],
+            "best": self._best,
+            "late": [list(episode) for episode in self._late],
+            "next_checkpoint": self._next_checkpoint,
+            "next_evaluation": self._next_evaluation,
+            "is_stopped": self._is_stopped,
+            "progress": self._progress.state(),
+            "trainees": [trainee.state(with_memory=with_memory) for trainee in parts.trainees],
+            "task": parts.task.state(),
+            "rng": parts.rng.bit_generator.state,
+            "league": None if parts.league is None else parts.league.state(),
+            "logs": self._reporter.positions(),
+        }
+
+    def restore(self, name: str | None = None) -> dict[str, int] | None:
+        """Go on from a checkpoint.
+
+        Args:
+            name: Which one; the newest by default. Where there is none at all, the run begins anew.
+
+        Returns:
+            Where the logs ended; None for a run that begins anew.
+
+        Raises:
+            CheckpointError: It is damaged, or not there.
+        """
+        if name is None and not self._checkpoints.files():
+            return None
+        device = self.plan.device
+        state = (
+            self._checkpoints.newest(device)
+            if name is None
+            else self._checkpoints.read(name, device)
+        )
+        parts = self._parts
+        self.steps, self.episodes = state["steps"], state["episodes"]
+        self.seconds = state["seconds"]
+        self.evaluations = [EvaluationRecord(*record) for record in state["evaluations"]]
+        self._best = state["best"]
+        self._late.extend((reward, winner) for reward, winner in state["late"])
+        self._next_checkpoint = state["next_checkpoint"]
+        self._next_evaluation = state["next_evaluation"]
+        self._is_stopped = state["is_stopped"]
+        self._progress.restore(state["progress"])
+        if parts.league is not None:
+            parts.league.restore(state["league"])
+        for trainee, saved in zip(parts.trainees, state["trainees"], strict=True):
+            trainee.restore(saved)
+        parts.task.begin(self._progress.phase, self._progress)
+        parts.task.restore(state["task"])
+        parts.rng.bit_generator.state = state["rng"]
+        self._is_restored = True
+        logs: dict[str, int] = state["logs"]
+        return logs
+
+    def result(self) -> dict[str, Any]:
+        """What came of it."""
+        rewards = [reward for reward, _ in self._late]
+        seconds = max(self.seconds, 1e-9)
+        return {
+            "run_name": self.plan.name,
+            "run_folder": str(self.folder.path),
+            "total_steps": self.steps,
+            "total_episodes": self.episodes,
+            "total_gradient_steps": self.updates,
+            "mean_reward": float(np.mean(rewards)) if rewards else float("nan"),
+            "final_reward": rewards[-1] if rewards else float("nan"),
+            "evaluation_results": [record._asdict() for record in self.evaluations],
+            "seconds": self.seconds,
+            "steps_per_second": self.steps / seconds,
+            "updates_per_second": self.updates / seconds,
+            "updates_per_step": self.updates / max(1, self.steps),
+        }
+
+    def config(self) -> dict[str, Any]:
+        """What it was begun with, as plain data."""
+        plain: dict[str, Any] = msgspec.to_builtins(self.plan)
+        return plain
+
+    def close(self) -> None:
+        """Close the environments."""
+        self._parts.task.close()

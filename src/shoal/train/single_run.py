@@ -1,0 +1,186 @@
+"""Runs as users begin them, and go on with them."""
+
+from __future__ import annotations
+
+import secrets
+import warnings
+from pathlib import Path
+from typing import Any
+
+from shoal.errors import CheckpointError, MissingExtraError
+from shoal.train.agents import load_agent
+from shoal.train.config import HOCKEY, Config, load_config
+from shoal.train.reporting import Reporter
+from shoal.train.runs.devices import choose_device
+from shoal.train.runs.folder import RunFolder, RunPlan
+from shoal.train.runs.run import Run
+from shoal.train.video import film
+
+__all__ = ["resume_run", "train_single_run"]
+
+
+def train_single_run(
+    config_path: str | Path | Config,
+    base_output_dir: str | Path = "results/runs",
+    run_name: str | None = None,
+    verbose: bool = True,
+    eval_freq_steps: int | None = None,
+    eval_num_games: int | None = None,
+    eval_weak_opponent: bool | None = None,
+    device: str | int | None = None,
+    checkpoint_path: str | Path | None = None,
+    num_envs: int | None = None,
+    seed: int | None = None,
+) -> dict[str, Any]:
+    """Train an agent as a config says.
+
+    Everything that it leaves is in one folder: checkpoints, agents, logs, plots, a report. Ctrl-C
+    saves, and :func:`resume_run` goes on.
+
+    Args:
+        config_path: A JSON file, the name of a config that comes along, or a config.
+        base_output_dir: Where the folder of the run is made.
+        run_name: What it is called; by default after date, agent and number of environments.
+        verbose: Whether anything is shown.
+        eval_freq_steps: Environment steps between evaluations.
+        eval_num_games: Games, or episodes, of an evaluation.
+        eval_weak_opponent: Whether evaluations are against the weak scripted player, or against the
+            strong one; by default against those that the config names, or both.
+        device: Such as ``"cuda"``; a GPU if there is one.
+        checkpoint_path: Begin with what an agent has learnt: its file, a checkpoint or a run.
+        num_envs: How many environments are stepped at once; as the config says, or 1.
+        seed: Of everything that is random; as the config says, or any.
+
+    Returns:
+        ``run_name``, ``run_folder``, ``total_steps``, ``total_episodes``, ``total_gradient_steps``,
+        ``mean_reward`` (of the last 100 episodes), ``final_reward``, ``evaluation_results``, and
+        how fast it was.
+
+    Raises:
+        ConfigError: Something in the config is wrong; nothing was begun.
+        KeyboardInterrupt: Ctrl-C was pressed; everything was saved.
+
+    Example:
+        >>> import tempfile
+        >>> from shoal.train.config import parse_config
+        >>> config = parse_config({
+        ...     "task": {"id": "CartPole-v1"},
+        ...     "curriculum": {"phases": [{"name": "balance", "steps": 400}]},
+        ...     "agent": {"type": "DDDQN"},
+        ...     "training": {"warmup_steps": 300, "video_episodes": 0, "eval_num_games": 2},
+        ... })
+        >>> result = train_single_run(
+        ...     config, tempfile.mkdtemp(), verbose=False, device="cpu", num_envs=4, seed=0
+        ... )
+        >>> result["total_steps"], result["total_gradient_steps"]
+        (400, 100)
+    """
+    config = config_path if isinstance(config_path, Config) else load_config(config_path)
+    count = num_envs if num_envs is not None else config.num_envs or 1
+    if not isinstance(count, int) or isinstance(count, bool) or count < 1:
+        raise ValueError(f"num_envs must be a positive integer, got {count!r}")
+    training = config.training
+    is_hockey = config.task.id == HOCKEY
+    opponents = training.eval_opponents or ["weak", "strong"]
+    if eval_weak_opponent is not None:
+        opponents = ["weak" if eval_weak_opponent else "strong"]
+    for number, opponent in enumerate(opponents if is_hockey else []):
+        if opponent not in ("weak", "strong"):
+            _must_be_agent(opponent, f"training.eval_opponents[{number}]")
+    if checkpoint_path is not None:
+        _must_be_agent(str(checkpoint_path), "checkpoint_path")
+    games = eval_num_games or training.eval_num_games or (200 if is_hockey else 20)
+    often = eval_freq_steps or training.eval_freq_steps or 100_000
+    chosen = config.seed if seed is None else seed
+    folder = RunFolder.create(base_output_dir, run_name, config, count)
+    plan = RunPlan(
+        name=folder.path.name,
+        config=config,
+        num_envs=count,
+        seed=secrets.randbits(31) if chosen is None else chosen,
+        device=choose_device(device),
+        eval_freq_steps=often,
+        eval_num_games=games,
+        eval_opponents=list(opponents),
+        initial_agent=None if checkpoint_path is None else str(checkpoint_path),
+    )
+    run = Run(plan, folder)
+    folder.write_plan(plan)
+    return _trained(run, None, verbose)
+
+
+def _must_be_agent(path: str, where: str) -> None:
+    try:
+        load_agent(path)
+    except CheckpointError as error:
+        raise CheckpointError(f"{where}: {error}") from error
+
+
+def resume_run(
+    folder: str | Path, checkpoint: str | None = None, *, verbose: bool = True
+) -> dict[str, Any]:
+    """Go on with a run that was interrupted or killed, from its newest checkpoint.
+
+    On the CPU, with kernels as environments, what comes of it is what would have come of it without
+    the interruption, bit for bit. Python environments begin new episodes.
+
+    Args:
+        folder: Of the run.
+        checkpoint: The name of another checkpoint than the newest.
+        verbose: Whether anything is shown.
+
+    Returns:
+        The same as :func:`train_single_run`.
+
+    Raises:
+        CheckpointError: The checkpoint is damaged, or there is no such run.
+    """
+    there = RunFolder(folder)
+    run = Run(there.read_plan(), there)
+    try:
+        logs = run.restore(checkpoint)
+    except BaseException:
+        run.close()
+        raise
+    return _trained(run, logs, verbose)
+
+
+def _trained(run: Run, logs: dict[str, int] | None, verbose: bool) -> dict[str, Any]:
+    plan, folder = run.plan, run.folder
+    phases = [phase.name for phase in plan.config.curriculum.phases]
+    try:
+        reporter = Reporter(
+            folder.path, plan.name, phases, verbose=verbose, cut_to=logs, resumed_step=run.steps
+        )
+        with reporter:
+            try:
+                run.train(reporter)
+            except KeyboardInterrupt:
+                reporter.note(f"saved; go on with: shoal resume {folder.path}")
+                raise
+            run.agent.save(folder.final_agent)
+            result = run.result()
+            folder.write_result(result)
+            if plan.config.training.video_episodes:
+                _filmed(run, reporter)
+            reporter.finish(result, run.config())
+    finally:
+        run.close()
+    return result
+
+
+def _filmed(run: Run, reporter: Reporter) -> None:
+    folder, config = run.folder, run.plan.config
+    try:
+        film(
+            load_agent(folder.best_agent, run.plan.device),
+            folder.video,
+            config.task.id,
+            arguments=config.task.arguments,
+            opponent=run.plan.eval_opponents[-1],
+            episodes=config.training.video_episodes,
+        )
+    except (MissingExtraError, OSError, ValueError) as error:
+        warnings.warn(f"there is no video: {error}", RuntimeWarning, stacklevel=2)
+    else:
+        reporter.note(f"video: {folder.video}")

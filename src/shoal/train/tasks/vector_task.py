@@ -1,0 +1,190 @@
+"""What an agent is trained on: any vector of Shoal's, episode after episode in each slot."""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Mapping
+from typing import Any, NamedTuple
+
+import numpy as np
+import numpy.typing as npt
+
+import shoal
+from shoal.pools import Batch
+from shoal.train.agents import AgentSpaces
+from shoal.train.config.schema import Phase
+from shoal.train.curriculum import Progress
+from shoal.train.tasks.flattening import flattening
+from shoal.vector.kernel_env import KernelVectorEnv
+
+__all__ = ["Ended", "Outcome", "VectorTask"]
+
+Array = npt.NDArray[Any]
+Mask = npt.NDArray[np.bool_]
+
+
+class Outcome(NamedTuple):
+    """What came of a step of all slots."""
+
+    rewards: npt.NDArray[np.float64]
+    """As the agent is given them."""
+    next_observations: npt.NDArray[np.float32]
+    """Where an episode has ended, its last one."""
+    terminated: Mask
+    truncated: Mask
+
+
+class Ended(NamedTuple):
+    """An episode that has ended."""
+
+    slot: int
+    length: int
+    reward: float
+    shaped_reward: float
+    opponent: str
+    winner: int | None
+
+
+class VectorTask:
+    """A vector, of which each slot is reset when its episode has ended.
+
+    Args:
+        name: The id of an environment.
+        num_envs: How many slots.
+        arguments: Given to :func:`shoal.make`.
+        seed: Of the environments.
+        max_episode_steps: Where episodes are truncated, if they have not ended before.
+        reward_scale: What the agent's rewards are multiplied by.
+    """
+
+    def __init__(
+        self,
+        name: str,
+        num_envs: int,
+        *,
+        arguments: Mapping[str, Any] | None = None,
+        seed: int = 0,
+        max_episode_steps: int | None = None,
+        reward_scale: float = 1.0,
+    ) -> None:
+        self.envs = shoal.make(
+            name, num_envs=num_envs, autoreset_mode="Disabled", **dict(arguments or {})
+        )
+        self.num_envs = num_envs
+        self._seed = seed
+        self._limit = max_episode_steps
+        self._scale = reward_scale
+        self._begun = False
+        self._lengths = np.zeros(num_envs, np.int64)
+        self._returns = np.zeros(num_envs)
+        self._shaped = np.zeros(num_envs)
+        try:
+            self.spaces = self._spaces()
+        except BaseException:
+            self.close()
+            raise
+        self.observations = np.zeros((num_envs, self.spaces.observation_size), np.float32)
+
+    def _spaces(self) -> AgentSpaces:
+        size, self._flatten = flattening(self.envs.single_observation_space)
+        return AgentSpaces(size, self.envs.single_action_space)
+
+    @property
+    def can_be_saved(self) -> bool:
+        """Whether a run can be resumed in the middle of episodes."""
+        return isinstance(self.envs, KernelVectorEnv)
+
+    def begin(self, phase: Phase, progress: Progress) -> None:
+        """Episodes that begin from now on are those of this phase, which all are alike here."""
+
+    def reset(self, slots: Array | None = None) -> None:
+        """Begin episodes, in all slots or in these."""
+        chosen = np.arange(self.num_envs) if slots is None else slots
+        if not len(chosen):
+            return
+        seeds = None if self._begun else [self._seed + int(slot) for slot in chosen]
+        pool = self.envs.pool
+        pool.reset(chosen, seeds)
+        self._first_seen(chosen, pool.recv())
+        self._begun = True
+        for totals in (self._lengths, self._returns, self._shaped):
+            totals[chosen] = 0
+
+    def _first_seen(self, chosen: Array, batch: Batch) -> None:
+        self.observations[chosen] = self._flatten(batch.observations)
+
+    def step(self, actions: Array) -> Outcome:
+        """Step all slots, with actions as the environments take them.
+
+        Slots whose episodes have ended must be reset before the next step.
+        """
+        seen, rewards, terminated, truncated, infos = self.envs.pool.step(actions)
+        found = self._flatten(seen)
+        return self._outcome(
+            rewards, self._shaped_rewards(rewards, infos), found, terminated, truncated
+        )
+
+    def _shaped_rewards(self, rewards: Array, infos: Any) -> Array:  # noqa: ARG002
+        return rewards
+
+    def _outcome(
+        self, rewards: Array, shaped: Array, seen: Array, terminated: Mask, truncated: Mask
+    ) -> Outcome:
+        given = shaped * self._scale
+        self._lengths += 1
+        self._returns += rewards
+        self._shaped += given
+        if self._limit is not None:
+            truncated = truncated | (~terminated & (self._lengths >= self._limit))
+        # Memory that the next step may write to is not what is remembered.
+        self.observations = np.array(seen, np.float32)
+        return Outcome(given, seen, terminated, truncated)
+
+    def ended(self, slots: Array) -> list[Ended]:
+        """What is to be told of the episodes that have just ended in these slots."""
+        return [
+            Ended(
+                int(slot),
+                int(self._lengths[slot]),
+                float(self._returns[slot]),
+                float(self._shaped[slot]),
+                self._opponent_of(int(slot)),
+                self._winner_of(int(slot)),
+            )
+            for slot in slots
+        ]
+
+    def _opponent_of(self, slot: int) -> str:  # noqa: ARG002
+        return ""
+
+    def _winner_of(self, slot: int) -> int | None:  # noqa: ARG002
+        return None
+
+    def state(self) -> dict[str, Any]:
+        """Where all slots are. Only kernels can be saved in the middle of an episode."""
+        found = {
+            "lengths": self._lengths,
+            "returns": self._returns,
+            "shaped": self._shaped,
+            "observations": self.observations,
+        }
+        if isinstance(self.envs, KernelVectorEnv):
+            found["slots"] = self.envs.save()
+        return found
+
+    def restore(self, state: dict[str, Any]) -> None:
+        """Go on where :meth:`state` was taken; new episodes where that cannot be."""
+        VectorTask.reset(self)  # every slot must have had one; what it was does not matter
+        if "slots" not in state or not isinstance(self.envs, KernelVectorEnv):
+            warnings.warn(
+                "Python environments are not saved: all slots begin new episodes",
+                stacklevel=2,
+            )
+            return
+        self.envs.restore(state["slots"])
+        self._lengths, self._returns = state["lengths"].copy(), state["returns"].copy()
+        self._shaped, self.observations = state["shaped"].copy(), state["observations"].copy()
+
+    def close(self) -> None:
+        """Close the environments."""
+        self.envs.close()

@@ -1,0 +1,94 @@
+"""Records of runs that never were, and ways to compare them."""
+
+import math
+import random
+from typing import get_type_hints
+
+from hypothesis import strategies as st
+
+from shoal.train.records import EpisodeRecord, EvaluationRecord, ProgressRecord, RatingRecord
+from shoal.train.reporting.reading import RunRecords
+
+KINDS = [EpisodeRecord, ProgressRecord, EvaluationRecord, RatingRecord]
+
+TEXTS = st.text(max_size=12) | st.text(st.sampled_from("\\nr\n\r,\"' \t\0\ud800é"), max_size=8)
+INTEGERS = st.integers(-(2**70), 2**70)
+FIELDS = {
+    str: TEXTS,
+    int: INTEGERS,
+    float: st.floats(),
+    int | None: st.none() | INTEGERS,
+    float | None: st.none() | st.floats(),
+    dict[str, float]: st.dictionaries(TEXTS, st.floats(), max_size=3),
+}
+
+
+def records(kind):
+    """Any record of a kind."""
+    hints = get_type_hints(kind)
+    return st.builds(kind, **{name: FIELDS[hints[name]] for name in kind._fields})
+
+
+def same(some, others):
+    """Whether records are the same; to be nobody's number is to be the same."""
+    return repr(some) == repr(others)
+
+
+def progress(step=1000, **changes):
+    """How far a run of 4000 steps is."""
+    record = ProgressRecord(
+        step=step,
+        episodes=step // 80,
+        updates=step // 2,
+        seconds=step / 100,
+        phase="basics",
+        phase_number=0,
+        phase_share=min(1.0, step / 4000),
+        share=min(1.0, step / 4000),
+        steps_per_second=100.0,
+        updates_per_second=50.0,
+        mean_reward=step / 1000,
+        win_rate=0.5,
+        losses={"critic": 0.25, "actor": -1.5},
+    )
+    return record._replace(**changes)
+
+
+def evaluation(step=1000, opponent="weak", **changes):
+    """Ten games against somebody."""
+    record = EvaluationRecord(step, opponent, 10, 6, 1, 3, 0.6, 0.31, 0.83, 2.5, 77.0)
+    return record._replace(**changes)
+
+
+def alone(step=1000, **changes):
+    """Ten episodes where nobody can win."""
+    record = EvaluationRecord(step, "", 10, None, None, None, None, -3.0, 4.0, 0.5, 77.0)
+    return record._replace(**changes)
+
+
+def rating(step=1000, player="main", **changes):
+    """What is held of a player."""
+    record = RatingRecord(step, player, "main", 18.5, 25.0, 2.1666, 12)
+    return record._replace(**changes)
+
+
+def episode(number=1, **changes):
+    """An episode that was won."""
+    record = EpisodeRecord(80 * number, number, "basics", 0, 80, 1.5, 2.5, "weak", 1)
+    return record._replace(**changes)
+
+
+def run(episodes=200):
+    """A whole run, with two phases, two opponents and a league."""
+    noise = random.Random(0)
+    told = [
+        progress(step, phase=name, phase_number=number)
+        for step in range(500, 4001, 500)
+        for number, name in [(int(step > 2000), "self-play" if step > 2000 else "basics")]
+    ]
+    return RunRecords(
+        [episode(n, reward=math.sin(n / 50) + noise.gauss(0, 1)) for n in range(1, episodes + 1)],
+        told,
+        [evaluation(step, name) for step in (1000, 2000, 3000) for name in ("weak", "strong")],
+        [rating(step, name) for step in (1000, 2000) for name in ("main", "snapshot-1")],
+    )

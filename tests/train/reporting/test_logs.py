@@ -1,0 +1,295 @@
+"""What is logged can be read again, whatever happens to the run in between."""
+
+import resource
+import tempfile
+import time
+from contextlib import closing
+from pathlib import Path
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from shoal.train.records import EpisodeRecord, EvaluationRecord, ProgressRecord, RatingRecord
+from shoal.train.reporting.columns import columns_of
+from shoal.train.reporting.logs import CsvLog, RunLogs
+from shoal.train.reporting.reading import RunRecords, read_records, read_run
+from tests.train.reporting.records import (
+    KINDS,
+    alone,
+    episode,
+    evaluation,
+    progress,
+    rating,
+    records,
+    same,
+)
+
+ROWS = [
+    episode(1),
+    episode(2, winner=None, opponent='the "strong", one\nof two'),
+    episode(3, reward=float("nan")),
+    episode(4, opponent=""),
+]
+
+
+def written(path, rows, kind=EpisodeRecord):
+    """A file of these rows, byte for byte."""
+    log = CsvLog(path, kind)
+    log.append(rows)
+    log.close()
+    return path.read_bytes()
+
+
+# Reading what was written
+
+
+@pytest.mark.parametrize("kind", KINDS, ids=lambda kind: kind.__name__)
+@settings(max_examples=40, deadline=None)
+@given(data=st.data())
+def test_records_come_back_as_they_were(kind, data):
+    rows = data.draw(st.lists(records(kind), max_size=5))
+    with tempfile.TemporaryDirectory() as folder:
+        path = Path(folder, "some.csv")
+        text = written(path, rows, kind)
+        assert same(read_records(path, kind), rows)
+        assert text.count(b"\n") == len(rows) + 1  # a record is a line, whatever is in it
+        types = [[type(value) for value in row] for row in rows]
+        assert [[type(value) for value in row] for row in read_records(path, kind)] == types
+
+
+def test_numbers_of_numpy_are_numbers(tmp_path):
+    some = progress(np.int64(5), seconds=np.float32(0.5), losses={"critic": np.float32(0.25)})
+    written(tmp_path / "log.csv", [some], ProgressRecord)
+    [found] = read_records(tmp_path / "log.csv", ProgressRecord)
+    assert (found.step, found.seconds, found.losses) == (5, 0.5, {"critic": 0.25})
+    assert type(found.step) is int
+
+
+def test_the_header_names_the_fields(tmp_path):
+    assert written(tmp_path / "log.csv", [], RatingRecord) == (
+        b"step,player,role,rating,mean,deviation,games\n"
+    )
+
+
+def test_of_a_long_log_some_are_read_evenly(tmp_path):
+    path = tmp_path / "log.csv"
+    written(path, [episode(number) for number in range(1, 1001)])
+    for at_most in (1, 7, 100, 999, 1000, 5000):
+        numbers = [row.episode for row in read_records(path, EpisodeRecord, at_most)]
+        assert min(at_most, 1000) / 2 <= len(numbers) <= at_most
+        assert numbers[0] == 1
+        assert len(set(np.diff(numbers))) <= 1
+    with pytest.raises(ValueError, match="at_most must be a positive integer or None, got 0"):
+        read_records(path, EpisodeRecord, 0)
+
+
+def test_a_damaged_line_is_named(tmp_path):
+    path = tmp_path / "log.csv"
+    good = written(path, ROWS)
+    path.write_bytes(good + b"1,2,3\n")
+    with pytest.raises(ValueError, match=r"log.csv, line 6 is no EpisodeRecord: it has 3 columns"):
+        read_records(path, EpisodeRecord)
+    path.write_bytes(good.replace(b"80,1,", b"80,one,", 1))
+    with pytest.raises(ValueError, match=r"line 2 is no EpisodeRecord: .*'one'"):
+        read_records(path, EpisodeRecord)
+    path.write_bytes(good + b'80,1,"\xff"\r,,,\n')
+    with pytest.raises(ValueError, match="line 6 is no EpisodeRecord"):
+        read_records(path, EpisodeRecord)
+    progressed = written(tmp_path / "progress.csv", [progress(losses={})], ProgressRecord)
+    (tmp_path / "progress.csv").write_bytes(progressed.replace(b"{}", b"[]"))
+    with pytest.raises(ValueError, match="line 2 is no ProgressRecord: not a JSON object"):
+        read_records(tmp_path / "progress.csv", ProgressRecord)
+
+
+def test_another_log_is_refused(tmp_path):
+    path = tmp_path / "log.csv"
+    before = written(path, [rating()], RatingRecord)
+    with pytest.raises(ValueError, match=r"has the columns step,player.*, expected step,episode"):
+        read_records(path, EpisodeRecord)
+    with pytest.raises(ValueError, match=r"has the columns step,player.*, expected step,episode"):
+        CsvLog(path, EpisodeRecord)
+    assert path.read_bytes() == before
+    path.write_bytes(b"a letter to somebody\nwithout an end")
+    with pytest.raises(ValueError, match="has the columns a letter to somebody"):
+        CsvLog(path, EpisodeRecord)
+    assert path.read_bytes() == b"a letter to somebody\nwithout an end"
+
+
+# Being killed
+
+
+def test_wherever_a_run_is_killed_what_was_whole_stays(tmp_path):
+    path = tmp_path / "log.csv"
+    whole = written(path, ROWS)
+    for size in range(len(whole) + 1):
+        path.write_bytes(whole[:size])
+        lines = max(0, whole[:size].count(b"\n") - 1)
+        assert same(read_records(path, EpisodeRecord), ROWS[:lines])
+        assert written(path, ROWS[lines:]) == whole
+
+
+def test_a_torn_line_may_be_long(tmp_path):
+    path = tmp_path / "log.csv"
+    whole = written(path, ROWS)
+    path.write_bytes(whole + b"5," * 100_000)
+    assert written(path, []) == whole
+
+
+@settings(max_examples=40, deadline=None)
+@given(st.lists(st.lists(records(RatingRecord), max_size=3), max_size=5), st.data())
+def test_a_run_that_goes_on_leaves_the_log_of_one_that_never_stopped(batches, data):
+    kept = data.draw(st.integers(0, len(batches)))
+    with tempfile.TemporaryDirectory() as folder:
+        rows = [row for batch in batches for row in batch]
+        uninterrupted = written(Path(folder, "one.csv"), rows, RatingRecord)
+        log = CsvLog(Path(folder, "other.csv"), RatingRecord)
+        for index, batch in enumerate(batches):
+            if index == kept:
+                checkpoint = log.position()
+            log.append(batch)
+        if kept == len(batches):
+            checkpoint = log.position()
+        log.close()
+        log = CsvLog(Path(folder, "other.csv"), RatingRecord)
+        log.cut(checkpoint)
+        for batch in batches[kept:]:
+            log.append(batch)
+        log.close()
+        assert Path(folder, "other.csv").read_bytes() == uninterrupted
+
+
+def test_what_is_not_written_yet_is_cut_too(tmp_path):
+    log = CsvLog(tmp_path / "log.csv", EpisodeRecord)
+    log.append(ROWS[:2])
+    position = log.position()
+    log.append(ROWS[2:])
+    log.cut(position)
+    assert log.position() == position
+    log.close()
+    assert same(read_records(log.path, EpisodeRecord), ROWS[:2])
+
+
+def test_a_log_is_cut_where_lines_end_only(tmp_path):
+    path = tmp_path / "log.csv"
+    whole = written(path, ROWS)
+    ends = [index + 1 for index, byte in enumerate(whole) if byte == ord("\n")]
+    log = CsvLog(path, EpisodeRecord)
+    for position in set(range(-1, len(whole) + 3)) - set(ends):
+        with pytest.raises(ValueError, match=f"be cut at {position}"):
+            log.cut(position)
+    assert path.read_bytes() == whole
+    for position in reversed(ends):
+        log.cut(position)
+        assert path.read_bytes() == whole[:position]
+    log.close()
+
+
+# Writing
+
+
+def test_rows_are_written_at_once_only_when_asked_for(tmp_path, monkeypatch):
+    now = 1000.0
+    monkeypatch.setattr(time, "monotonic", lambda: now)
+    path = tmp_path / "log.csv"
+    log = CsvLog(path, EpisodeRecord)
+    empty = path.stat().st_size
+    for number in range(1, 1000):
+        log.append([episode(number)])
+    assert path.stat().st_size == empty
+    now += 1.0
+    log.append([episode(1000)])
+    assert len(read_records(path, EpisodeRecord)) == 1000
+    log.append(ROWS)
+    assert log.position() == path.stat().st_size
+    log.append(ROWS)
+    log.close()
+    assert len(read_records(path, EpisodeRecord)) == 1008
+
+
+def test_rows_cost_little(tmp_path):
+    rows = [episode(number) for number in range(20_000)]
+    log = CsvLog(tmp_path / "log.csv", EpisodeRecord)
+    start = time.process_time()
+    for first in range(0, len(rows), 16):
+        log.append(rows[first : first + 16])
+    log.position()
+    assert time.process_time() - start < 2.0  # 0.1 on an ordinary machine
+    log.close()
+
+
+def test_a_batch_with_a_wrong_row_is_not_appended_at_all(tmp_path):
+    log = CsvLog(tmp_path / "log.csv", EpisodeRecord)
+    with pytest.raises(TypeError, match=r"is a log of EpisodeRecord, got RatingRecord"):
+        log.append([episode(1), rating()])
+    with pytest.raises(TypeError):
+        log.append([episode(1), episode(2, length="long")])
+    log.append([episode(3)])
+    log.close()
+    log.close()
+    assert read_records(log.path, EpisodeRecord) == [episode(3)]
+
+
+def test_a_full_disk_leaves_no_torn_line(tmp_path):
+    log = CsvLog(tmp_path / "log.csv", EpisodeRecord)
+    log.append([episode(1)])
+    position = log.position()
+    limits = resource.getrlimit(resource.RLIMIT_FSIZE)
+    resource.setrlimit(resource.RLIMIT_FSIZE, (position + 10, limits[1]))
+    try:
+        log.append([episode(2)])
+        with pytest.raises(OSError, match="File too large"):
+            log.position()
+    finally:
+        resource.setrlimit(resource.RLIMIT_FSIZE, limits)
+    log.append([episode(3)])
+    log.close()
+    assert read_records(log.path, EpisodeRecord) == [episode(1), episode(3)]
+
+
+def test_a_field_that_no_column_can_hold():
+    with pytest.raises(TypeError, match=r"RunRecords.episodes is list.*expected one of str, int"):
+        columns_of(RunRecords)
+
+
+# The logs of a run
+
+
+def fill(logs):
+    logs.episodes.append([episode(1), episode(2)])
+    logs.progress.append([progress()])
+    logs.evaluations.append([evaluation(), alone()])
+    logs.ratings.append([rating(), rating(player="weak")])
+
+
+def test_the_logs_of_a_run(tmp_path):
+    logs = RunLogs(tmp_path)
+    fill(logs)
+    positions = logs.positions()
+    assert sorted(positions) == ["episodes", "evaluations", "progress", "ratings"]
+    before = read_run(tmp_path)
+    assert before == ([episode(1), episode(2)], [progress()], [evaluation(), alone()], before[3])
+    assert [row.player for row in before.ratings] == ["main", "weak"]
+    fill(logs)
+    logs.close()
+    logs.close()
+    assert len(read_run(tmp_path).evaluations) == 4
+    logs = RunLogs(tmp_path)
+    logs.cut({"ratings": positions["ratings"]})
+    assert len(read_run(tmp_path).ratings) == 2
+    assert len(read_run(tmp_path).episodes) == 4
+    logs.cut(positions)
+    logs.close()
+    assert read_run(tmp_path) == before
+    with (
+        closing(RunLogs(tmp_path)) as logs,
+        pytest.raises(ValueError, match="there is no log 'losses', only episodes, progress"),
+    ):
+        logs.cut({"losses": 3})
+
+
+def test_without_logs_there_is_nothing_to_read(tmp_path):
+    assert read_run(tmp_path) == ([], [], [], [])
+    with pytest.raises(FileNotFoundError):
+        read_records(tmp_path / "log.csv", EvaluationRecord)

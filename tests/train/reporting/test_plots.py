@@ -1,0 +1,132 @@
+"""Plots show what there is, and nothing that is told can keep them from being drawn."""
+
+import sys
+
+import matplotlib
+import matplotlib.image
+import pytest
+
+from shoal.errors import MissingExtraError
+from shoal.train.reporting import charts
+from shoal.train.reporting.plots import PlotError, write_plots
+from shoal.train.reporting.reading import RunRecords
+from shoal.train.reporting.styling import STYLE
+from tests.train.reporting.records import alone, episode, evaluation, progress, rating, run
+
+ALL = ["learning_curve", "losses", "ratings", "throughput", "win_rates"]
+
+
+@pytest.fixture(autouse=True)
+def coarse(monkeypatch):
+    """Small pictures, which are drawn sooner."""
+    monkeypatch.setitem(STYLE, "savefig.dpi", 40)
+
+
+def drawn(folder, records):
+    """The names of the plots that are there, all of which show something."""
+    paths = write_plots(folder / "plots", records)
+    assert sorted(paths) == sorted((folder / "plots").iterdir())
+    for path in paths:
+        picture = matplotlib.image.imread(path)
+        assert picture.shape[0] > 100
+        assert picture.shape[1] > 300
+        assert picture[..., :3].std() > 0.01
+    return sorted(path.stem for path in paths)
+
+
+def test_a_whole_run(tmp_path):
+    assert drawn(tmp_path, run()) == ALL
+
+
+def test_without_records_there_is_nothing_to_draw(tmp_path):
+    assert drawn(tmp_path, RunRecords([], [], [], [])) == []
+
+
+def test_one_record_of_each_kind(tmp_path):
+    records = RunRecords([episode()], [progress()], [evaluation(), alone()], [rating()])
+    assert drawn(tmp_path, records) == ["evaluations", *ALL]
+
+
+def test_without_episodes_the_curve_is_that_of_the_progress(tmp_path):
+    told = [progress(step, win_rate=None, losses={}) for step in range(0, 4001, 50)]
+    assert drawn(tmp_path, RunRecords([], told, [], [])) == ["learning_curve", "throughput"]
+
+
+@pytest.mark.parametrize("value", [float("nan"), float("inf"), -1e308])
+def test_what_cannot_be_drawn_is_left_out(tmp_path, value):
+    odd = RunRecords(
+        [episode(n, reward=value) for n in range(9)],
+        [
+            progress(
+                step, mean_reward=value, win_rate=value, losses={"critic": value},
+                steps_per_second=value, updates_per_second=value,
+            )
+            for step in (1000, 2000)
+        ],
+        [evaluation(step, win_rate=value, low=value, high=value) for step in (1000, 2000)]
+        + [alone(1000, mean_reward=value, low=value, high=value)],
+        [rating(step, rating=value) for step in (1000, 2000)],
+    )  # fmt: skip
+    assert drawn(tmp_path, odd) == []
+    good = run(5)
+    mixed = RunRecords(*(some + more for some, more in zip(odd, good, strict=True)))
+    mixed.evaluations.append(evaluation(4000, low=value))
+    assert drawn(tmp_path, mixed) == ALL
+
+
+def test_odd_but_possible_runs(tmp_path):
+    names = ["$x^", "_hidden", "\\frac{", "a" * 300, "<b>", "", " ", "%d", "two\nlines", "\ud800"]
+    crowd = [*names, *(f"player-{number}" for number in range(8))]
+    phases = [
+        progress(10 * number, phase=name, phase_number=number, losses={name: 10.0**number})
+        for number, name in enumerate(crowd)
+    ]
+    records = RunRecords(
+        [episode(1), episode(1), episode(1)],
+        phases,
+        [evaluation(step, name) for name in crowd for step in (0, 100)],
+        [rating(0, name, role=name) for name in crowd],
+    )
+    assert drawn(tmp_path, records) == ALL
+
+
+def test_a_loss_that_begins_late_is_drawn_to_its_end():
+    told = [
+        progress(step, phase_number=step // 50, losses={"critic": 1.0} if step < 40 else {"q": 2.0})
+        for step in range(0, 101, 10)
+    ]
+    figure = charts.losses(RunRecords([], told, [], []))
+    for axes in figure.axes:
+        low, high = axes.get_xlim()
+        assert low <= 0
+        assert high >= 100
+
+
+def test_plots_neither_need_nor_touch_what_the_user_has_set(tmp_path, monkeypatch):
+    monkeypatch.setitem(sys.modules, "matplotlib.pyplot", None)
+    with matplotlib.rc_context({"text.usetex": True, "axes.facecolor": "black"}):
+        # To look at the backend is to choose one.
+        names = set(matplotlib.rcParams) - {"backend"}
+        before = {name: matplotlib.rcParams[name] for name in names}
+        assert drawn(tmp_path, RunRecords([episode()], [], [], [])) == ["learning_curve"]
+        assert {name: matplotlib.rcParams[name] for name in names} == before
+    picture = matplotlib.image.imread(tmp_path / "plots" / "learning_curve.png")
+    assert picture.mean() > 0.8
+
+
+def test_one_that_fails_leaves_the_others(tmp_path, monkeypatch):
+    def fail(records):
+        raise ValueError("too many dots")
+
+    monkeypatch.setattr(charts, "learning_curve", fail)
+    (tmp_path / "plots" / "losses.png").mkdir(parents=True)
+    with pytest.raises(PlotError, match=r"learning_curve: too many dots; losses: .*Is a directory"):
+        write_plots(tmp_path / "plots", run(5))
+    written = {path.stem for path in (tmp_path / "plots").iterdir() if path.is_file()}
+    assert written == {"ratings", "throughput", "win_rates"}
+
+
+def test_without_matplotlib(tmp_path, monkeypatch):
+    monkeypatch.setitem(sys.modules, "matplotlib", None)
+    with pytest.raises(MissingExtraError, match=r"plots need matplotlib.*shoal\[train\]"):
+        write_plots(tmp_path, run(5))

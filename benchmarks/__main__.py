@@ -10,6 +10,7 @@ from pathlib import Path
 
 from benchmarks import machine
 from benchmarks.contenders import CONTENDERS, STANDARD
+from benchmarks.learning.settings import LearningSettings
 from benchmarks.runner import Settings
 from benchmarks.training import TrainingSettings
 from benchmarks.workloads import STANDARD as STANDARD_WORKLOADS
@@ -96,6 +97,32 @@ def _remote(arguments: Namespace) -> int:
     from benchmarks.remote.measuring import measure_remote
 
     return 0 if measure_remote(_settings(arguments), arguments.output) else 1
+
+
+def _learning(arguments: Namespace) -> int:
+    # Before anything computes: what is imported counts the cores.
+    machine.use_cores(arguments.cores)
+    import torch
+
+    from benchmarks.learning.figures import planned
+    from benchmarks.learning.measuring import measure_learning
+
+    settings = LearningSettings(
+        rounds=arguments.rounds,
+        seconds=arguments.seconds,
+        device=arguments.device,
+        ppo_envs=arguments.num_envs,
+        steps=arguments.steps,
+    )
+    if settings.device == "cuda" and not torch.cuda.is_available():
+        print("there is no GPU that torch can use", file=sys.stderr)
+        return 2
+    plan = planned(settings, arguments.only)
+    if not plan.contests:
+        print(f"nothing's description contains {arguments.only!r}", file=sys.stderr)
+        return 2
+    output = None if arguments.only else arguments.output
+    return 0 if measure_learning(settings, plan, output) else 1
 
 
 def _training(arguments: Namespace) -> int:
@@ -295,6 +322,42 @@ def _parser() -> ArgumentParser:
         help="remote vectors against bare sockets, gRPC, websockets and JSON",
     )
     remote.set_defaults(command=_remote)
+
+    # A batch of updates, or a rollout, takes up to a second.
+    defaults = LearningSettings()
+    learning = commands.add_parser(
+        "learning",
+        parents=[_measured(defaults), written],
+        help="how fast Shoal's agents collect and learn, next to Stable-Baselines3",
+    )
+    learning.set_defaults(command=_learning)
+    learning.add_argument(
+        "--device",
+        choices=["cpu", "cuda"],
+        default=defaults.device,
+        help="where agents compute (%(default)s)",
+    )
+    learning.add_argument(
+        "--num-envs",
+        type=_count,
+        metavar="NUMBER",
+        help="of the environments that PPO learns in (512, on a GPU 8192)",
+    )
+    learning.add_argument(
+        "--steps",
+        type=_count,
+        default=defaults.steps,
+        help="of a round, where 1, 4 and 8 environments are compared (%(default)s)",
+    )
+    learning.add_argument(
+        "--only",
+        metavar="TEXT",
+        default="",
+        help="what has this text in its description; nothing is written then",
+    )
+    learning.add_argument(
+        "--cores", type=_cores, default=machine.core_count(), help="how many to use (%(default)s)"
+    )
 
     training = commands.add_parser(
         "training",

@@ -1,12 +1,15 @@
-"""Shoal next to Gymnasium and a plain loop on this machine, in less than a minute."""
+"""What Shoal does, in a few minutes: a table of throughput, then an agent that learns hockey."""
 
 from __future__ import annotations
+
+from pathlib import Path
 
 from benchmarks import machine
 from benchmarks.contenders import CONTENDERS
 from benchmarks.render import failure_notes, rate_text, ratio_text
 from benchmarks.runner import Runner, Settings
 from benchmarks.tables import Table, plain
+from shoal.train import train_single_run
 
 __all__ = ["demo"]
 
@@ -26,8 +29,33 @@ _COLUMNS = {
 }
 
 
+_RUNS = "results/demo"
+
+
 def demo() -> None:
-    """Measure a few cells and print them."""
+    """Measure and print a few cells; then train, and leave a plot, a video and a report."""
+    _show_throughput()
+    _train()
+
+
+def _train() -> None:
+    print("\nHockey, learnt by PPO; Ctrl-C stops it, and saves.\n", flush=True)
+    result = train_single_run("hockey_demo", _RUNS, seed=0)
+    folder = Path(result["run_folder"])
+    for record in result["evaluation_results"][-2:]:
+        print(
+            f"against {record['opponent']}: {record['win_rate']:.0%} won "
+            f"({record['low']:.0%} to {record['high']:.0%}) in {record['games']} games"
+        )
+    print(
+        f"{result['steps_per_second']:,.0f} environment steps/s, learning included; "
+        f"{result['seconds']:.0f} s"
+    )
+    for path in (folder / "plots" / "win_rates.png", folder / "video.mp4", folder / "report.html"):
+        print(path)
+
+
+def _show_throughput() -> None:
     with Runner([CONTENDERS[name] for name in _COLUMNS], Settings(5, 0.2)) as runner:
         cells = runner.measure_all(_PLACES)
     rows = [

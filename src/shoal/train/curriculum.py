@@ -29,6 +29,7 @@ class Progress:
 
     def __init__(self, phases: Sequence[Phase]) -> None:
         self._phases = list(phases)
+        self._lengths = _lengths(self._phases)
         self.number = 0
         self.steps = 0
         """Environment steps of this phase."""
@@ -89,16 +90,8 @@ class Progress:
         """Which part of the whole is done; phases count by their lengths where those compare."""
         if self.is_over:
             return 1.0
-        by_steps = all(phase.steps is not None for phase in self._phases)
-        by_episodes = all(phase.episodes is not None for phase in self._phases)
-        lengths = [
-            float((phase.steps if by_steps else phase.episodes) or 0)
-            if by_steps or by_episodes
-            else 1.0
-            for phase in self._phases
-        ]
-        done = sum(lengths[: self.number]) + self.phase_share * lengths[self.number]
-        return done / sum(lengths)
+        done = sum(self._lengths[: self.number])
+        return (done + self.phase_share * self._lengths[self.number]) / sum(self._lengths)
 
     def state(self) -> dict[str, Any]:
         """Where it is."""
@@ -107,3 +100,12 @@ class Progress:
     def restore(self, state: dict[str, Any]) -> None:
         """Be where :meth:`state` was taken."""
         vars(self).update(state)
+
+
+def _lengths(phases: Sequence[Phase]) -> list[float]:
+    """How long each phase is next to the others; all alike where that cannot be said."""
+    for lengths in ([phase.steps for phase in phases], [phase.episodes for phase in phases]):
+        known = [float(length) for length in lengths if length is not None]
+        if len(known) == len(phases):
+            return known
+    return [1.0] * len(phases)

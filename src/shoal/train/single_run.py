@@ -104,9 +104,23 @@ def train_single_run(
         eval_opponents=list(opponents),
         initial_agent=None if checkpoint_path is None else str(checkpoint_path),
     )
-    run = Run(plan, folder)
+    try:
+        run = _begun(plan, folder)
+    except BaseException:
+        folder.remove_if_empty()
+        raise
     folder.write_plan(plan)
     return _trained(run, None, verbose)
+
+
+def _begun(plan: RunPlan, folder: RunFolder) -> Run:
+    run = Run(plan, folder)
+    try:
+        run.begin()
+    except BaseException:
+        run.close()
+        raise
+    return run
 
 
 def _must_be_agent(path: str, where: str) -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any, ClassVar, NamedTuple, Self
 
@@ -15,6 +16,7 @@ from torch import Tensor, nn
 from shoal.errors import CheckpointError
 from shoal.train.agents.actions import AgentSpaces, Choices, Numbers
 from shoal.train.agents.settings import AgentSettings
+from shoal.train.agents.steps import Repeated, chosen_compilation
 from shoal.train.files import read_file, write_file
 
 __all__ = ["Agent", "Step"]
@@ -22,6 +24,9 @@ __all__ = ["Agent", "Step"]
 Array = npt.NDArray[Any]
 
 _FILE = "agent"
+
+RUN_AGENTS = ("best.agent", "final.agent")
+"""The agents that a run leaves in its folder."""
 
 
 class Step(NamedTuple):
@@ -77,8 +82,23 @@ class Agent(ABC):
             torch.manual_seed(seed)
             self._build()
 
+        is_choice = isinstance(self.actions, Choices)
+        shape = (num_slots,) if is_choice else (num_slots, self.actions.size)  # type: ignore[union-attr]
+        kind = torch.int64 if is_choice else torch.float32
+        # Exploring is recorded, too, so what it reads and writes stays where it is.
+        self._seen_now = torch.zeros(num_slots, spaces.observation_size, device=self.device)
+        self._chosen = torch.zeros(shape, dtype=kind, device=self.device)
+        self._run_choice = self._repeated(self._explore, compiles=False)
+
     metric_names: ClassVar[tuple[str, ...]] = ()
     """What an update tells of itself, in this order."""
+
+    def _repeated(self, function: Callable[[], None], *, compiles: bool = True) -> Repeated:
+        """What is done again and again; small work is recorded, but not worth compiling."""
+        compilation = chosen_compilation(self.settings.compile, self.device)
+        if compilation == "inductor" and not compiles:
+            compilation = "graph"
+        return Repeated(function, compilation, self.device, self.generator)
 
     @abstractmethod
     def _build(self) -> None:
@@ -93,8 +113,17 @@ class Agent(ABC):
         """How much is expected of these states: one number for each."""
 
     @abstractmethod
+    def _explore(self) -> None:
+        """Choose for what all slots see now."""
+
     def explore(self, observations: Array) -> Array:
         """Actions for all slots while training, in the order of the slots."""
+        self._seen_now.copy_(torch.from_numpy(np.ascontiguousarray(observations, np.float32)))
+        with torch.no_grad():
+            self._run_choice()
+        found: Array = self._chosen.cpu().numpy()
+        # Memory of the CPU is written to again in the next step.
+        return found.copy() if self.device.type == "cpu" else found
 
     @abstractmethod
     def remember(self, step: Step) -> None:
@@ -200,6 +229,7 @@ class Agent(ABC):
         """Be what :meth:`state` was of."""
         self.network.load_state_dict(state["network"])
         self.generator.set_state(state["generator"].cpu())
+        self._run_choice.forget()
         self._totals.copy_(state["totals"])
         self._updates_in_totals = state["updates_in_totals"]
 
@@ -236,10 +266,22 @@ class Agent(ABC):
 
 
 def read_agent(path: str | Path) -> dict[str, Any]:
-    """What the file of an agent holds, or a checkpoint says of its agent."""
-    found = read_file(Path(path))
-    if isinstance(agent := found.get("agent"), dict):
-        found = agent
-    if found.get("file") != _FILE:
+    """What an agent has learnt: of its file, of a checkpoint, or of a run's best agent.
+
+    Raises:
+        CheckpointError: There is none, or it is damaged.
+    """
+    path = Path(path)
+    if path.is_dir():
+        found = [path / name for name in RUN_AGENTS if (path / name).is_file()]
+        if not found:
+            raise CheckpointError(f"{path} has no agent: neither {' nor '.join(RUN_AGENTS)}")
+        path = found[0]
+    if not path.is_file():
+        raise CheckpointError(f"there is no agent {path}")
+    data = read_file(path)
+    if isinstance(agent := data.get("agent"), dict):
+        data = agent
+    if data.get("file") != _FILE:
         raise CheckpointError(f"{path} is not the file of an agent")
-    return found
+    return data

@@ -38,6 +38,7 @@ class DDDQN(OffPolicyAgent):
         settings, spaces = self.settings, self.spaces
         self.actions: Choices = spaces.choices(settings.action_fineness)
         self.epsilon = settings.epsilon_start
+        self._epsilon_there = torch.full((), self.epsilon, device=self.device)
 
         def values() -> nn.Sequential:
             return nn.Sequential(
@@ -73,10 +74,8 @@ class DDDQN(OffPolicyAgent):
 
     def _mixed(self, best: Tensor) -> Tensor:
         """Some choices in the place of the best ones: a share of epsilon of them."""
-        if self.epsilon <= 0.0:
-            return best
         count, device = len(best), self.device
-        explores = torch.rand(count, generator=self.generator, device=device) < self.epsilon
+        explores = torch.rand(count, generator=self.generator, device=device) < self._epsilon_there
         drawn = torch.randint(self.actions.count, (count,), generator=self.generator, device=device)
         return torch.where(explores, drawn, best)
 
@@ -84,17 +83,21 @@ class DDDQN(OffPolicyAgent):
         best: Tensor = self.values(states).amax(1)
         return best
 
-    def explore(self, observations: Array) -> Array:
-        """The best choice in each slot, or with a probability of epsilon any."""
-        return self.act_batch(observations)
+    def _explore(self) -> None:
+        self._chosen.copy_(self._choose(self._seen_now, deterministic=False))
 
     def progressed(self, steps: int, share: float) -> None:  # noqa: ARG002
         """Epsilon falls."""
         settings = self.settings
         done = 1.0 if settings.epsilon_steps == 0 else min(1.0, steps / settings.epsilon_steps)
-        self.epsilon = settings.epsilon_start + done * (
-            settings.epsilon_final - settings.epsilon_start
+        self._set_epsilon(
+            settings.epsilon_start + done * (settings.epsilon_final - settings.epsilon_start)
         )
+
+    def _set_epsilon(self, epsilon: float) -> None:
+        if epsilon != self.epsilon:
+            self.epsilon = epsilon
+            self._epsilon_there.fill_(epsilon)
 
     def _learn_from_batch(self) -> None:
         settings = self.settings
@@ -154,7 +157,7 @@ class DDDQN(OffPolicyAgent):
     def restore(self, state: dict[str, Any]) -> None:
         """Be what :meth:`state` was of."""
         super().restore(state)
-        self.epsilon = state["epsilon"]
+        self._set_epsilon(state["epsilon"])
         self._set_beta()
         if self._priorities is not None and "priorities" in state:
             self._priorities.restore(state["priorities"])

@@ -8,7 +8,6 @@ from typing import Any
 
 import torch
 
-from shoal.errors import CheckpointError
 from shoal.train.agents.actions import AgentSpaces
 from shoal.train.agents.base import Agent, read_agent
 from shoal.train.agents.dddqn import DDDQN
@@ -76,17 +75,9 @@ def agent_from(
 
 
 def load_agent(path: str | Path, device: str | torch.device = "cpu", seed: int = 0) -> Agent:
-    """An agent from the file that its ``save`` has written, or from the folder of a run.
+    """An agent from a file that ``save`` has written, a checkpoint, or the folder of a run.
 
     Raises:
         CheckpointError: There is none, or it is damaged.
     """
-    path = Path(path)
-    if path.is_dir():
-        found = [path / name for name in ("best.agent", "final.agent") if (path / name).is_file()]
-        if not found:
-            raise CheckpointError(f"{path} has no agent yet: neither best.agent nor final.agent")
-        path = found[0]
-    if not path.is_file():
-        raise CheckpointError(f"there is no agent {path}")
     return agent_from(read_agent(path), device=device, seed=seed, name=str(path))

@@ -11,7 +11,6 @@ from torch import Tensor, nn
 from shoal.train.agents.actions import Numbers
 from shoal.train.agents.base import Agent, Array, Step
 from shoal.train.agents.learning import Learner
-from shoal.train.agents.steps import Repeated, chosen_compilation
 from shoal.train.replay import Memory, NStep, RowLayout
 
 __all__ = ["OffPolicyAgent"]
@@ -37,8 +36,7 @@ class OffPolicyAgent(Agent):
         self.memory = Memory(settings.buffer_size, layout, self.device)
         self.n_step = NStep(settings.n_step, settings.gamma)
         self.updates = 0
-        compilation = chosen_compilation(settings.compile, self.device)
-        self._run = Repeated(self._update, compilation, self.device, self.generator)
+        self._run = self._repeated(self._update)
 
     @abstractmethod
     def _build_networks(self) -> None:

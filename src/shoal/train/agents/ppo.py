@@ -14,7 +14,6 @@ from shoal.train.agents.learning import Learner
 from shoal.train.agents.policies import ChoicePolicy, NumberPolicy
 from shoal.train.agents.rollout import Rollout
 from shoal.train.agents.settings import PPOSettings
-from shoal.train.agents.steps import Repeated, chosen_compilation
 
 __all__ = ["PPO"]
 
@@ -57,19 +56,12 @@ class PPO(Agent):
         slots, width = self.num_slots, spaces.observation_size
         action_shape = () if isinstance(self.actions, Choices) else (self.actions.size,)
         self.rollout = Rollout(settings.rollout_steps, slots, width, action_shape, self.device)
-        self._seen_now = torch.zeros(slots, width, device=self.device)
-        self._chosen = torch.zeros(
-            slots, *action_shape, dtype=self.rollout.actions.dtype, device=self.device
-        )
         self._density = torch.zeros(slots, device=self.device)
         self._values = torch.zeros(slots, device=self.device)
         self._batch_size = max(1, settings.rollout_steps * slots // settings.minibatches)
         self._places = torch.zeros(self._batch_size, dtype=torch.int64, device=self.device)
-        compilation = chosen_compilation(settings.compile, self.device)
-        repeated = (compilation, self.device, self.generator)
-        self._run_choice = Repeated(self._explore, *repeated)
-        self._run_update = Repeated(self._update, *repeated)
-        self._run_advantages = Repeated(self._advantages, *repeated)
+        self._run_update = self._repeated(self._update)
+        self._run_advantages = self._repeated(self._advantages, compiles=False)
         self.updates = 0
 
     def _choose(self, states: Tensor, deterministic: bool) -> Tensor:
@@ -82,19 +74,15 @@ class PPO(Agent):
 
     def explore(self, observations: Array) -> Array:
         """Actions for all slots; they, and what the agent thought of them, are kept."""
-        self._seen_now.copy_(torch.from_numpy(np.ascontiguousarray(observations, np.float32)))
-        self._run_choice()
+        actions = super().explore(observations)
         self.rollout.begin(self._seen_now, self._chosen, self._density, self._values)
-        found: Array = self._chosen.cpu().numpy()
-        # Memory of the CPU is written to again in the next step.
-        return found.copy() if self.device.type == "cpu" else found
+        return actions
 
     def _explore(self) -> None:
-        with torch.no_grad():
-            chosen, density = self.policy.draw(self._seen_now, self.generator)
-            self._chosen.copy_(chosen)
-            self._density.copy_(density)
-            self._values.copy_(self.policy.value(self._seen_now))
+        chosen, density = self.policy.draw(self._seen_now, self.generator)
+        self._chosen.copy_(chosen)
+        self._density.copy_(density)
+        self._values.copy_(self.policy.value(self._seen_now))
 
     def remember(self, step: Step) -> None:
         """Keep rewards and ends. What was cut short is worth what its last state is."""
@@ -193,5 +181,5 @@ class PPO(Agent):
             self.rollout.restore(state["rollout"])
             if "last" in state:
                 self._last = state["last"]
-        for run in (self._run_choice, self._run_update, self._run_advantages):
-            run.forget()
+        self._run_update.forget()
+        self._run_advantages.forget()

@@ -75,6 +75,7 @@ class SAC(OffPolicyAgent):
         self._followed = self._critic_learner.vector
         self._following = flattened(self._targets)
         self._alpha_learner = self._learner(self._temperature)
+        self._noise_now = torch.zeros(self.num_slots, size, device=device)
         self._noise = make_noise(
             settings.noise, self.num_slots, size, device, self.generator, settings.noise_period
         )
@@ -101,11 +102,13 @@ class SAC(OffPolicyAgent):
 
     def explore(self, observations: Array) -> Array:
         """Actions of all slots, each with noise of its own."""
-        with torch.no_grad():
-            mean, log_std = self.actor(self._scaled(self._seen(observations)))
-            action = (mean + log_std.exp() * self._noise.draw()).tanh()
-            found: Array = (action * self._reach + self._middle).cpu().numpy()
-        return found
+        self._noise_now.copy_(self._noise.draw())
+        return super().explore(observations)
+
+    def _explore(self) -> None:
+        mean, log_std = self.actor(self._scaled(self._seen_now))
+        action = (mean + log_std.exp() * self._noise_now).tanh()
+        self._chosen.copy_(action * self._reach + self._middle)
 
     def remember(self, step: Step) -> None:
         """Put what is complete into the memory."""

@@ -113,6 +113,8 @@ class Training(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     """Steps between rounds of updates; the updates of a round are those that became due."""
     reward_scale: Positive = 1.0
     """Rewards are multiplied by it before the agent sees them."""
+    episode_log_freq: Count = 1
+    """Every how many episodes one is logged: a massive vector ends thousands in a second."""
     checkpoint_save_freq: Count = 100_000
     """Steps between checkpoints."""
     checkpoints_kept: Count = 3

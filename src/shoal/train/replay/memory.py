@@ -75,7 +75,8 @@ class Memory:
         new = torch.from_numpy(rows)
         fitting = min(count, self.capacity - self._place)
         self.rows[self._place : self._place + fitting].copy_(new[:fitting])
-        self.rows[: count - fitting].copy_(new[fitting:])
+        if fitting < count:
+            self.rows[: count - fitting].copy_(new[fitting:])
         self._place = (self._place + count) % self.capacity
         if self.size < self.capacity:
             self.size = min(self.size + count, self.capacity)

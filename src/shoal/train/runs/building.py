@@ -67,7 +67,6 @@ def build(plan: RunPlan, folder: RunFolder) -> Parts:
     trainees = [Trainee(agent, slice(0, mains), config.training)]
     if exploiters:
         exploiter = _agent(plan, hockey_spaces(), exploiters, exploiter_seed)
-        exploiter.take(agent.description(), "the agent")
         trainees.append(Trainee(exploiter, slice(mains, None), config.training))
     league = None if config.league is None else LeaguePlay(config.league, folder.league)
 
@@ -93,7 +92,7 @@ def build(plan: RunPlan, folder: RunFolder) -> Parts:
 def _agent(plan: RunPlan, spaces: AgentSpaces, slots: int, seed: int) -> Agent:
     config = plan.config
     try:
-        agent = make_agent(
+        return make_agent(
             config.agent.type,
             spaces,
             merged_hyperparameters(config),
@@ -105,9 +104,6 @@ def _agent(plan: RunPlan, spaces: AgentSpaces, slots: int, seed: int) -> Agent:
         raise
     except ValueError as error:
         raise ConfigError(f"agent: {error}") from error
-    if plan.initial_agent is not None:
-        agent.load(plan.initial_agent)
-    return agent
 
 
 def _exploiters(plan: RunPlan) -> int:

@@ -3,10 +3,24 @@
 from __future__ import annotations
 
 import warnings
+from collections.abc import Iterator
+from contextlib import contextmanager
 
 import torch
 
-__all__ = ["choose_device"]
+__all__ = ["choose_device", "fast_matmul"]
+
+
+@contextmanager
+def fast_matmul(device: str) -> Iterator[None]:
+    """Let a GPU multiply matrices with the precision that its fast units have (TF32)."""
+    before = torch.get_float32_matmul_precision()
+    if torch.device(device).type == "cuda":
+        torch.set_float32_matmul_precision("high")
+    try:
+        yield
+    finally:
+        torch.set_float32_matmul_precision(before)
 
 
 def choose_device(wanted: str | int | None) -> str:

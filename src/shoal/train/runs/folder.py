@@ -9,6 +9,7 @@ from pathlib import Path
 import msgspec
 
 from shoal.errors import CheckpointError, ConfigError
+from shoal.train.agents.base import RUN_AGENTS
 from shoal.train.config import Config
 from shoal.train.config.loading import convert
 from shoal.train.files import replaced
@@ -41,8 +42,7 @@ class RunFolder:
         self.path = Path(path)
         self.checkpoints = self.path / "checkpoints"
         self.league = self.path / "league"
-        self.best_agent = self.path / "best.agent"
-        self.final_agent = self.path / "final.agent"
+        self.best_agent, self.final_agent = (self.path / name for name in RUN_AGENTS)
         self.video = self.path / "video.mp4"
         self._plan = self.path / "run.json"
         self._result = self.path / "result.json"
@@ -71,6 +71,11 @@ class RunFolder:
                 continue
             return folder
         raise AssertionError  # there is always a next number
+
+    def remove_if_empty(self) -> None:
+        """Leave nothing behind of a run that could not begin."""
+        if not any(self.path.iterdir()):
+            self.path.rmdir()
 
     def write_plan(self, plan: RunPlan) -> None:
         """Keep what the run was begun with."""

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from fractions import Fraction
-from math import floor
 from typing import Any
 
 __all__ = ["Pace"]
@@ -29,7 +28,7 @@ class Pace:
 
     def __init__(self, warmup: int, per_step: float, every: int) -> None:
         self._warmup = warmup
-        self._per_step = Fraction(repr(per_step))  # as it is written: 0.1 is a tenth
+        self._updates, self._steps = Fraction(repr(per_step)).as_integer_ratio()  # 0.1 is a tenth
         self._every = every
         self.steps = 0
         self.updates = 0
@@ -54,7 +53,8 @@ class Pace:
         if rounds == self._rounds and not at_end:
             return 0
         self._rounds = rounds
-        return max(0, floor((self.steps - self._warmup) * self._per_step) - self.updates)
+        belonging = (self.steps - self._warmup) * self._updates // self._steps
+        return max(0, belonging - self.updates)
 
     def made(self, updates: int) -> None:
         """So many updates were made."""

@@ -17,6 +17,7 @@ from shoal.train.records import EpisodeRecord, EvaluationRecord, ProgressRecord
 from shoal.train.reporting import Reporter
 from shoal.train.runs.building import build
 from shoal.train.runs.checkpoints import Checkpoints
+from shoal.train.runs.devices import fast_matmul
 from shoal.train.runs.folder import RunFolder, RunPlan
 from shoal.train.runs.interrupts import Interrupts
 from shoal.train.tasks import Ended, HockeyTask
@@ -56,6 +57,13 @@ class Run:
         self._reporter: Reporter
         self._told = self._told_steps = self._told_updates = 0.0
 
+    def begin(self) -> None:
+        """Let all that learn know what they are to begin with."""
+        if self.plan.initial_agent is not None:
+            self.agent.load(self.plan.initial_agent)
+        for exploiter in self._parts.trainees[1:]:
+            exploiter.agent.take(self.agent.description(), "the agent")
+
     @property
     def agent(self) -> Agent:
         """What is trained."""
@@ -77,7 +85,7 @@ class Run:
         if not self._is_restored:
             task.begin(progress.phase, progress)
             task.reset()
-        with Interrupts() as interrupts:
+        with Interrupts() as interrupts, fast_matmul(self.plan.device):
             since = self._told = time.perf_counter()
             self._told_steps, self._told_updates = self.steps, self.updates
             before = self.seconds
@@ -102,8 +110,7 @@ class Run:
         outcome = task.step(chosen[0] if len(chosen) == 1 else np.concatenate(chosen))
         self.steps += task.num_envs
         slots = np.flatnonzero(outcome.terminated | outcome.truncated)
-        if len(slots) or progress.phase.steps is not None:
-            self._count(task.ended(slots))
+        self._count(task.ended(slots))
         is_over = progress.is_phase_over
         if is_over:
             outcome.truncated[~outcome.terminated] = True  # what goes on there is cut short
@@ -122,11 +129,13 @@ class Run:
         mains = self.agent.num_slots
         own = [episode for episode in ended if episode.slot < mains]
         counted = own[: progress.count(self._parts.task.num_envs, len(own))]
-        records = []
+        records, often = [], self.plan.config.training.episode_log_freq
+        phase = progress.phase.name
         for episode in counted:
             self.episodes += 1
             self._late.append((episode.reward, episode.winner))
-            phase = progress.phase.name
+            if self.episodes % often:
+                continue
             records.append(
                 EpisodeRecord(
                     step=self.steps,
@@ -287,6 +296,7 @@ class Run:
             CheckpointError: It is damaged, or not there.
         """
         if name is None and not self._checkpoints.files():
+            self.begin()
             return None
         device = self.plan.device
         state = (

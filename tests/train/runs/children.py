@@ -1,0 +1,89 @@
+"""Runs in processes of their own, which can be killed and interrupted."""
+
+import os
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import msgspec
+
+from tests.train.runs.making import checkpoints
+
+_BEGIN = """
+import sys, warnings
+import torch
+torch.set_num_threads(1)
+warnings.simplefilter("ignore")
+from shoal.train.reporting import reporter
+reporter.write_plots = reporter.open_board = lambda *_: None
+from shoal.train import resume_run, train_single_run
+"""
+
+_TRAIN = """
+train_single_run(sys.argv[1], sys.argv[2], "run", verbose=False, device="cpu",
+                 num_envs=int(sys.argv[3]), seed=int(sys.argv[4]))
+"""
+
+_RESUME = """
+resume_run(sys.argv[1], verbose=False)
+"""
+
+
+def python(code, *arguments, **more):
+    """A process that runs this code."""
+    environment = os.environ | {"OMP_NUM_THREADS": "1"}
+    command = [sys.executable, "-c", code, *map(str, arguments)]
+    return subprocess.Popen(
+        command,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.STDOUT,
+        env=environment,
+        text=True,
+        **more,
+    )
+
+
+def training(config, base, *, num_envs, seed=3, before=""):
+    """A process that trains; the folder of its run is ``base / "run"``.
+
+    Args:
+        config: What is trained.
+        base: Where the run is.
+        num_envs: How many environments.
+        seed: Of the run.
+        before: Code that is run before it begins.
+    """
+    file = Path(base) / "config.json"
+    file.parent.mkdir(parents=True, exist_ok=True)
+    file.write_bytes(msgspec.json.encode(config))
+    return python(_BEGIN + before + _TRAIN, file, base, num_envs, seed)
+
+
+def resuming(folder):
+    """A process that goes on with a run."""
+    return python(_BEGIN + _RESUME, folder)
+
+
+def wait_for(what, process, seconds=60.0):
+    """Wait until something is so, or the process has ended; whether it is so."""
+    end = time.monotonic() + seconds
+    while not what():
+        if process.poll() is not None:
+            return bool(what())
+        assert time.monotonic() < end, f"it did not come to be within {seconds} seconds"
+        time.sleep(0.002)
+    return True
+
+
+def newest(folder):
+    """The name of the newest checkpoint; "" if there is none."""
+    return max((path.name for path in checkpoints(folder)), default="")
+
+
+def killed(process):
+    """Kill it at once; what it has told before."""
+    process.kill()
+    told, _ = process.communicate(timeout=30)
+    assert process.returncode in (-9, 0), told
+    return told

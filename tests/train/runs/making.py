@@ -1,0 +1,99 @@
+"""Small runs, and what they leave behind."""
+
+import csv
+from pathlib import Path
+
+import numpy as np
+import torch
+
+from shoal.train import train_single_run
+from shoal.train.agents.base import read_agent
+from shoal.train.config import parse_config
+from shoal.train.files import read_file
+
+HOCKEY = "shoal/Hockey-v0"
+
+SMALL = {
+    "DDDQN": {"hidden_dim": [8], "batch_size": 8, "buffer_size": 5000, "epsilon_steps": 200},
+    "SAC": {"hidden_dim": [8], "batch_size": 8, "buffer_size": 5000},
+    "PPO": {"hidden_dim": [8], "rollout_steps": 8, "epochs": 2, "minibatches": 2},
+}
+"""Networks that learn nothing, but fast."""
+
+
+def made_config(
+    agent="DDDQN", task="CartPole-v1", phases=None, *, steps=400, settings=None, **more
+):
+    """A config of a small run.
+
+    Args:
+        agent: Which.
+        task: The id of its environment.
+        phases: By default one of so many steps.
+        steps: Of that one.
+        settings: Of the agent, beside those that make it small.
+        more: Of ``training``, or ``league``, or ``arguments`` of the environment.
+    """
+    league, arguments = more.pop("league", None), more.pop("arguments", {})
+    training = {"warmup_steps": 50, "video_episodes": 0, "eval_num_games": 2} | more
+    raw = {
+        "task": {"id": task, "arguments": arguments},
+        "curriculum": {"phases": phases or [{"name": "only", "steps": steps}]},
+        "agent": {"type": agent, "hyperparameters": SMALL[agent] | (settings or {})},
+        "training": training,
+    }
+    return parse_config(raw | ({} if league is None else {"league": league}))
+
+
+def trained(config, folder, name="run", *, num_envs=2, seed=3, **more):
+    """What a run has returned."""
+    options = {"verbose": False, "device": "cpu", "num_envs": num_envs, "seed": seed} | more
+    return train_single_run(config, folder, name, **options)
+
+
+def network(path):
+    """The parameters in the file of an agent, or in a checkpoint, by their names."""
+    return {name: value.numpy() for name, value in read_agent(path)["network"].items()}
+
+
+def checkpoints(folder):
+    """The checkpoints of a run, the oldest first."""
+    return sorted((Path(folder) / "checkpoints").glob("*.checkpoint"))
+
+
+def last_state(folder):
+    """What the newest checkpoint of a run holds, but for what depends on the clock."""
+    state = read_file(checkpoints(folder)[-1])
+    del state["seconds"], state["logs"]
+    for trainee in state["trainees"]:
+        # Averages since somebody was last told of them.
+        del trainee["agent"]["totals"], trainee["agent"]["updates_in_totals"]
+    return state
+
+
+def differences(first, second, path=""):
+    """Where two structures of plain data, arrays and tensors are not equal, bit for bit."""
+    if isinstance(first, dict) and isinstance(second, dict):
+        if first.keys() != second.keys():
+            return [f"{path}: {first.keys() ^ second.keys()}"]
+        parts = [differences(first[key], second[key], f"{path}.{key}") for key in first]
+        return [line for part in parts for line in part]
+    if isinstance(first, list | tuple) and isinstance(second, list | tuple):
+        if len(first) != len(second):
+            return [f"{path}: lengths {len(first)} and {len(second)}"]
+        pairs = enumerate(zip(first, second, strict=True))
+        parts = [differences(*pair, f"{path}[{number}]") for number, pair in pairs]
+        return [line for part in parts for line in part]
+    if isinstance(first, torch.Tensor):
+        first, second = first.numpy(), second.numpy()
+    if isinstance(first, np.ndarray):
+        same = first.dtype == second.dtype and first.tobytes() == second.tobytes()
+    else:
+        same = first == second or (first != first and second != second)
+    return [] if same else [f"{path}: {first} and {second}"[:200]]
+
+
+def episodes(folder):
+    """The lines of a run's log of episodes, as dictionaries of texts."""
+    with (Path(folder) / "logs" / "episodes.csv").open() as file:
+        return list(csv.DictReader(file))

@@ -1,0 +1,140 @@
+"""Runs with a league: snapshots, an exploiter, and what becomes of those who are dropped."""
+
+import csv
+
+import numpy as np
+import pytest
+import torch
+
+from shoal.errors import ConfigError
+from shoal.train import load_agent, resume_run
+from shoal.train.league.members import EXPLOITER, MAIN
+from shoal.train.runs.league_play import LeaguePlay
+from tests.train.runs.making import HOCKEY, checkpoints, differences, last_state, made_config
+from tests.train.runs.making import trained as begun
+
+LEAGUE = {
+    "snapshot_every": 6,
+    "size": 3,
+    "exploiter_share": 0.34,
+    "exploiter_window": 4,
+    "exploiter_max_episodes": 8,
+}
+PHASES = [
+    {
+        "name": "league",
+        "episodes": 40,
+        "opponent": {"type": "league", "deterministic": False},
+        "environment": {"mixture": [{"mode": "TRAIN_DEFENSE"}, {"mode": "NORMAL"}]},
+    }
+]
+
+
+def league_config(kind="DDDQN", league=None, phases=PHASES, **more):
+    options = {"max_episode_steps": 12} | more
+    return made_config(kind, HOCKEY, phases, league=LEAGUE | (league or {}), **options)
+
+
+@pytest.mark.parametrize("num_envs", [2, 3, 8])
+@pytest.mark.parametrize("kind", ["DDDQN", "SAC", "PPO"])
+def test_a_league_grows(tmp_path, recorder, kind, num_envs):
+    result = begun(league_config(kind), tmp_path, num_envs=num_envs)
+    assert result["total_episodes"] == 40  # of the agent; the exploiter's do not count
+    league = recorder.parts.league.league
+    names = {member.name for member in league.members}
+    assert {"weak", "strong"} < names
+    assert any(name.startswith("exploiter") for name in names)
+    assert any(name.startswith("snapshot") for name in names)
+    assert len(names) <= 2 + 3
+    for member in league.members:
+        if member.file is not None:
+            assert load_agent(tmp_path / "run" / "league" / member.file).kind == kind
+    with open(tmp_path / "run" / "logs" / "ratings.csv") as file:
+        told = {line["player"] for line in csv.DictReader(file)}
+    assert {MAIN, EXPLOITER, "weak", "snapshot-1"} <= told
+    for trainee in recorder.parts.trainees:
+        assert trainee.updates > 0
+        assert all(torch.isfinite(value).all() for value in trainee.agent.network.parameters())
+
+
+def test_the_exploiter_plays_against_the_agent_alone(tmp_path, recorder):
+    begun(league_config(), tmp_path, num_envs=6)
+    slots = {slot for slot, *_ in recorder.episodes}
+    assert slots == set(range(6))
+    assert {name for slot, *_, name, _ in recorder.episodes if slot >= 4} == {"self"}
+    assert len({name for slot, *_, name, _ in recorder.episodes if slot < 4}) > 2
+    main, exploiter = recorder.parts.trainees
+    assert (main.agent.num_slots, exploiter.agent.num_slots) == (4, 2)
+
+
+def test_an_exploiter_that_is_done_begins_again_as_the_agent(tmp_path, recorder, monkeypatch):
+    grow, renewals = LeaguePlay.grow, []
+
+    def grown(play, step, episodes, main, exploiter, opponents, task):
+        table, renewed = grow(play, step, episodes, main, exploiter, opponents, task)
+        if renewed:
+            pairs = zip(
+                main.network.state_dict().values(),
+                exploiter.network.state_dict().values(),
+                strict=True,
+            )
+            assert all(torch.equal(*pair) for pair in pairs)
+            assert exploiter.memory.size == 0
+            renewals.append(step)
+        return table, renewed
+
+    monkeypatch.setattr(LeaguePlay, "grow", grown)
+    begun(league_config(), tmp_path, num_envs=6)
+    assert renewals
+
+
+def test_a_snapshot_is_the_agent_of_that_moment_and_does_not_change(tmp_path, recorder):
+    result = begun(league_config(league={"size": 30}), tmp_path, num_envs=3)
+    folder = tmp_path / "run"
+    first = load_agent(folder / "league" / "snapshot-1.pt")
+    second = load_agent(folder / "league" / "snapshot-2.pt")
+    final = load_agent(folder / "final.agent")
+    states = np.random.default_rng(0).normal(size=(50, 18))
+    values = [agent.evaluate(states) for agent in (first, second, final)]
+    assert not np.array_equal(values[0], values[1])
+    assert not np.array_equal(values[1], values[2])
+    assert result["total_episodes"] == 40
+
+
+def test_an_exploiter_needs_a_slot_of_its_own(tmp_path):
+    with pytest.raises(ConfigError, match="exploiter_share needs at least 2 environments"):
+        begun(league_config(), tmp_path, num_envs=1)
+
+
+def test_a_league_without_exploiter_plays_in_one_slot(tmp_path):
+    result = begun(league_config(league={"exploiter_share": 0.0}), tmp_path, num_envs=1)
+    assert result["total_episodes"] == 40
+
+
+def test_a_checkpoint_with_somebody_who_was_dropped_but_still_plays(tmp_path):
+    """A small league drops snapshots while they are in the middle of a game."""
+    league = {"snapshot_every": 1, "size": 2, "exploiter_share": 0.0, "scripted": []}
+    phases = [PHASES[0] | {"episodes": 30}]
+    config = league_config(
+        league=league, phases=phases, max_episode_steps=40, checkpoint_save_freq=160,
+        checkpoints_kept=100,
+    )  # fmt: skip
+    begun(config, tmp_path, num_envs=4)
+    folder = tmp_path / "run"
+    wanted = last_state(folder)
+    # Where several checkpoints are tried, one of them was made at such a moment.
+    for checkpoint in checkpoints(folder)[:-1]:
+        resume_run(folder, checkpoint.name, verbose=False)
+        assert not differences(wanted, last_state(folder))
+
+
+def test_phases_with_and_without_a_league(tmp_path, recorder):
+    phases = [
+        {"name": "alone", "episodes": 5, "opponent": {"type": "basic_weak"}},
+        PHASES[0] | {"episodes": 15},
+        {"name": "mixed", "episodes": 8, "clear_buffer": True}
+        | {"opponent": {"type": "weighted_mixture", "opponents": [
+            {"type": "league", "weight": 2}, {"type": "basic_strong"}]}},
+    ]  # fmt: skip
+    result = begun(league_config(phases=phases), tmp_path, num_envs=5)
+    assert result["total_episodes"] == 28

@@ -1,0 +1,293 @@
+"""A run that was killed and resumed comes to what it would have come to, bit for bit."""
+
+import random
+import signal
+import time
+
+import pytest
+import torch
+from msgspec import structs
+
+from shoal.errors import CheckpointError
+from shoal.train import resume_run
+from shoal.train.runs.run import Run
+from tests.train.runs.children import killed, newest, resuming, training, wait_for
+from tests.train.runs.making import (
+    HOCKEY,
+    checkpoints,
+    differences,
+    episodes,
+    last_state,
+    made_config,
+    network,
+    trained,
+)
+
+PLAYED = {
+    "environment": {"mixture": [{"mode": "TRAIN_SHOOTING"}, {"mode": "TRAIN_DEFENSE"}]},
+    "opponent": {
+        "type": "weighted_mixture",
+        "opponents": [
+            {"type": "basic_weak"},
+            {"type": "self_play", "deterministic": False},
+            {"type": "none"},
+        ],
+    },
+    "reward_shaping": {
+        "N": 5,
+        "K": 20,
+        "CLOSENESS_START": 2.0,
+        "TOUCH_START": 1.0,
+        "CLOSENESS_FINAL": 1.0,
+        "TOUCH_FINAL": 0.0,
+        "DIRECTION_FINAL": 1.0,
+    },
+}
+LEAGUE = {
+    "snapshot_every": 8,
+    "size": 12,
+    "exploiter_share": 0.34,
+    "exploiter_window": 4,
+    "exploiter_max_episodes": 8,
+}
+OFTEN = {"checkpoint_save_freq": 200, "eval_freq_steps": 450, "updates_per_step": 0.4}
+PRIORITIZED = {"prioritized": True, "n_step": 3, "target_update_freq": 7, "buffer_size": 500}
+
+
+def phases(steps, **rules):
+    first = {"name": "first", "steps": steps // 2} | rules
+    second = {"name": "second", "steps": steps - steps // 2, "clear_buffer": True} | rules
+    return [first, second]
+
+
+CONFIGS = {
+    "DDDQN": made_config("DDDQN", phases=phases(1600), settings=PRIORITIZED, **OFTEN),
+    "DDDQN hockey": made_config(
+        "DDDQN", HOCKEY, phases(1200, **PLAYED), settings=PRIORITIZED, max_episode_steps=60, **OFTEN
+    ),
+    "SAC": made_config(
+        "SAC",
+        HOCKEY,
+        phases(1200, **PLAYED),
+        settings={"noise": "pink", "noise_period": 16, "n_step": 2},
+        max_episode_steps=60,
+        **OFTEN,
+    ),
+    "PPO": made_config(
+        "PPO",
+        HOCKEY,
+        phases(4000, **PLAYED),
+        settings={"normalize_observations": True, "anneal": True, "rollout_steps": 25},
+        max_episode_steps=60,
+        **OFTEN,
+    ),
+    "league": made_config(
+        "SAC",
+        HOCKEY,
+        phases(1200, opponent={"type": "league", "deterministic": False}),
+        settings={"noise": "pink"},
+        league=LEAGUE,
+        max_episode_steps=60,
+        **OFTEN,
+    ),
+}
+SLOTS = 6
+
+
+@pytest.fixture(scope="module")
+def uninterrupted(tmp_path_factory):
+    """The folders of runs that nobody has disturbed, by their names."""
+    found = {}
+
+    def run(name):
+        if name not in found:
+            folder = tmp_path_factory.mktemp("uninterrupted")
+            found[name] = trained(CONFIGS[name], folder, num_envs=SLOTS)["run_folder"]
+        return found[name]
+
+    return run
+
+
+def compare(folder, whole):
+    """What was resumed next to what was not interrupted."""
+    for file in ("final.agent", "best.agent"):
+        assert not differences(network(f"{whole}/{file}"), network(folder / file)), file
+    assert not differences(last_state(whole), last_state(folder))
+    assert episodes(folder) == episodes(whole)
+    for log in ("episodes", "evaluations", "ratings"):
+        first, second = (f"{path}/logs/{log}.csv" for path in (whole, folder))
+        with open(first) as one, open(second) as other:
+            assert one.read() == other.read(), log
+
+
+def kill_and_resume(name, tmp_path, whole, kills, seed):
+    """Kill it so many times, each time at some moment, and compare what comes of it."""
+    moments = random.Random(seed)
+    folder = tmp_path / "run"
+    process = training(CONFIGS[name], tmp_path, num_envs=SLOTS)
+    for number in range(kills):
+        if number:
+            process = resuming(folder)
+        before = newest(folder)
+        went_on = wait_for(lambda before=before: newest(folder) > before, process)
+        if went_on:
+            time.sleep(moments.uniform(0.0, 0.15))
+        told = killed(process)
+        assert "Error" not in told, told
+    resume_run(folder, verbose=False)
+    compare(folder, whole)
+
+
+@pytest.mark.parametrize("name", ["DDDQN", "SAC", "PPO", "league"])
+def test_a_killed_run_comes_to_the_same_bits(tmp_path, uninterrupted, name):
+    kill_and_resume(name, tmp_path, uninterrupted(name), kills=1, seed=name)
+
+
+def test_a_run_that_is_killed_again_and_again(tmp_path, uninterrupted):
+    kill_and_resume("DDDQN hockey", tmp_path, uninterrupted("DDDQN hockey"), kills=2, seed=5)
+
+
+@pytest.mark.slow
+@pytest.mark.timeout(600)
+@pytest.mark.parametrize("seed", range(6))
+@pytest.mark.parametrize("name", CONFIGS)
+def test_many_moments(tmp_path, uninterrupted, name, seed):
+    kill_and_resume(name, tmp_path, uninterrupted(name), kills=3, seed=seed)
+
+
+def test_a_run_that_was_killed_before_its_first_checkpoint_begins_anew(tmp_path, uninterrupted):
+    process = training(
+        CONFIGS["DDDQN"],
+        tmp_path,
+        num_envs=SLOTS,
+        before="""
+import os, signal
+from shoal.train.runs.run import Run
+housekeeping = Run._housekeeping
+def dies(run):
+    housekeeping(run)
+    if run.steps >= 190:
+        run._reporter.positions()  # logs are written every second, too
+        os.kill(os.getpid(), signal.SIGKILL)
+Run._housekeeping = dies
+""",
+    )
+    process.communicate(timeout=60)
+    assert process.returncode == -9
+    folder = tmp_path / "run"
+    assert not checkpoints(folder)
+    assert episodes(folder)
+    resume_run(folder, verbose=False)
+    compare(folder, uninterrupted("DDDQN"))
+
+
+def test_a_run_that_was_killed_before_its_first_step_begins_anew(tmp_path, uninterrupted):
+    process = training(CONFIGS["DDDQN"], tmp_path, num_envs=SLOTS)
+    folder = tmp_path / "run"
+    assert wait_for((folder / "run.json").exists, process)
+    killed(process)
+    resume_run(folder, verbose=False)
+    compare(folder, uninterrupted("DDDQN"))
+
+
+@pytest.mark.parametrize("name", CONFIGS)
+def test_from_every_checkpoint_it_comes_to_the_same_bits(tmp_path, uninterrupted, name):
+    config = CONFIGS[name]
+    all_kept = structs.replace(config.training, checkpoints_kept=100)
+    trained(structs.replace(config, training=all_kept), tmp_path, num_envs=SLOTS)
+    folder = tmp_path / "run"
+    wanted = network(folder / "final.agent")
+    state, told = last_state(folder), episodes(folder)
+    assert not differences(wanted, network(f"{uninterrupted(name)}/final.agent"))
+    older = checkpoints(folder)[:-1]
+    for checkpoint in (older[0], older[len(older) // 2 + 1]):
+        resume_run(folder, checkpoint.name, verbose=False)
+        assert not differences(wanted, network(folder / "final.agent")), checkpoint.name
+        assert not differences(state, last_state(folder)), checkpoint.name
+        assert episodes(folder) == told
+
+
+def test_a_run_that_is_over_is_over(tmp_path):
+    result = trained(made_config(steps=200), tmp_path)
+    wanted = last_state(tmp_path / "run")
+    again = resume_run(tmp_path / "run", verbose=False)
+    assert not differences(wanted, last_state(tmp_path / "run"))
+    changing = ("seconds", "steps_per_second", "updates_per_second", "evaluation_results")
+    for name in result.keys() - set(changing):
+        assert result[name] == again[name], name
+    assert len(again["evaluation_results"]) == len(result["evaluation_results"])
+
+
+def test_a_run_that_was_resumed_from_an_older_checkpoint_goes_on_there(tmp_path, monkeypatch):
+    """What was abandoned does not come back when it is interrupted, and resumed once more."""
+    config = made_config(steps=1000, checkpoint_save_freq=200)
+    trained(config, tmp_path)
+    folder = tmp_path / "run"
+    housekeeping = Run._housekeeping
+
+    def interrupted(run):
+        housekeeping(run)
+        if run.steps == 700:
+            signal.raise_signal(signal.SIGINT)
+
+    monkeypatch.setattr(Run, "_housekeeping", interrupted)
+    with pytest.raises(KeyboardInterrupt):
+        resume_run(folder, "step-000000000600.checkpoint", verbose=False)
+    assert newest(folder) == "step-000000000700.checkpoint"
+
+
+def test_without_what_was_remembered_checkpoints_are_small_and_it_goes_on(tmp_path):
+    large = made_config(steps=1000, checkpoint_save_freq=500, checkpoints_kept=2)
+    small = made_config(
+        steps=1000, checkpoint_save_freq=500, checkpoints_kept=2, checkpoint_replay=False
+    )
+    for name, config in (("large", large), ("small", small)):
+        trained(config, tmp_path, name)
+    sizes = [checkpoints(tmp_path / name)[-1].stat().st_size for name in ("large", "small")]
+    assert sizes[1] < sizes[0] / 2
+    first = checkpoints(tmp_path / "small")[0].name
+    result = resume_run(tmp_path / "small", first, verbose=False)
+    assert (result["total_steps"], result["total_gradient_steps"]) == (1000, 950)
+
+
+def test_python_environments_begin_new_episodes(tmp_path):
+    config = made_config(steps=300, checkpoint_save_freq=100, arguments={"backend": "inline"})
+    trained(config, tmp_path)
+    first = checkpoints(tmp_path / "run")[0].name
+    with pytest.warns(UserWarning, match="begin new episodes"):
+        result = resume_run(tmp_path / "run", first, verbose=False)
+    assert (result["total_steps"], result["total_gradient_steps"]) == (300, 250)
+
+
+def test_what_a_killed_run_has_half_written_is_removed(tmp_path):
+    trained(made_config(steps=300, checkpoint_save_freq=100), tmp_path)
+    folder = tmp_path / "run" / "checkpoints"
+    half = folder / f".{checkpoints(tmp_path / 'run')[-1].name}.a1b2c3d4"
+    half.write_bytes(b"half")
+    resume_run(tmp_path / "run", checkpoints(tmp_path / "run")[0].name, verbose=False)
+    assert not half.exists()
+
+
+def test_a_run_of_a_machine_with_a_gpu_goes_on_without_one(tmp_path, monkeypatch):
+    trained(made_config(steps=300, checkpoint_save_freq=100), tmp_path)
+    plan = tmp_path / "run" / "run.json"
+    plan.write_text(plan.read_text().replace('"cpu"', '"cuda:1"'))
+    monkeypatch.setattr(torch.cuda, "device_count", lambda: 0)
+    first = checkpoints(tmp_path / "run")[0].name
+    with pytest.warns(UserWarning, match="there is no cuda:1"):
+        result = resume_run(tmp_path / "run", first, verbose=False)
+    assert result["total_steps"] == 300
+
+
+def test_a_folder_that_is_no_run(tmp_path):
+    with pytest.raises(CheckpointError, match="is not the folder of a run"):
+        resume_run(tmp_path)
+    (tmp_path / "run.json").write_text('{"name": "x"}')
+    with pytest.raises(CheckpointError, match="cannot be read"):
+        resume_run(tmp_path)
+
+
+def test_a_checkpoint_that_is_not_there(tmp_path):
+    trained(made_config(steps=100), tmp_path)
+    with pytest.raises(CheckpointError, match=r"there are: step-000000000100\.checkpoint"):
+        resume_run(tmp_path / "run", "step-000000000050.checkpoint")

@@ -15,6 +15,7 @@ STEPS = 200_000
 
 
 def config(opponent: str) -> dict:
+    """What a JSON file would say."""
     return {
         "curriculum": {
             "phases": [

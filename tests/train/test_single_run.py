@@ -175,9 +175,9 @@ class TestBeginningWithAnAgent:
         with pytest.raises(CheckpointError, match="is of DDDQN, not of PPO"):
             trained(made_config("PPO"), tmp_path, checkpoint_path=tmp_path / "old" / "final.agent")
         wider = made_config(settings={"hidden_dim": [9]})
-        with pytest.raises(CheckpointError, match="other sizes"):
+        with pytest.raises(CheckpointError, match="hidden_dim"):
             trained(wider, tmp_path, checkpoint_path=tmp_path / "old" / "final.agent")
-        with pytest.raises(CheckpointError, match="checkpoint_path: there is no agent"):
+        with pytest.raises(CheckpointError, match="there is no agent"):
             trained(made_config(), tmp_path, checkpoint_path=tmp_path / "nobody")
         assert sorted(path.name for path in tmp_path.iterdir()) == ["old"]
 
@@ -200,7 +200,6 @@ class TestMistakes:
         cases = [
             (made_config("DDDQN", "Pendulum-v1"), {}),  # no action_fineness
             (made_config("SAC", "CartPole-v1"), {}),
-            (made_config(settings={"hiden_dim": [4]}), {}),
             (made_config("SAC", HOCKEY, league={"exploiter_share": 0.5}), {"num_envs": 1}),
         ]
         for config, more in cases:

@@ -8,6 +8,7 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Annotated, Any
 
+import gymnasium
 import typer
 from rich.console import Console
 
@@ -19,9 +20,9 @@ _USERS_MISTAKES = (
     ConfigError,
     CheckpointError,
     MissingExtraError,
-    FileExistsError,
-    FileNotFoundError,
+    OSError,
     ValueError,
+    gymnasium.error.Error,
 )
 
 _INTERRUPTED = 130

@@ -26,7 +26,8 @@ class WeightedDraw(Generic[T]):
 
     def __init__(self, things: Sequence[T], weights: Sequence[float]) -> None:
         self._things = list(things)
-        self._bounds = np.cumsum(weights) / np.sum(weights)
+        sums = np.cumsum(weights)
+        self._bounds = sums / sums[-1]  # the last one is 1, however the others are rounded
 
     def draw(self, rng: np.random.Generator) -> T:
         """One of them."""

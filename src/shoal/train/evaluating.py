@@ -12,6 +12,7 @@ from shoal.train.evaluation import evaluate_alone, play_matches
 from shoal.train.league import run_tournament
 from shoal.train.league.standings import Standings
 from shoal.train.records import EvaluationRecord
+from shoal.train.runs.devices import choose_device
 from shoal.train.runs.folder import RunFolder
 from shoal.train.scripted import ScriptedPlayer
 from shoal.train.video import film
@@ -40,6 +41,7 @@ def evaluate_agent(
         seed: Of the games.
         device: Where the agents compute.
     """
+    device = choose_device(device)
     agent = load_agent(path, device)
     name, arguments, limit = _environment(Path(path), env)
     if name != HOCKEY:
@@ -56,10 +58,11 @@ def _player(name: str, device: str) -> Agent | str:
 
 def _environment(path: Path, wanted: str | None) -> tuple[str, dict[str, Any], int | None]:
     """What a run is trained on, and with what; hockey for an agent that is of no run."""
-    folder = path if path.is_dir() else path.parent
-    if wanted is not None or not (folder / "run.json").is_file():
+    folders = [path] if path.is_dir() else [path.parent, path.parent.parent]
+    runs = [folder for folder in folders if (folder / "run.json").is_file()]
+    if wanted is not None or not runs:
         return wanted or HOCKEY, {}, None
-    config = RunFolder(folder).read_plan().config
+    config = RunFolder(runs[0]).read_plan().config
     return config.task.id, config.task.arguments, config.training.max_episode_steps
 
 
@@ -76,6 +79,7 @@ def play_tournament(
     """
     if len(set(names)) < len(names) or len(names) < 2:
         raise ValueError(f"a tournament needs two players or more, each once, got {list(names)}")
+    device = choose_device(device)
     players = {name: _player(name, device) for name in names}
 
     def play(first: str, second: str, count: int) -> tuple[int, int, int]:

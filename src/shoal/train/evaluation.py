@@ -18,6 +18,7 @@ __all__ = [
     "Matches",
     "Player",
     "evaluate_alone",
+    "game_seeds",
     "interval_of_mean",
     "interval_of_rate",
     "play_episodes",
@@ -83,7 +84,8 @@ def interval_of_rate(successes: int, count: int) -> tuple[float, float]:
     middle = (rate + square / (2 * count)) / (1 + square / count)
     reach = _Z / (1 + square / count)
     reach *= sqrt(rate * (1 - rate) / count + square / (4 * count * count))
-    return max(0.0, middle - reach), min(1.0, middle + reach)
+    low = middle - reach if successes else 0.0
+    return low, middle + reach if successes < count else 1.0
 
 
 def interval_of_mean(values: npt.NDArray[np.float64]) -> tuple[float, float]:
@@ -118,22 +120,24 @@ def play_matches(
         raise ValueError(f"games must be a positive number, got {games}")
     if isinstance(second, str) and second not in ("weak", "strong", "none"):
         raise ValueError(f"an opponent is an agent, weak, strong or none, got {second!r}")
-    rounds = [min(_MOST_SLOTS, games - start) for start in range(0, games, _MOST_SLOTS)]
+    seeds = game_seeds(seed, games)
     found = []
-    for number, count in enumerate(rounds):
+    for start in range(0, games, _MOST_SLOTS):
+        count = min(_MOST_SLOTS, games - start)
         scripted = second if second in ("weak", "strong") else None
         with shoal.make(
             HOCKEY, count, autoreset_mode="SameStep", mode=mode, keep_mode=True, opponent=scripted
         ) as envs:
             envs.set_attr("keep_mode", keep_mode)
-            envs.reset(seed=_seeds(seed + number * _MOST_SLOTS, count))
+            envs.reset(seed=seeds[start : start + count])
             other = None if isinstance(second, str) else second
             found.append(_play(envs, first, other, count, deterministic))
     return Matches(*(np.concatenate(parts) for parts in zip(*found, strict=True)))
 
 
-def _seeds(seed: int, count: int) -> list[int]:
-    return [seed + slot for slot in range(count)]
+def game_seeds(seed: int, count: int) -> list[int]:
+    """Unrelated ones: games of one evaluation are not those of another one with the next seed."""
+    return [int(word) for word in np.random.SeedSequence(seed).generate_state(count)]
 
 
 def _play(
@@ -187,6 +191,8 @@ def play_episodes(
         num_envs: How many at a time; by default up to 64.
         deterministic: Whether the agent does what it holds best.
     """
+    if episodes < 1:
+        raise ValueError(f"episodes must be a positive number, got {episodes}")
     count = min(episodes, num_envs or 64)
     left = np.full(count, episodes // count) + (np.arange(count) < episodes % count)
     returns: list[float] = []
@@ -195,7 +201,7 @@ def play_episodes(
     with shoal.make(name, count, autoreset_mode="Disabled", **options) as envs:
         _, flatten = flattening(envs.single_observation_space)
         pool = envs.pool
-        pool.reset(None, _seeds(seed, count))
+        pool.reset(None, game_seeds(seed, count))
         seen = np.array(flatten(pool.recv().observations))
         total, length = np.zeros(count), np.zeros(count, np.int64)
         while left.any():

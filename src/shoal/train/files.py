@@ -6,7 +6,7 @@ import contextlib
 import hashlib
 import io
 import os
-import tempfile
+import secrets
 from collections.abc import Iterator
 from pathlib import Path
 from typing import IO, Any
@@ -16,11 +16,14 @@ import torch
 
 from shoal.errors import CheckpointError
 
-__all__ = ["read_file", "replaced", "write_file"]
+__all__ = ["UNFINISHED", "read_file", "replaced", "write_file"]
 
 _MAGIC = b"shoal 1\n"
 _DIGEST_BYTES = 32
 _ARRAY = "numpy array"
+
+UNFINISHED = ".unfinished"
+"""The end of the name of a file that is being written; a killed process leaves it behind."""
 
 
 class _Hashing:
@@ -45,15 +48,15 @@ def replaced(path: Path) -> Iterator[IO[bytes]]:
     Whatever happens before, the old file stays as it is, and no other is left behind.
     """
     path.parent.mkdir(parents=True, exist_ok=True)
-    number, name = tempfile.mkstemp(prefix=f".{path.name}.", dir=path.parent)
+    unfinished = path.with_name(f".{path.name}.{secrets.token_hex(4)}{UNFINISHED}")
     try:
-        with os.fdopen(number, "wb") as file:
+        with unfinished.open("xb") as file:
             yield file
             file.flush()
             os.fsync(file.fileno())
-        os.replace(name, path)
+        unfinished.replace(path)
     except BaseException:
-        os.unlink(name)
+        unfinished.unlink(missing_ok=True)
         raise
     folder = os.open(path.parent, os.O_RDONLY)
     try:
@@ -101,9 +104,13 @@ def read_file(path: Path, device: str | torch.device = "cpu") -> dict[str, Any]:
     rest = memoryview(content)[start:]
     if hashlib.blake2b(rest, digest_size=_DIGEST_BYTES).digest() != content[len(_MAGIC) : start]:
         raise CheckpointError(f"{path} is damaged: it is not what was written")
-    data = torch.load(io.BytesIO(rest), map_location=device, weights_only=True)
-    found = _unpacked(data)
-    assert isinstance(found, dict)
+    try:
+        data = torch.load(io.BytesIO(rest), map_location=device, weights_only=True)
+    except Exception as error:  # whatever its reader meets in what Shoal has not written
+        raise CheckpointError(f"{path} cannot be read: {error}") from error
+    if not isinstance(data, dict):
+        raise CheckpointError(f"{path} holds {type(data).__name__}, expected a dict")
+    found: dict[str, Any] = _unpacked(data)
     return found
 
 
@@ -112,9 +119,10 @@ def _packed(data: Any) -> Any:
     if isinstance(data, dict):
         return {key: _packed(value) for key, value in data.items()}
     if isinstance(data, list | tuple):
-        return type(data)(map(_packed, data)) if type(data) in (list, tuple) else list(data)
+        parts = list(map(_packed, data))
+        return tuple(parts) if type(data) is tuple else parts
     if isinstance(data, np.ndarray):
-        return {_ARRAY: torch.from_numpy(np.ascontiguousarray(data))}
+        return {_ARRAY: torch.from_numpy(np.array(data, order="C"))}
     if isinstance(data, torch.Tensor):
         # A part of a larger one would be written with all of it.
         return data.detach().clone() if data.untyped_storage().nbytes() > data.nbytes else data

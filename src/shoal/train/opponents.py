@@ -64,16 +64,21 @@ class Opponents:
         """The number of an opponent, who is loaded if nobody has met it before."""
         key = name, deterministic or name == NOBODY or name in SCRIPTED
         if key not in self._numbers:
-            agent: Agent | None = None
-            if name == SELF:
-                agent = self._live
-            elif name != NOBODY and name not in SCRIPTED:
-                agent = self._load(name)
-                # What they draw is saved with the agent that is trained.
-                agent.generator = self._live.generator
+            agent = next((known.agent for known in self._known if known.name == name), None)
+            if agent is None:
+                agent = self._made(name)
             self._numbers[key] = len(self._known)
             self._known.append(Opponent(name, agent, key[1]))
         return self._numbers[key]
+
+    def _made(self, name: str) -> Agent | None:
+        if name == SELF:
+            return self._live
+        if name == NOBODY or name in SCRIPTED:
+            return None
+        agent = self._load(name)
+        agent.generator = self._live.generator  # so what it draws is saved with the run
+        return agent
 
     def forget(self, name: str, playing: Array) -> bool:
         """Give back the memory of an opponent that nobody will meet again.
@@ -100,15 +105,20 @@ class Opponents:
             observations: What they see there.
             out: Where their actions are written; those of scripted players are left as they are.
         """
-        for number in np.flatnonzero(np.bincount(numbers, minlength=len(self._known))):
+        playing: dict[int, list[int]] = {}
+        for number in np.flatnonzero(np.bincount(numbers, minlength=len(self._known))).tolist():
             opponent = self._known[number]
-            slots = np.flatnonzero(numbers == number)
             if opponent.agent is not None:
-                out[slots] = opponent.agent.act_in_environment(
-                    observations[slots], opponent.deterministic
-                )
+                playing.setdefault(id(opponent.agent), []).append(number)
             elif opponent.name == NOBODY:
-                out[slots] = 0.0
+                out[numbers == number] = 0.0
+        sure = np.array([opponent.deterministic for opponent in self._known])
+        for group in playing.values():
+            agent = self._known[group[0]].agent
+            assert agent is not None  # else it would not be in a group
+            slots = np.flatnonzero(np.isin(numbers, group))
+            how = sure[numbers[slots]] if len(group) > 1 else bool(sure[group[0]])
+            out[slots] = agent.act_in_environment(observations[slots], how)
 
     def state(self) -> list[Any]:
         """Who is known, by their numbers."""
@@ -142,11 +152,12 @@ class OpponentDraw:
     def __init__(
         self, config: OpponentConfig, from_league: Callable[[np.random.Generator], str]
     ) -> None:
-        choices = config.opponents if config.type == "weighted_mixture" else [config]
-        assert choices is not None  # configs are checked when they are read
-        self._draw = WeightedDraw(choices, [choice.weight for choice in choices])
-        if config.type != "weighted_mixture":
-            self._draw = WeightedDraw([config], [1.0])
+        mixed = config.opponents if config.type == "weighted_mixture" else None
+        self._draw = (
+            WeightedDraw(mixed, [part.weight for part in mixed])
+            if mixed
+            else WeightedDraw([config], [1.0])
+        )
         self._from_league = from_league
 
     def draw(self, rng: np.random.Generator) -> tuple[str, bool]:

@@ -7,10 +7,12 @@ import warnings
 from pathlib import Path
 from typing import Any
 
-from shoal.errors import CheckpointError, MissingExtraError
+from msgspec import structs
+
 from shoal.train.agents import load_agent
 from shoal.train.config import HOCKEY, Config, load_config
 from shoal.train.reporting import Reporter
+from shoal.train.runs.checking import check_opponents
 from shoal.train.runs.devices import choose_device
 from shoal.train.runs.folder import RunFolder, RunPlan
 from shoal.train.runs.run import Run
@@ -76,31 +78,27 @@ def train_single_run(
         (400, 100)
     """
     config = config_path if isinstance(config_path, Config) else load_config(config_path)
-    count = num_envs if num_envs is not None else config.num_envs or 1
-    if not isinstance(count, int) or isinstance(count, bool) or count < 1:
-        raise ValueError(f"num_envs must be a positive integer, got {count!r}")
+    count = _positive("num_envs", num_envs) or config.num_envs or 1
     training = config.training
     is_hockey = config.task.id == HOCKEY
     opponents = training.eval_opponents or ["weak", "strong"]
     if eval_weak_opponent is not None:
         opponents = ["weak" if eval_weak_opponent else "strong"]
-    for number, opponent in enumerate(opponents if is_hockey else []):
-        if opponent not in ("weak", "strong"):
-            _must_be_agent(opponent, f"training.eval_opponents[{number}]")
-    if checkpoint_path is not None:
-        _must_be_agent(str(checkpoint_path), "checkpoint_path")
-    games = eval_num_games or training.eval_num_games or (200 if is_hockey else 20)
-    often = eval_freq_steps or training.eval_freq_steps or 100_000
+    if is_hockey:
+        check_opponents(config, opponents)
+    games = _positive("eval_num_games", eval_num_games) or training.eval_num_games
+    often = _positive("eval_freq_steps", eval_freq_steps) or training.eval_freq_steps
     chosen = config.seed if seed is None else seed
+    where = choose_device(device)
     folder = RunFolder.create(base_output_dir, run_name, config, count)
     plan = RunPlan(
         name=folder.path.name,
         config=config,
         num_envs=count,
         seed=secrets.randbits(31) if chosen is None else chosen,
-        device=choose_device(device),
-        eval_freq_steps=often,
-        eval_num_games=games,
+        device=where,
+        eval_freq_steps=often or 100_000,
+        eval_num_games=games or (200 if is_hockey else 20),
         eval_opponents=list(opponents),
         initial_agent=None if checkpoint_path is None else str(checkpoint_path),
     )
@@ -123,11 +121,10 @@ def _begun(plan: RunPlan, folder: RunFolder) -> Run:
     return run
 
 
-def _must_be_agent(path: str, where: str) -> None:
-    try:
-        load_agent(path)
-    except CheckpointError as error:
-        raise CheckpointError(f"{where}: {error}") from error
+def _positive(name: str, value: int | None) -> int | None:
+    if value is not None and (not isinstance(value, int) or isinstance(value, bool) or value < 1):
+        raise ValueError(f"{name} must be a positive integer, got {value!r}")
+    return value
 
 
 def resume_run(
@@ -150,9 +147,13 @@ def resume_run(
         CheckpointError: The checkpoint is damaged, or there is no such run.
     """
     there = RunFolder(folder)
-    run = Run(there.read_plan(), there)
+    plan = there.read_plan()
+    there.tidy()
+    run = Run(structs.replace(plan, device=choose_device(plan.device)), there)
     try:
         logs = run.restore(checkpoint)
+        if logs is None:
+            there.forget_logs()
     except BaseException:
         run.close()
         raise
@@ -167,11 +168,7 @@ def _trained(run: Run, logs: dict[str, int] | None, verbose: bool) -> dict[str, 
             folder.path, plan.name, phases, verbose=verbose, cut_to=logs, resumed_step=run.steps
         )
         with reporter:
-            try:
-                run.train(reporter)
-            except KeyboardInterrupt:
-                reporter.note(f"saved; go on with: shoal resume {folder.path}")
-                raise
+            run.train(reporter)
             run.agent.save(folder.final_agent)
             result = run.result()
             folder.write_result(result)
@@ -194,7 +191,7 @@ def _filmed(run: Run, reporter: Reporter) -> None:
             opponent=run.plan.eval_opponents[-1],
             episodes=config.training.video_episodes,
         )
-    except (MissingExtraError, OSError, ValueError) as error:
-        warnings.warn(f"there is no video: {error}", RuntimeWarning, stacklevel=2)
+    except Exception as error:  # whatever the environment raises: the training is done
+        warnings.warn(f"there is no video: {error!r}", RuntimeWarning, stacklevel=2)
     else:
         reporter.note(f"video: {folder.video}")

@@ -63,7 +63,7 @@ def test_the_objective_is_the_clipped_one(actions, clip_value, entropy, monkeypa
     advantages = rollout.advantages.flatten().double().numpy()
     values = rollout.values[:-1].flatten().double()
     returns = values + torch.as_tensor(advantages)
-    scaled = torch.as_tensor((advantages - advantages.mean()) / (advantages.std(ddof=1) + 1e-8))
+    scaled = torch.as_tensor((advantages - advantages.mean()) / (advantages.std() + 1e-8))
     seen, done = rollout.observations.flatten(0, 1), rollout.actions.flatten(0, 1)
     if actions == "choices":
         likely = Categorical(logits=policy.actor(seen).double())

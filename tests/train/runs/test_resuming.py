@@ -262,7 +262,7 @@ def test_python_environments_begin_new_episodes(tmp_path):
 def test_what_a_killed_run_has_half_written_is_removed(tmp_path):
     trained(made_config(steps=300, checkpoint_save_freq=100), tmp_path)
     folder = tmp_path / "run" / "checkpoints"
-    half = folder / f".{checkpoints(tmp_path / 'run')[-1].name}.a1b2c3d4"
+    half = folder / f".{checkpoints(tmp_path / 'run')[-1].name}.a1b2c3d4.unfinished"
     half.write_bytes(b"half")
     resume_run(tmp_path / "run", checkpoints(tmp_path / "run")[0].name, verbose=False)
     assert not half.exists()

@@ -45,8 +45,11 @@ class AgentSpaces:
                 "agents take Discrete actions, or Box actions of one dimension, not "
                 f"{action_space}: wrap the environment"
             )
-        if isinstance(action_space, spaces.Box) and not action_space.is_bounded():
-            raise ValueError(f"actions must have bounds, got {action_space}")
+        if isinstance(action_space, spaces.Box):
+            if not action_space.is_bounded():
+                raise ValueError(f"actions must have bounds, got {action_space}")
+            if (action_space.low >= action_space.high).any():
+                raise ValueError(f"each number of an action must have a range, got {action_space}")
         self.observation_size = observation_size
         self.action_space = action_space
         scale = np.ones(observation_size) if observation_scale is None else observation_scale

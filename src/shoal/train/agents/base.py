@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import warnings
 from abc import ABC, abstractmethod
 from collections.abc import Callable
 from pathlib import Path
@@ -15,8 +16,8 @@ from torch import Tensor, nn
 
 from shoal.errors import CheckpointError
 from shoal.train.agents.actions import AgentSpaces, Choices, Numbers
-from shoal.train.agents.settings import AgentSettings
 from shoal.train.agents.steps import Repeated, chosen_compilation
+from shoal.train.config.agent_settings import AgentSettings
 from shoal.train.files import read_file, write_file
 
 __all__ = ["Agent", "Step"]
@@ -57,6 +58,9 @@ class Agent(ABC):
     settings_type: ClassVar[type[AgentSettings]]
     is_on_policy: ClassVar[bool] = False
 
+    network_settings: ClassVar[tuple[str, ...]] = ("hidden_dim", "activation")
+    """The settings that must be the same for what one has learnt to be of use to another."""
+
     network: nn.Module
     """All that an agent's file holds."""
     actions: Choices | Numbers
@@ -79,7 +83,8 @@ class Agent(ABC):
         self._totals = torch.zeros(len(self.metric_names), device=self.device)
         self._updates_in_totals = 0
         with torch.random.fork_rng(devices=[]):
-            torch.manual_seed(seed)
+            # Of the CPU alone, where networks are made: those of GPUs would not be set back.
+            torch.default_generator.manual_seed(seed)
             self._build()
 
         is_choice = isinstance(self.actions, Choices)
@@ -105,8 +110,8 @@ class Agent(ABC):
         """Make the networks, and what learns them."""
 
     @abstractmethod
-    def _choose(self, states: Tensor, deterministic: bool) -> Tensor:
-        """Actions for these states."""
+    def _choose(self, states: Tensor, sure: Tensor | bool) -> Tensor:
+        """Actions for these states, in all or some of which nothing is to be explored."""
 
     @abstractmethod
     def _value(self, states: Tensor) -> Tensor:
@@ -118,7 +123,10 @@ class Agent(ABC):
 
     def explore(self, observations: Array) -> Array:
         """Actions for all slots while training, in the order of the slots."""
-        self._seen_now.copy_(torch.from_numpy(np.ascontiguousarray(observations, np.float32)))
+        seen = self._checked(observations)
+        if len(seen) != self.num_slots:
+            raise ValueError(f"expected a state of each of {self.num_slots} slots, got {len(seen)}")
+        self._seen_now.copy_(torch.from_numpy(seen))
         with torch.no_grad():
             self._run_choice()
         found: Array = self._chosen.cpu().numpy()
@@ -143,15 +151,23 @@ class Agent(ABC):
         action = self.act_batch(np.asarray(state, np.float32)[None], deterministic)[0]
         return int(action) if isinstance(self.actions, Choices) else action
 
-    def act_batch(self, states: npt.ArrayLike, deterministic: bool = False) -> Array:
+    def act_batch(
+        self, states: npt.ArrayLike, deterministic: bool | npt.NDArray[np.bool_] = False
+    ) -> Array:
         """Actions for many states, by one pass through the network.
 
         Args:
             states: (rows, numbers).
-            deterministic: Do what is held best, instead of exploring.
+            deterministic: Do what is held best, instead of exploring: everywhere, or in the rows
+                where this is true.
         """
+        sure: Tensor | bool
+        if isinstance(deterministic, np.ndarray):
+            sure = torch.from_numpy(deterministic).to(self.device)
+        else:
+            sure = bool(deterministic)
         with torch.no_grad():
-            return self._choose(self._seen(states), deterministic).cpu().numpy()
+            return self._choose(self._seen(states), sure).cpu().numpy()
 
     def evaluate(self, states: npt.ArrayLike) -> npt.NDArray[np.float32]:
         """How much reward the agent expects from each of these states on, discounted."""
@@ -159,7 +175,9 @@ class Agent(ABC):
             found: npt.NDArray[np.float32] = self._value(self._seen(states)).cpu().numpy()
         return found
 
-    def act_in_environment(self, states: npt.ArrayLike, deterministic: bool = True) -> Array:
+    def act_in_environment(
+        self, states: npt.ArrayLike, deterministic: bool | npt.NDArray[np.bool_] = True
+    ) -> Array:
         """Actions as the environment takes them."""
         return self.actions.to_environment(self.act_batch(states, deterministic))
 
@@ -178,13 +196,16 @@ class Agent(ABC):
         return np.asarray(low + share.cpu().numpy() * (high - low), np.float32)
 
     def _seen(self, states: npt.ArrayLike) -> Tensor:
-        array = np.asarray(states, np.float32)
+        return torch.from_numpy(self._checked(states)).to(self.device)
+
+    def _checked(self, states: npt.ArrayLike) -> npt.NDArray[np.float32]:
+        array = np.require(states, np.float32, ["C", "W"])
         if array.ndim != 2 or array.shape[1] != self.spaces.observation_size:
             raise ValueError(
                 f"states must have the shape (rows, {self.spaces.observation_size}), got "
                 f"{array.shape}"
             )
-        return torch.from_numpy(np.ascontiguousarray(array)).to(self.device)
+        return array
 
     # ---- While a run goes on
 
@@ -221,6 +242,7 @@ class Agent(ABC):
         return {
             "network": self.network.state_dict(),
             "generator": self.generator.get_state(),
+            "device": self.device.type,
             "totals": self._totals,
             "updates_in_totals": self._updates_in_totals,
         }
@@ -228,7 +250,14 @@ class Agent(ABC):
     def restore(self, state: dict[str, Any]) -> None:
         """Be what :meth:`state` was of."""
         self.network.load_state_dict(state["network"])
-        self.generator.set_state(state["generator"].cpu())
+        if state["device"] == self.device.type:
+            self.generator.set_state(state["generator"].cpu())
+        else:
+            here = self.device.type
+            warnings.warn(
+                f"the run was on {state['device']} and goes on on {here}: it draws other numbers",
+                stacklevel=2,
+            )
         self._run_choice.forget()
         self._totals.copy_(state["totals"])
         self._updates_in_totals = state["updates_in_totals"]
@@ -258,11 +287,15 @@ class Agent(ABC):
         """Take what another agent has learnt, given its description."""
         if description["kind"] != self.kind:
             raise CheckpointError(f"{name} is of {description['kind']}, not of {self.kind}")
-        try:
-            self.network.load_state_dict(description["network"])
-        except RuntimeError as error:
-            problem = str(error).splitlines()[-1].strip()
-            raise CheckpointError(f"{name} is of an agent of other sizes: {problem}") from error
+        mine = self.description()
+        for part, names in (("spaces", mine["spaces"]), ("settings", self.network_settings)):
+            for key in names:
+                theirs, ours = description[part].get(key), mine[part][key]
+                if theirs != ours:
+                    raise CheckpointError(
+                        f"{name} is of another agent than this: its {key} is {theirs}, not {ours}"
+                    )
+        self.network.load_state_dict(description["network"])
 
 
 def read_agent(path: str | Path) -> dict[str, Any]:

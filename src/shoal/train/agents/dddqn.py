@@ -12,7 +12,7 @@ from shoal.train.agents.base import Array
 from shoal.train.agents.learning import Learner, flattened
 from shoal.train.agents.networks import Dueling, Scaled
 from shoal.train.agents.off_policy import OffPolicyAgent
-from shoal.train.agents.settings import DDDQNSettings
+from shoal.train.config.agent_settings import DDDQNSettings
 from shoal.train.replay import Priorities
 
 __all__ = ["DDDQN"]
@@ -33,6 +33,11 @@ class DDDQN(OffPolicyAgent):
     kind = "DDDQN"
     settings_type = DDDQNSettings
     metric_names: ClassVar[tuple[str, ...]] = ("loss", "mean_value")
+    network_settings: ClassVar[tuple[str, ...]] = (
+        *OffPolicyAgent.network_settings,
+        "dueling",
+        "action_fineness",
+    )
 
     def _build_networks(self) -> None:
         settings, spaces = self.settings, self.spaces
@@ -68,9 +73,11 @@ class DDDQN(OffPolicyAgent):
     def _learners(self) -> dict[str, Learner]:
         return {"values": self._value_learner}
 
-    def _choose(self, states: Tensor, deterministic: bool) -> Tensor:
+    def _choose(self, states: Tensor, sure: Tensor | bool) -> Tensor:
         best: Tensor = self.values(states).argmax(1)
-        return best if deterministic else self._mixed(best)
+        if isinstance(sure, Tensor):
+            return torch.where(sure, best, self._mixed(best))
+        return best if sure else self._mixed(best)
 
     def _mixed(self, best: Tensor) -> Tensor:
         """Some choices in the place of the best ones: a share of epsilon of them."""
@@ -84,7 +91,7 @@ class DDDQN(OffPolicyAgent):
         return best
 
     def _explore(self) -> None:
-        self._chosen.copy_(self._choose(self._seen_now, deterministic=False))
+        self._chosen.copy_(self._choose(self._seen_now, sure=False))
 
     def progressed(self, steps: int, share: float) -> None:  # noqa: ARG002
         """Epsilon falls."""
@@ -146,6 +153,15 @@ class DDDQN(OffPolicyAgent):
         super().clear_memory()
         if self._priorities is not None:
             self._priorities.clear()
+
+    def description(self) -> dict[str, Any]:
+        """What an agent's file holds."""
+        return super().description() | {"epsilon": self.epsilon}
+
+    def take(self, description: dict[str, Any], name: str) -> None:
+        """Take what another agent has learnt, given its description."""
+        super().take(description, name)
+        self._set_epsilon(description["epsilon"])
 
     def state(self, *, with_memory: bool = True) -> dict[str, Any]:
         """All that the rest of a run depends on."""

@@ -77,8 +77,9 @@ class PinkNoise:
         if bool(over.any()):
             self._renew(over)
         places = self._places[:, None, None].expand(-1, self._sequences.shape[1], 1)
+        drawn = self._sequences.gather(2, places).squeeze(2)
         self._places += 1
-        return self._sequences.gather(2, places).squeeze(2)
+        return drawn
 
     def _renew(self, which: Tensor) -> None:
         count, size = int(which.sum()), self._sequences.shape[1]

@@ -11,7 +11,7 @@ from torch import Tensor, nn
 
 from shoal.train.agents.actions import AgentSpaces
 from shoal.train.agents.networks import RunningScale, Scaled, mlp
-from shoal.train.agents.settings import PPOSettings
+from shoal.train.config.agent_settings import PPOSettings
 
 __all__ = ["ChoicePolicy", "NumberPolicy"]
 
@@ -46,8 +46,20 @@ class _Policy(nn.Module):
         """The likeliest actions."""
 
     @abstractmethod
-    def draw(self, states: Tensor, generator: torch.Generator) -> tuple[Tensor, Tensor]:
-        """Actions drawn, and the logarithms of how likely they were."""
+    def draw(
+        self, states: Tensor, generator: torch.Generator, sure: Tensor | None = None
+    ) -> tuple[Tensor, Tensor]:
+        """Actions drawn, and the logarithms of how likely they were.
+
+        Args:
+            states: For which.
+            generator: What they are drawn with.
+            sure: Where the likeliest are to be given instead.
+        """
+
+    def bounded(self, actions: Tensor) -> Tensor:
+        """Actions as they are within their bounds."""
+        return actions
 
     @abstractmethod
     def judge(self, states: Tensor, actions: Tensor) -> tuple[Tensor, Tensor, Tensor]:
@@ -65,12 +77,17 @@ class ChoicePolicy(_Policy):
         found: Tensor = self.actor(self.scaled(states)).argmax(1)
         return found
 
-    def draw(self, states: Tensor, generator: torch.Generator) -> tuple[Tensor, Tensor]:
+    def draw(
+        self, states: Tensor, generator: torch.Generator, sure: Tensor | None = None
+    ) -> tuple[Tensor, Tensor]:
         """Choices drawn, and the logarithms of how likely they were."""
         densities = self.actor(self.scaled(states)).log_softmax(1)
         drawn = torch.rand(densities.shape, generator=generator, device=densities.device)
-        # The largest of these is choice k as often as its likelihood says.
-        chosen = (densities - (-drawn.clamp_min(1e-20).log()).log()).argmax(1)
+        # With this added, the largest is choice k as often as its likelihood says.
+        luck = -(-drawn.clamp_min(1e-20).log()).log()
+        if sure is not None:
+            luck = luck * ~sure[:, None]
+        chosen = (densities + luck).argmax(1)
         return chosen, densities.gather(1, chosen[:, None]).squeeze(1)
 
     def judge(self, states: Tensor, actions: Tensor) -> tuple[Tensor, Tensor, Tensor]:
@@ -101,12 +118,20 @@ class NumberPolicy(_Policy):
     def best(self, states: Tensor) -> Tensor:
         """The likeliest actions."""
         mean: Tensor = self.actor(self.scaled(states)) * self._reach + self._middle
-        return mean.clamp(self._middle - self._reach, self._middle + self._reach)
+        return self.bounded(mean)
 
-    def draw(self, states: Tensor, generator: torch.Generator) -> tuple[Tensor, Tensor]:
+    def bounded(self, actions: Tensor) -> Tensor:
+        """Actions as they are within their bounds."""
+        return actions.clamp(self._middle - self._reach, self._middle + self._reach)
+
+    def draw(
+        self, states: Tensor, generator: torch.Generator, sure: Tensor | None = None
+    ) -> tuple[Tensor, Tensor]:
         """Actions drawn, and the logarithms of how likely they were. They may be out of bounds."""
         mean = self.actor(self.scaled(states))
         noise = torch.randn(mean.shape, generator=generator, device=mean.device)
+        if sure is not None:
+            noise *= ~sure[:, None]
         actions = mean + self.log_std.exp() * noise
         return actions * self._reach + self._middle, self._density(noise)
 

@@ -13,7 +13,7 @@ from shoal.train.agents.base import Agent, Array, Step
 from shoal.train.agents.learning import Learner
 from shoal.train.agents.policies import ChoicePolicy, NumberPolicy
 from shoal.train.agents.rollout import Rollout
-from shoal.train.agents.settings import PPOSettings
+from shoal.train.config.agent_settings import PPOSettings
 
 __all__ = ["PPO"]
 
@@ -33,6 +33,10 @@ class PPO(Agent):
     kind = "PPO"
     settings_type = PPOSettings
     is_on_policy = True
+    network_settings: ClassVar[tuple[str, ...]] = (
+        *Agent.network_settings,
+        "normalize_observations",
+    )
     metric_names: ClassVar[tuple[str, ...]] = (
         "policy_loss",
         "value_loss",
@@ -58,16 +62,20 @@ class PPO(Agent):
         self.rollout = Rollout(settings.rollout_steps, slots, width, action_shape, self.device)
         self._density = torch.zeros(slots, device=self.device)
         self._values = torch.zeros(slots, device=self.device)
-        self._batch_size = max(1, settings.rollout_steps * slots // settings.minibatches)
+        count = settings.rollout_steps * slots
+        self._parts = min(settings.minibatches, count)
+        self._batch_size = count // self._parts
         self._places = torch.zeros(self._batch_size, dtype=torch.int64, device=self.device)
         self._run_update = self._repeated(self._update)
         self._run_advantages = self._repeated(self._advantages, compiles=False)
         self.updates = 0
+        self._share = 0.0
 
-    def _choose(self, states: Tensor, deterministic: bool) -> Tensor:
-        if deterministic:
+    def _choose(self, states: Tensor, sure: Tensor | bool) -> Tensor:
+        if sure is True:
             return self.policy.best(states)
-        return self.policy.draw(states, self.generator)[0]
+        where = sure if isinstance(sure, Tensor) else None
+        return self.policy.bounded(self.policy.draw(states, self.generator, where)[0])
 
     def _value(self, states: Tensor) -> Tensor:
         return self.policy.value(states)
@@ -100,12 +108,14 @@ class PPO(Agent):
         if not self.rollout.is_full:
             return 0
         settings = self.settings
+        if settings.anneal:
+            self._learner.set_rate(settings.learning_rate * max(0.0, 1.0 - self._share))
         with torch.no_grad():
             later = torch.from_numpy(self._last).to(self.device)
             self.rollout.values[-1].copy_(self.policy.value(later))
         self._run_advantages()
         count = settings.rollout_steps * self.num_slots
-        batches = count // self._batch_size
+        batches = self._parts
         for _ in range(settings.epochs):
             order = torch.randperm(count, generator=self.generator, device=self.device)
             for places in order[: batches * self._batch_size].view(batches, -1):
@@ -129,7 +139,7 @@ class PPO(Agent):
         change = density - batch.densities
         ratio = change.exp()
         advantage = batch.advantages
-        advantage = (advantage - advantage.mean()) / (advantage.std() + 1e-8)
+        advantage = (advantage - advantage.mean()) / (advantage.std(correction=0) + 1e-8)
         bounded = ratio.clamp(1.0 - settings.clip, 1.0 + settings.clip)
         policy_loss = -torch.minimum(ratio * advantage, bounded * advantage).mean()
         errors = (value - batch.returns).square()
@@ -150,8 +160,7 @@ class PPO(Agent):
 
     def progressed(self, steps: int, share: float) -> None:  # noqa: ARG002
         """The learning rate falls, where it was asked to."""
-        if self.settings.anneal and not self.rollout.filled:
-            self._learner.set_rate(self.settings.learning_rate * max(0.0, 1.0 - share))
+        self._share = share
 
     def cut(self) -> None:
         """Nothing is to be done: what was cut short was said to be truncated."""
@@ -165,6 +174,7 @@ class PPO(Agent):
         found = self._common_state() | {
             "learner": self._learner.state(),
             "updates": self.updates,
+            "share": self._share,
         }
         if with_memory:
             found["rollout"] = self.rollout.state()
@@ -176,7 +186,7 @@ class PPO(Agent):
         """Be what :meth:`state` was of."""
         super().restore(state)
         self._learner.restore(state["learner"])
-        self.updates = state["updates"]
+        self.updates, self._share = state["updates"], state["share"]
         if "rollout" in state:
             self.rollout.restore(state["rollout"])
             if "last" in state:

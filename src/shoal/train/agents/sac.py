@@ -15,7 +15,7 @@ from shoal.train.agents.learning import Learner, flattened
 from shoal.train.agents.networks import Scaled, Squashed, Temperature, TwinValues
 from shoal.train.agents.noise import make_noise
 from shoal.train.agents.off_policy import OffPolicyAgent
-from shoal.train.agents.settings import SACSettings
+from shoal.train.config.agent_settings import SACSettings
 
 __all__ = ["SAC"]
 
@@ -87,10 +87,12 @@ class SAC(OffPolicyAgent):
             "alpha": self._alpha_learner,
         }
 
-    def _choose(self, states: Tensor, deterministic: bool) -> Tensor:
+    def _choose(self, states: Tensor, sure: Tensor | bool) -> Tensor:
         mean, log_std = self.actor(self._scaled(states))
-        if not deterministic:
+        if sure is not True:
             noise = torch.randn(mean.shape, generator=self.generator, device=self.device)
+            if isinstance(sure, Tensor):
+                noise *= ~sure[:, None]
             mean = mean + log_std.exp() * noise
         actions: Tensor = mean.tanh() * self._reach + self._middle
         return actions

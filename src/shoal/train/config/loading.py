@@ -12,7 +12,8 @@ from typing import Annotated, Any, TypeVar, Union, get_args, get_origin, get_typ
 import msgspec
 
 from shoal.errors import ConfigError
-from shoal.train.config.schema import Config, OpponentConfig, Phase
+from shoal.train.config.agent_settings import AGENT_SETTINGS
+from shoal.train.config.schema import Config, EnvironmentConfig, OpponentConfig, Phase
 
 __all__ = ["HOCKEY", "config_file", "convert", "load_config", "parse_config"]
 
@@ -34,8 +35,9 @@ def config_file(path: str | Path) -> Path:
     wanted = Path(path)
     if wanted.is_file():
         return wanted
-    shipped = SHIPPED / wanted.with_suffix(".json").name
-    if shipped.is_file() and wanted.parent.name in ("", "configs"):
+    shipped = SHIPPED / f"{wanted.stem}.json"
+    is_name = wanted.parent in (Path(), Path("configs")) and wanted.suffix in ("", ".json")
+    if is_name and shipped.is_file():
         return shipped
     names = sorted(file.stem for file in SHIPPED.glob("*.json"))
     raise FileNotFoundError(
@@ -78,6 +80,11 @@ def parse_config(raw: Any) -> Config:
     shoal.errors.ConfigError: curriculum.phasse is unknown; did you mean curriculum.phases?
     """
     config = convert(raw, Config)
+    settings = AGENT_SETTINGS[config.agent.type]
+    convert(config.hyperparameters, settings, "hyperparameters")
+    convert(config.agent.hyperparameters, settings, "agent.hyperparameters")
+    for problem in _misplaced(config):
+        raise ConfigError(problem)
     for number, phase in enumerate(config.curriculum.phases):
         for problem in _problems(phase, config):
             raise ConfigError(f"curriculum.phases[{number}]{problem}")
@@ -113,24 +120,35 @@ def _explained(message: str, wanted: type, prefix: str) -> str:
     dot = f"{place}." if place else ""
     if found := _UNKNOWN.match(what):
         names = _field_names(wanted, path)
-        close = get_close_matches(found[1], names, n=1, cutoff=0.5)
-        hint = f"did you mean {dot}{close[0]}?" if close else f"there are {', '.join(names)}"
+        alike = {name.lower(): name for name in names}
+        close = get_close_matches(found[1].lower(), alike, n=1, cutoff=0.5)
+        hint = f"did you mean {dot}{alike[close[0]]}?" if close else f"there are {', '.join(names)}"
         return f"{dot}{found[1]} is unknown; {hint}"
     if found := _MISSING.match(what):
         return f"{dot}{found[1]} is missing"
+    if what.startswith("Invalid enum value"):
+        given = what.removeprefix("Invalid enum value ")
+        possible = ", ".join(map(repr, get_args(_inner(_type_at(wanted, path)))))
+        return f"{place}: must be one of {possible}, got {given}"
     return f"{place or 'the config'}: {what[:1].lower()}{what[1:]}".replace("`", "")
 
 
 def _field_names(wanted: type, path: str) -> list[str]:
     """The names that the settings have to which a path leads."""
+    return list(_inner(_type_at(wanted, path)).__struct_fields__)
+
+
+def _type_at(wanted: type, path: str) -> Any:
+    """The type of what a path leads to."""
     here: Any = wanted
     for part in re.findall(r"[^.\[\]]+|\[[^\]]*\]", path):
         here = _inner(here)
         if part.startswith("["):
-            here = get_args(here)[-1]
+            inner = get_args(here)
+            here = inner[0] if get_origin(here) in (list, tuple) else inner[-1]
         else:
             here = get_type_hints(here, include_extras=True)[part]
-    return list(_inner(here).__struct_fields__)
+    return here
 
 
 def _inner(kind: Any) -> Any:
@@ -140,17 +158,27 @@ def _inner(kind: Any) -> Any:
     return kind
 
 
+def _misplaced(config: Config) -> Iterator[str]:
+    """What is said of hockey where another environment is trained on."""
+    if config.task.id == HOCKEY:
+        return
+    if config.league is not None:
+        yield f"league: only {HOCKEY} has a league, not {config.task.id}"
+    if config.training.eval_opponents is not None:
+        yield f"training.eval_opponents: only {HOCKEY} has opponents, not {config.task.id}"
+
+
 def _problems(phase: Phase, config: Config) -> Iterator[str]:
     """What is wrong with a phase that each of its fields by itself does not show."""
     if (phase.episodes is None) == (phase.steps is None):
         yield " must have either episodes or steps"
     environment = phase.environment
     if config.task.id != HOCKEY:
-        plays = (
-            environment.mode or environment.mixture or phase.reward_shaping,
-            phase.opponent.type != "none",
-        )
-        if any(plays):
+        if (
+            environment != EnvironmentConfig()
+            or phase.reward_shaping
+            or (phase.opponent != OpponentConfig())
+        ):
             yield f": only {HOCKEY} has modes, opponents and shaped rewards, not {config.task.id}"
         return
     if environment.mode is not None and environment.mixture is not None:

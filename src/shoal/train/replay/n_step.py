@@ -110,4 +110,6 @@ class NStep:
 
     def restore(self, state: dict[str, Any]) -> None:
         """Be what :meth:`state` was of."""
-        self._recent, self._lengths = list(state["recent"]), state["lengths"]
+        lengths = state["lengths"]
+        self._recent = list(state["recent"])
+        self._lengths = None if lengths is None else lengths.copy()

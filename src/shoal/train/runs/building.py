@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Any, NamedTuple
 
+import gymnasium
 import numpy as np
 
 from shoal.errors import ConfigError
@@ -52,7 +53,7 @@ def build(plan: RunPlan, folder: RunFolder) -> Parts:
         "arguments": config.task.arguments,
     }
     if config.task.id != HOCKEY:
-        task = VectorTask(config.task.id, plan.num_envs, **options)
+        task = _vector_task(config.task.id, plan.num_envs, options)
         try:
             agent = _agent(plan, task.spaces, plan.num_envs, agent_seed)
         except BaseException:
@@ -87,6 +88,13 @@ def build(plan: RunPlan, folder: RunFolder) -> Parts:
         **options,
     )
     return Parts(hockey, trainees, league, rng, evaluation_seed)
+
+
+def _vector_task(name: str, num_envs: int, options: dict[str, Any]) -> VectorTask:
+    try:
+        return VectorTask(name, num_envs, **options)
+    except (gymnasium.error.Error, TypeError, ValueError) as error:
+        raise ConfigError(f"task: {error}") from error
 
 
 def _agent(plan: RunPlan, spaces: AgentSpaces, slots: int, seed: int) -> Agent:

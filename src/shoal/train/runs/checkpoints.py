@@ -32,15 +32,18 @@ class Checkpoints:
         return sorted(found)
 
     def save(self, step: int, data: dict[str, Any]) -> Path:
-        """Write one; when that is done, those are removed that are too many.
+        """Write one; when that is done, those are removed that are too many, or of a later step.
 
         Raises:
             CheckpointError: It cannot be written. Those that were there are still.
         """
         path = self._folder / f"step-{step:012d}.checkpoint"
         write_file(path, data)
-        for old in self.files()[: -self._kept]:
-            old.unlink()
+        files = self.files()
+        now = files.index(path)
+        # Later ones are of a future that did not come: the run was resumed before them.
+        for other in files[: max(0, now + 1 - self._kept)] + files[now + 1 :]:
+            other.unlink()
         return path
 
     def newest(self, device: str) -> dict[str, Any]:

@@ -39,7 +39,10 @@ def choose_device(wanted: str | int | None) -> str:
     if wanted is None:
         return "cuda" if count else "cpu"
     name = f"cuda:{wanted}" if isinstance(wanted, int) else wanted
-    device = torch.device(name)
+    try:
+        device = torch.device(name)
+    except RuntimeError as error:
+        raise ValueError(f"device must be cpu, cuda, cuda:1 and the like, got {name!r}") from error
     if device.type != "cuda" or (device.index or 0) < count:
         return name
     found = "cuda" if count else "cpu"

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import itertools
+import shutil
 from datetime import datetime
 from pathlib import Path
 
@@ -12,7 +13,7 @@ from shoal.errors import CheckpointError, ConfigError
 from shoal.train.agents.base import RUN_AGENTS
 from shoal.train.config import Config
 from shoal.train.config.loading import convert
-from shoal.train.files import replaced
+from shoal.train.files import UNFINISHED, replaced
 
 __all__ = ["RunFolder", "RunPlan"]
 
@@ -71,6 +72,17 @@ class RunFolder:
                 continue
             return folder
         raise AssertionError  # there is always a next number
+
+    def tidy(self) -> None:
+        """Remove what a killed run has half written."""
+        for left in self.path.rglob(f"*{UNFINISHED}"):
+            left.unlink()
+
+    def forget_logs(self) -> None:
+        """Begin the logs anew."""
+        for logs in (self.path / "logs", self.path / "tensorboard"):
+            if logs.is_dir():
+                shutil.rmtree(logs)
 
     def remove_if_empty(self) -> None:
         """Leave nothing behind of a run that could not begin."""

@@ -22,7 +22,10 @@ class Interrupts:
 
     def __enter__(self) -> Interrupts:
         if threading.current_thread() is threading.main_thread():
-            self._before = signal.signal(signal.SIGINT, self._note)
+            before = signal.getsignal(signal.SIGINT)
+            if callable(before):  # and not ignored, as in the background of a script
+                self._before = before
+                signal.signal(signal.SIGINT, self._note)
         return self
 
     def _note(self, number: int, frame: FrameType | None) -> None:  # noqa: ARG002

@@ -38,11 +38,11 @@ class LeaguePlay:
         return SELF if name == MAIN else name
 
     def load(self, name: str, device: str) -> Agent | None:
-        """The member of this name as an agent; None if there is no such member."""
-        for member in self.league.members:
-            if member.name == name and member.file is not None:
-                return load_agent(self._folder / member.file, device)
-        return None
+        """A member, or one of the past, as an agent; None if there is nobody of this name."""
+        # Who was dropped may still be playing.
+        file = self._folder / f"{name}.pt"
+        is_known = name in self._gone or name in {member.name for member in self.league.members}
+        return load_agent(file, device) if is_known and file.is_file() else None
 
     def record(self, ended: Sequence[Ended], first_exploiter: int) -> None:
         """Take games into account that have ended.
@@ -96,8 +96,9 @@ class LeaguePlay:
 
     def state(self) -> dict[str, Any]:
         """All that the rest of a run depends on."""
-        return self.league.state()
+        return {"league": self.league.state(), "gone": sorted(self._gone)}
 
     def restore(self, state: dict[str, Any]) -> None:
         """Be what :meth:`state` was of."""
-        self.league = League.from_state(self.league.settings, state)
+        self.league = League.from_state(self.league.settings, state["league"])
+        self._gone = set(state["gone"])

@@ -94,15 +94,18 @@ class Run:
                 self.seconds = before + time.perf_counter() - since
                 self._housekeeping()
                 if interrupts.requested:
-                    self.save()
-                    raise KeyboardInterrupt
-            for trainee in self._parts.trainees:
-                trainee.finish_updates()
-            self.seconds = before + time.perf_counter() - since
-        self._tell()
-        if not self.evaluations or self.evaluations[-1].step < self.steps:
-            self._evaluate()
-        self.save()
+                    break
+            else:
+                for trainee in self._parts.trainees:
+                    trainee.finish_updates()
+                self.seconds = before + time.perf_counter() - since
+                self._tell()
+                if not self.evaluations or self.evaluations[-1].step < self.steps:
+                    self._evaluate()
+            self.save()
+            if interrupts.requested:
+                reporter.note(f"saved; go on with: shoal resume {self.folder.path}")
+                raise KeyboardInterrupt
 
     def _step(self) -> None:
         task, progress, trainees = self._parts.task, self._progress, self._parts.trainees

@@ -6,7 +6,14 @@ from typing import Annotated, Literal
 
 from msgspec import Meta, Struct, field
 
-__all__ = ["AgentSettings", "DDDQNSettings", "OffPolicySettings", "PPOSettings", "SACSettings"]
+__all__ = [
+    "AGENT_SETTINGS",
+    "AgentSettings",
+    "DDDQNSettings",
+    "OffPolicySettings",
+    "PPOSettings",
+    "SACSettings",
+]
 
 Count = Annotated[int, Meta(ge=1)]
 Natural = Annotated[int, Meta(ge=0)]
@@ -100,3 +107,11 @@ class PPOSettings(AgentSettings, frozen=True, kw_only=True, forbid_unknown_field
     normalize_observations: bool = False
     anneal: bool = False
     """Whether the learning rate falls linearly to 0 over the run."""
+
+
+AGENT_SETTINGS: dict[str, type[AgentSettings]] = {
+    "DDDQN": DDDQNSettings,
+    "SAC": SACSettings,
+    "PPO": PPOSettings,
+}
+"""By the names of the agents."""

@@ -6,7 +6,7 @@ import warnings
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
-from typing import Annotated, Any
+from typing import Annotated, Any, Literal
 
 import gymnasium
 import typer
@@ -137,7 +137,8 @@ def evaluate(
         records = evaluate_agent(agent, opponent or [], games, env=env, seed=seed, device=device)
     table = Table()
     for column in ("against", "games", "won", "95%", "drawn", "lost", "mean return", "length"):
-        table.add_column(column, justify="left" if column == "against" else "right")
+        justify: Literal["left", "right"] = "left" if column == "against" else "right"
+        table.add_column(column, justify=justify, no_wrap=True)
     for record in records:
         with_winner = record.win_rate is not None
         table.add_row(

@@ -174,7 +174,9 @@ def _trained(run: Run, logs: dict[str, int] | None, verbose: bool) -> dict[str, 
             folder.write_result(result)
             if plan.config.training.video_episodes:
                 _filmed(run, reporter)
-            reporter.finish(result, run.config())
+            # Evaluations have a table of their own, made of the logs.
+            figures = {name: told for name, told in result.items() if not isinstance(told, list)}
+            reporter.finish(figures, run.config())
     finally:
         run.close()
     return result

@@ -246,7 +246,9 @@ def _parser() -> ArgumentParser:
     run.set_defaults(command=_run)
     run.add_argument("--contenders", type=_names(CONTENDERS), default=STANDARD)
 
-    demo = commands.add_parser("demo", help="Shoal next to Gymnasium, in less than a minute")
+    demo = commands.add_parser(
+        "demo", help="Shoal next to Gymnasium, and hockey learnt in a minute"
+    )
     demo.set_defaults(command=_demo)
 
     figures = commands.add_parser(

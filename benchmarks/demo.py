@@ -52,7 +52,8 @@ def _train() -> None:
         f"{result['seconds']:.0f} s"
     )
     for path in (folder / "plots" / "win_rates.png", folder / "video.mp4", folder / "report.html"):
-        print(path)
+        if path.exists():
+            print(path)
 
 
 def _show_throughput() -> None:

@@ -195,7 +195,7 @@ def test_unknown_keys_of_configs_are_told_with_a_suggestion(tmp_path, config):
     ("change", "expected"),
     [
         ({"agent": {"type": "DQN"}}, "agent.type"),
-        ({"agent": {"type": "SAC"}}, "SAC needs continuous actions"),
+        ({"agent": {"type": "SAC"}}, "expected continuous actions"),
         ({"curriculum": {"phases": []}}, "curriculum.phases"),
         ({"curriculum": {"phases": [{"name": "x"}]}}, "must have either episodes or steps"),
         ({"curriculum": {"phases": [{"name": "x", "steps": "3"}]}}, "curriculum.phases[0].steps"),
@@ -215,7 +215,7 @@ def test_files_that_are_not_there(tmp_path, config, runs):
     assert "has no run.json" in mistake("resume", tmp_path)
     assert "has no run.json" in mistake("resume", tmp_path / "nothing")
     assert "there is no agent" in mistake("eval", tmp_path / "nothing.agent")
-    assert "neither best.agent nor final.agent" in mistake("eval", tmp_path)
+    assert "has no agent yet, and no checkpoint" in mistake("eval", tmp_path)
     assert "there is no agent" in mistake("eval", runs["game"], "--opponent", "medium")
     assert "there is no agent" in mistake("tournament", "weak", "medium")
     assert "there is no agent" in mistake("watch", tmp_path / "nothing.agent")

@@ -47,19 +47,26 @@ def _explained() -> Iterator[None]:
             warnings.simplefilter("default", RuntimeWarning)
             yield
     except _USERS_MISTAKES as error:
-        Console(stderr=True).print(str(error), style="red", highlight=False, soft_wrap=True)
+        _say(str(error))
         raise typer.Exit(1) from error
+
+
+def _say(text: str) -> None:
+    # A path may have brackets, and is not to be broken into lines.
+    Console(stderr=True).print(text, style="red", markup=False, highlight=False, soft_wrap=True)
 
 
 def _told(run: Callable[[], dict[str, Any]]) -> None:
     try:
         with _explained():
             result = run()
-    except KeyboardInterrupt:
+    except KeyboardInterrupt as interrupt:
+        _say(str(interrupt) or "interrupted")
         raise typer.Exit(_INTERRUPTED) from None
     Console().print(
         f"{result['total_steps']:,} steps, {result['total_episodes']:,} episodes, "
         f"{result['total_gradient_steps']:,} updates; see {result['run_folder']}/report.html",
+        markup=False,
         highlight=False,
         soft_wrap=True,
     )
@@ -132,7 +139,7 @@ def evaluate(
     from rich.table import Table
 
     with _explained():
-        from shoal.train.evaluating import evaluate_agent
+        from shoal.train import evaluate_agent
 
         records = evaluate_agent(agent, opponent or [], games, env=env, seed=seed, device=device)
     table = Table()
@@ -168,7 +175,7 @@ def tournament(
 ) -> None:
     """Let agents play hockey, each against each, and rank them."""
     with _explained():
-        from shoal.train.evaluating import play_tournament
+        from shoal.train import play_tournament
         from shoal.train.league.tables import render_standings
 
         standings = play_tournament(agents, games, seed=seed, device=device)
@@ -187,7 +194,7 @@ def watch(
 ) -> None:
     """Film what an agent does."""
     with _explained():
-        from shoal.train.evaluating import film_agent
+        from shoal.train import film_agent
 
         path = film_agent(agent, output, opponent, episodes, env=env, seed=seed)
-    Console().print(str(path), highlight=False, soft_wrap=True)
+    Console().print(str(path), markup=False, highlight=False, soft_wrap=True)

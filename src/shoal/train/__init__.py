@@ -35,6 +35,7 @@ if TYPE_CHECKING:
         make_agent,
     )
     from shoal.train.config import Config, load_config
+    from shoal.train.evaluating import evaluate_agent, film_agent, play_tournament
     from shoal.train.evaluation import play_episodes, play_matches
     from shoal.train.single_run import resume_run, train_single_run
 
@@ -45,16 +46,22 @@ __all__ = [
     "Agent",
     "AgentSpaces",
     "Config",
+    "evaluate_agent",
+    "film_agent",
     "load_agent",
     "load_config",
     "make_agent",
     "play_episodes",
     "play_matches",
+    "play_tournament",
     "resume_run",
     "train_single_run",
 ]
 
 _HOMES = {
+    "evaluate_agent": "evaluating",
+    "film_agent": "evaluating",
+    "play_tournament": "evaluating",
     "Config": "config",
     "load_config": "config",
     "play_episodes": "evaluation",

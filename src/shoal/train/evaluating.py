@@ -12,14 +12,13 @@ from shoal.train.evaluation import evaluate_alone, play_matches
 from shoal.train.league import run_tournament
 from shoal.train.league.standings import Standings
 from shoal.train.records import EvaluationRecord
+from shoal.train.runs.checking import must_play_hockey
 from shoal.train.runs.devices import choose_device
 from shoal.train.runs.folder import RunFolder
-from shoal.train.scripted import ScriptedPlayer
+from shoal.train.scripted import SCRIPTED, ScriptedPlayer
 from shoal.train.video import film
 
 __all__ = ["evaluate_agent", "film_agent", "play_tournament"]
-
-_SCRIPTED = ("weak", "strong")
 
 
 def evaluate_agent(
@@ -45,15 +44,22 @@ def evaluate_agent(
     agent = load_agent(path, device)
     name, arguments, limit = _environment(Path(path), env)
     if name != HOCKEY:
+        if opponents:
+            raise ValueError(f"only {HOCKEY} has opponents, not {name}")
         return [evaluate_alone(agent, 0, name, games, arguments, seed, limit)]
+    must_play_hockey(agent, f"{path} (another environment is named by --env)")
     return [
         play_matches(agent, _player(other, device), games, seed=seed).record(0, other)
-        for other in opponents or _SCRIPTED
+        for other in opponents or SCRIPTED
     ]
 
 
 def _player(name: str, device: str) -> Agent | str:
-    return name if name in _SCRIPTED else load_agent(name, device)
+    if name in SCRIPTED:
+        return name
+    agent = load_agent(name, device)
+    must_play_hockey(agent, name)
+    return agent
 
 
 def _environment(path: Path, wanted: str | None) -> tuple[str, dict[str, Any], int | None]:

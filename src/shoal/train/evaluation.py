@@ -12,6 +12,7 @@ import numpy.typing as npt
 import shoal
 from shoal.train.config.loading import HOCKEY
 from shoal.train.records import EvaluationRecord
+from shoal.train.scripted import SCRIPTED
 from shoal.train.tasks.flattening import flattening
 
 __all__ = [
@@ -105,7 +106,7 @@ def play_matches(
     keep_mode: bool = True,
     deterministic: bool = True,
 ) -> Matches:
-    """Let an agent play hockey, all games at the same time.
+    """Let an agent play hockey, all games at the same time, each to its end.
 
     Args:
         first: The agent.
@@ -118,13 +119,13 @@ def play_matches(
     """
     if games < 1:
         raise ValueError(f"games must be a positive number, got {games}")
-    if isinstance(second, str) and second not in ("weak", "strong", "none"):
+    if isinstance(second, str) and second not in (*SCRIPTED, "none"):
         raise ValueError(f"an opponent is an agent, weak, strong or none, got {second!r}")
     seeds = game_seeds(seed, games)
     found = []
     for start in range(0, games, _MOST_SLOTS):
         count = min(_MOST_SLOTS, games - start)
-        scripted = second if second in ("weak", "strong") else None
+        scripted = second if second in SCRIPTED else None
         with shoal.make(
             HOCKEY, count, autoreset_mode="SameStep", mode=mode, keep_mode=True, opponent=scripted
         ) as envs:

@@ -13,6 +13,7 @@ import numpy.typing as npt
 from shoal.train.agents import Agent
 from shoal.train.config.schema import OpponentConfig
 from shoal.train.draws import WeightedDraw
+from shoal.train.scripted import SCRIPTED
 
 __all__ = ["NOBODY", "SELF", "Opponent", "OpponentDraw", "Opponents"]
 
@@ -23,8 +24,6 @@ SELF = "self"
 
 NOBODY = "none"
 """One who stands still."""
-
-SCRIPTED = ("weak", "strong")
 
 
 @dataclass(frozen=True)

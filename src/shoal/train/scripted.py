@@ -9,7 +9,10 @@ import numpy.typing as npt
 
 from shoal.hockey import BasicOpponents
 
-__all__ = ["ScriptedPlayer"]
+__all__ = ["SCRIPTED", "ScriptedPlayer"]
+
+SCRIPTED = ("weak", "strong")
+"""Their names."""
 
 
 class ScriptedPlayer:

@@ -10,7 +10,7 @@ from typing import Any
 from msgspec import structs
 
 from shoal.train.agents import load_agent
-from shoal.train.config import HOCKEY, Config, load_config
+from shoal.train.config import HOCKEY, Config, checked, load_config
 from shoal.train.reporting import Reporter
 from shoal.train.runs.checking import check_opponents
 from shoal.train.runs.devices import choose_device
@@ -77,15 +77,18 @@ def train_single_run(
         >>> result["total_steps"], result["total_gradient_steps"]
         (400, 100)
     """
-    config = config_path if isinstance(config_path, Config) else load_config(config_path)
+    config = checked(config_path) if isinstance(config_path, Config) else load_config(config_path)
     count = _positive("num_envs", num_envs) or config.num_envs or 1
     training = config.training
     is_hockey = config.task.id == HOCKEY
     opponents = training.eval_opponents or ["weak", "strong"]
     if eval_weak_opponent is not None:
         opponents = ["weak" if eval_weak_opponent else "strong"]
-    if is_hockey:
-        check_opponents(config, opponents)
+    named = check_opponents(config, opponents) if is_hockey else []
+    initial = None if checkpoint_path is None else str(checkpoint_path)
+    if initial is not None:
+        load_agent(initial)
+        named.append(initial)
     games = _positive("eval_num_games", eval_num_games) or training.eval_num_games
     often = _positive("eval_freq_steps", eval_freq_steps) or training.eval_freq_steps
     chosen = config.seed if seed is None else seed
@@ -100,14 +103,13 @@ def train_single_run(
         eval_freq_steps=often or 100_000,
         eval_num_games=games or (200 if is_hockey else 20),
         eval_opponents=list(opponents),
-        initial_agent=None if checkpoint_path is None else str(checkpoint_path),
+        initial_agent=initial,
     )
     try:
-        run = _begun(plan, folder)
+        run = _begun(structs.replace(plan, adopted=folder.adopt(named)), folder)
     except BaseException:
-        folder.remove_if_empty()
+        folder.discard()
         raise
-    folder.write_plan(plan)
     return _trained(run, None, verbose)
 
 
@@ -115,6 +117,7 @@ def _begun(plan: RunPlan, folder: RunFolder) -> Run:
     run = Run(plan, folder)
     try:
         run.begin()
+        folder.write_plan(plan)
     except BaseException:
         run.close()
         raise
@@ -184,14 +187,16 @@ def _trained(run: Run, logs: dict[str, int] | None, verbose: bool) -> dict[str, 
 
 def _filmed(run: Run, reporter: Reporter) -> None:
     folder, config = run.folder, run.plan.config
+    opponent = run.plan.eval_opponents[-1]
     try:
         film(
             load_agent(folder.best_agent, run.plan.device),
             folder.video,
             config.task.id,
             arguments=config.task.arguments,
-            opponent=run.plan.eval_opponents[-1],
+            opponent=str(folder.adopted_file(opponent, run.plan)),
             episodes=config.training.video_episodes,
+            keep_mode=run.plan.keeps_puck,
         )
     except Exception as error:  # whatever the environment raises: the training is done
         warnings.warn(f"there is no video: {error!r}", RuntimeWarning, stacklevel=2)

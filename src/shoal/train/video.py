@@ -12,6 +12,7 @@ import numpy.typing as npt
 import shoal
 from shoal.train.agents import Agent, load_agent
 from shoal.train.config.loading import HOCKEY
+from shoal.train.scripted import SCRIPTED
 from shoal.train.tasks.flattening import flattening
 from shoal.wrapping.video import write_video
 
@@ -30,6 +31,7 @@ def film(
     opponent: str = "strong",
     episodes: int = 1,
     seed: int = 0,
+    keep_mode: bool = True,
 ) -> Path:
     """Film episodes of an agent.
 
@@ -41,19 +43,22 @@ def film(
         opponent: In hockey: ``weak``, ``strong``, or the file of an agent.
         episodes: How many.
         seed: Of the environment.
+        keep_mode: In hockey: whether rackets keep the puck.
     """
     path = Path(path)
     is_hockey = name == HOCKEY
     options = dict(arguments or {})
     other: Agent | None = None
     if is_hockey:
-        if opponent in ("weak", "strong"):
+        if opponent in SCRIPTED:
             options["opponent"] = opponent
         else:
             other = load_agent(opponent, agent.device)
     frames: list[npt.NDArray[np.uint8]] = []
     with shoal.make(name, 1, render_mode="rgb_array", autoreset_mode="SameStep", **options) as envs:
         _, flatten = flattening(envs.single_observation_space)
+        if is_hockey:
+            envs.set_attr("keep_mode", keep_mode)
         seen, _ = envs.reset(seed=seed)
         while episodes and len(frames) < _MOST_FRAMES:
             pictures = envs.render()

@@ -128,14 +128,14 @@ def test_beta_grows_to_one(monkeypatch):
 
 
 def test_what_was_far_off_is_drawn_more_often():
-    agent = made(prioritized=True, priority_alpha=1.0, batch_size=64, learning_rate=1e-9)
+    agent = made(prioritized=True, priority_alpha=1.0, batch_size=16, learning_rate=1e-9)
     rng = np.random.default_rng(0)
     for number in range(8):
         rewards = np.full(SLOTS, 50.0 if number == 3 else 0.0)
         ended = np.ones(SLOTS, bool)
         seen = rng.normal(size=(SLOTS, 3)).astype(np.float32)
         agent.remember(Step(seen, np.zeros(SLOTS, int), rewards, seen, ended, ~ended))
-    agent.learn(20)
+    assert agent.learn(40) == 40
     places, _ = agent._priorities.draw(1000, agent.generator)
     drawn = np.bincount(places.numpy() // SLOTS, minlength=8) / 1000
     assert drawn[3] > 0.8

@@ -116,7 +116,7 @@ def test_a_ratio_beyond_the_clip_pushes_no_further():
 
 @pytest.mark.parametrize(
     ("steps", "slots", "minibatches", "epochs"),
-    [(8, 1, 4, 1), (8, 3, 4, 2), (5, 2, 3, 3), (7, 1, 4, 1), (3, 3, 5, 2), (4, 1, 1, 5)],
+    [(8, 1, 4, 1), (8, 3, 4, 2), (5, 2, 3, 3), (9, 1, 4, 1), (4, 3, 5, 2), (4, 1, 1, 5)],
 )
 def test_an_epoch_is_divided_into_as_many_parts_as_asked(steps, slots, minibatches, epochs):
     agent = made(slots=slots, rollout_steps=steps, minibatches=minibatches, epochs=epochs)

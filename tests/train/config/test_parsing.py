@@ -503,3 +503,26 @@ def test_a_file_that_is_not_there_is_answered_with_those_that_come_along(tmp_pat
 def test_what_is_no_name_at_all_is_not_there_either(path):
     with pytest.raises(FileNotFoundError):
         load_config(path)
+
+
+@pytest.mark.parametrize(
+    ("change", "message"),
+    [
+        (
+            {"task": {"arguments": {"keep_mode": False}}},
+            r"task\.arguments\.keep_mode: hockey takes",
+        ),
+        ({"task": {"arguments": {"num_envs": 3}}}, r"task\.arguments\.num_envs: hockey takes"),
+        ({"league": {}}, "no phase has an opponent of type league"),
+    ],
+)
+def test_what_hockey_has_no_use_for_is_refused(change, message):
+    raw = {"agent": {"type": "SAC"}, "curriculum": {"phases": [{"name": "only", "steps": 1}]}}
+    with pytest.raises(ConfigError, match=message):
+        parse_config(raw | change)
+
+
+def test_an_empty_list_of_opponents_is_a_mistake():
+    phase = {"name": "only", "steps": 1, "opponent": {"type": "basic_weak", "opponents": []}}
+    with pytest.raises(ConfigError, match=r"phases\[0\]\.opponent\.opponents goes with"):
+        parse_config({"agent": {"type": "SAC"}, "curriculum": {"phases": [phase]}})

@@ -10,7 +10,7 @@ from shoal.errors import CheckpointError
 from shoal.train import load_agent, resume_run
 from shoal.train.evaluation import play_episodes
 from shoal.train.files import read_file, write_file
-from shoal.train.runs import run as run_module
+from shoal.train.runs import judge as judge_module
 from shoal.train.runs.checkpoints import Checkpoints
 from tests.train.runs.children import python, training
 from tests.train.runs.making import (
@@ -139,12 +139,12 @@ def test_the_order_is_that_of_steps(tmp_path):
 def test_the_best_agent_is_kept(tmp_path, monkeypatch):
     """Not the last one, but that of the best evaluation."""
     scores = iter([10.0, 30.0, 20.0, 5.0])
-    evaluate = run_module.evaluate_alone
+    evaluate = judge_module.evaluate_alone
 
     def rated(*args):
         return evaluate(*args)._replace(mean_reward=next(scores))
 
-    monkeypatch.setattr(run_module, "evaluate_alone", rated)
+    monkeypatch.setattr(judge_module, "evaluate_alone", rated)
     config = made_config(steps=400, checkpoint_save_freq=100, checkpoints_kept=9)
     trained(config, tmp_path, eval_freq_steps=100)
     folder = tmp_path / "run"
@@ -156,12 +156,12 @@ def test_the_best_agent_is_kept(tmp_path, monkeypatch):
 
 def test_the_best_of_before_is_known_after_resuming(tmp_path, monkeypatch):
     scores = {100: 10.0, 200: 30.0, 300: 20.0, 400: 5.0}
-    evaluate = run_module.evaluate_alone
+    evaluate = judge_module.evaluate_alone
 
     def rated(agent, step, *args):
         return evaluate(agent, step, *args)._replace(mean_reward=scores[step])
 
-    monkeypatch.setattr(run_module, "evaluate_alone", rated)
+    monkeypatch.setattr(judge_module, "evaluate_alone", rated)
     config = made_config(steps=400, checkpoint_save_freq=100, checkpoints_kept=9)
     trained(config, tmp_path, eval_freq_steps=100)
     best = network(tmp_path / "run" / "best.agent")

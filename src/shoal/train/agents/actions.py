@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from itertools import product
+from math import prod
 from typing import Any
 
 import numpy as np
@@ -10,6 +11,8 @@ import numpy.typing as npt
 from gymnasium import spaces
 
 __all__ = ["AgentSpaces", "Choices", "Numbers"]
+
+_MOST_CHOICES = 100_000
 
 
 class AgentSpaces:
@@ -46,6 +49,8 @@ class AgentSpaces:
                 f"{action_space}: wrap the environment"
             )
         if isinstance(action_space, spaces.Box):
+            if not np.issubdtype(action_space.dtype, np.floating):
+                raise ValueError(f"numbers of actions must be floating, got {action_space}")
             if not action_space.is_bounded():
                 raise ValueError(f"actions must have bounds, got {action_space}")
             if (action_space.low >= action_space.high).any():
@@ -74,17 +79,20 @@ class AgentSpaces:
                 )
             return Choices(len(self.table), table=self.table)
         low, high = self.action_space.low, self.action_space.high
-        axes = [
-            np.linspace(low[k], high[k], 2 if k in self.switches else fineness)
-            for k in range(len(low))
-        ]
+        values = [2 if k in self.switches else fineness for k in range(len(low))]
+        if prod(values) > _MOST_CHOICES:
+            raise ValueError(
+                f"action_fineness {fineness} makes {prod(values):,} choices of {len(low)} numbers; "
+                f"there may be {_MOST_CHOICES:,}"
+            )
+        axes = [np.linspace(low[k], high[k], count) for k, count in enumerate(values)]
         grid = np.array(list(product(*axes)), np.float32)
         return Choices(len(grid), table=grid)
 
     def numbers(self) -> Numbers:
         """Actions as numbers."""
         if not isinstance(self.action_space, spaces.Box):
-            raise ValueError(f"SAC needs continuous actions, got {self.action_space}")
+            raise ValueError(f"expected continuous actions, got {self.action_space}")
         return Numbers(self.action_space.low, self.action_space.high)
 
     @property

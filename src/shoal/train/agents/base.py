@@ -20,7 +20,7 @@ from shoal.train.agents.steps import Repeated, chosen_compilation
 from shoal.train.config.agent_settings import AgentSettings
 from shoal.train.files import read_file, write_file
 
-__all__ = ["Agent", "Step"]
+__all__ = ["RUN_AGENTS", "Agent", "Step", "read_agent"]
 
 Array = npt.NDArray[Any]
 
@@ -62,7 +62,7 @@ class Agent(ABC):
     """The settings that must be the same for what one has learnt to be of use to another."""
 
     network: nn.Module
-    """All that an agent's file holds."""
+    """All parameters, as an agent's file holds them."""
     actions: Choices | Numbers
     """How its actions become those that environments take."""
 
@@ -209,6 +209,12 @@ class Agent(ABC):
 
     # ---- While a run goes on
 
+    def begin_as(self, description: dict[str, Any], name: str) -> None:
+        """Begin anew with what another agent has learnt: with none of what was one's own."""
+        self.take(description, name)
+        self.clear_memory()
+        self.cut()
+
     @abstractmethod
     def progressed(self, steps: int, share: float) -> None:
         """The run has come to this environment step, and to this part of its whole."""
@@ -307,8 +313,9 @@ def read_agent(path: str | Path) -> dict[str, Any]:
     path = Path(path)
     if path.is_dir():
         found = [path / name for name in RUN_AGENTS if (path / name).is_file()]
+        found += sorted(path.glob("checkpoints/*.checkpoint"), reverse=True)
         if not found:
-            raise CheckpointError(f"{path} has no agent: neither {' nor '.join(RUN_AGENTS)}")
+            raise CheckpointError(f"{path} has no agent yet, and no checkpoint")
         path = found[0]
     if not path.is_file():
         raise CheckpointError(f"there is no agent {path}")

@@ -83,6 +83,11 @@ class Learner:
         else:
             self._rate = rate
 
+    def forget(self) -> None:
+        """Begin anew, with whatever the parameters are."""
+        for gathered in (self._mean, self._square, self._count):
+            gathered.zero_()
+
     def state(self) -> dict[str, Any]:
         """What has been gathered of the gradients."""
         return {"mean": self._mean, "square": self._square, "count": self._count}

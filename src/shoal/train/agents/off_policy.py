@@ -79,8 +79,8 @@ class OffPolicyAgent(Agent):
         """New transitions are at these places."""
 
     def learn(self, due: int) -> int:
-        """Make the updates that are due, if there is anything to learn from."""
-        if not self.memory.size:
+        """Make the updates that are due, as soon as there is a batch to learn from."""
+        if self.memory.size < min(self.settings.batch_size, self.memory.capacity):
             return 0
         for _ in range(due):
             self._run()
@@ -112,6 +112,12 @@ class OffPolicyAgent(Agent):
     def cut(self) -> None:
         """What is not complete will never be."""
         self.n_step.forget()
+
+    def begin_as(self, description: dict[str, Any], name: str) -> None:
+        """Begin anew with what another agent has learnt."""
+        super().begin_as(description, name)
+        for learner in self._learners().values():
+            learner.forget()
 
     def clear_memory(self) -> None:
         """Forget all transitions."""

@@ -63,7 +63,8 @@ class PPO(Agent):
         self._density = torch.zeros(slots, device=self.device)
         self._values = torch.zeros(slots, device=self.device)
         count = settings.rollout_steps * slots
-        self._parts = min(settings.minibatches, count)
+        # An advantage is compared with others: a part of one step would teach nothing.
+        self._parts = max(1, min(settings.minibatches, count // 2))
         self._batch_size = count // self._parts
         self._places = torch.zeros(self._batch_size, dtype=torch.int64, device=self.device)
         self._run_update = self._repeated(self._update)
@@ -164,6 +165,11 @@ class PPO(Agent):
 
     def cut(self) -> None:
         """Nothing is to be done: what was cut short was said to be truncated."""
+
+    def begin_as(self, description: dict[str, Any], name: str) -> None:
+        """Begin anew with what another agent has learnt."""
+        super().begin_as(description, name)
+        self._learner.forget()
 
     def clear_memory(self) -> None:
         """Forget the steps of this rollout."""

@@ -7,6 +7,8 @@ from typing import Literal
 
 import torch
 
+from shoal.train.config.agent_settings import Compiling
+
 __all__ = ["Repeated", "chosen_compilation"]
 
 _WARM = 5
@@ -14,7 +16,7 @@ _WARM = 5
 
 
 def chosen_compilation(
-    wanted: Literal["auto", "none", "graph", "inductor"], device: torch.device
+    wanted: Compiling, device: torch.device
 ) -> Literal["none", "graph", "inductor"]:
     """What ``auto`` means on a device."""
     if wanted == "auto":

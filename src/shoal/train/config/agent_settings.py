@@ -59,10 +59,10 @@ class DDDQNSettings(OffPolicySettings, frozen=True, kw_only=True, forbid_unknown
     double: bool = True
     dueling: bool = True
     epsilon_start: Share = 1.0
-    """How often an action is drawn uniformly, from the end of the warm-up on."""
+    """How often an action is drawn uniformly, at first."""
     epsilon_final: Share = 0.05
     epsilon_steps: Natural = 50_000
-    """Environment steps from one to the other."""
+    """Environment steps from one to the other, those of the warm-up included."""
     prioritized: bool = False
     """Whether transitions are drawn by how much was learnt of them."""
     priority_alpha: Share = 0.6

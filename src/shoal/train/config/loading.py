@@ -15,12 +15,14 @@ from shoal.errors import ConfigError
 from shoal.train.config.agent_settings import AGENT_SETTINGS
 from shoal.train.config.schema import Config, EnvironmentConfig, OpponentConfig, Phase
 
-__all__ = ["HOCKEY", "config_file", "convert", "load_config", "parse_config"]
+__all__ = ["HOCKEY", "checked", "config_file", "convert", "load_config", "parse_config"]
 
 T = TypeVar("T")
 
 HOCKEY = "shoal/Hockey-v0"
 """The environment that has modes, opponents and shaped rewards."""
+
+_VECTOR_OPTIONS = {"pin", "seeding", "thread_affinity_offset", "workers"}
 
 SHIPPED = Path(__file__).parent.parent / "configs"
 """The configs that come along."""
@@ -79,7 +81,12 @@ def parse_config(raw: Any) -> Config:
     ...
     shoal.errors.ConfigError: curriculum.phasse is unknown; did you mean curriculum.phases?
     """
-    config = convert(raw, Config)
+    return checked(convert(raw, Config))
+
+
+def checked(config: Config) -> Config:
+    """The same config, if it can be: one that was made in Python may be wrong, too."""
+    config = convert(msgspec.to_builtins(config), Config)
     settings = AGENT_SETTINGS[config.agent.type]
     convert(config.hyperparameters, settings, "hyperparameters")
     convert(config.agent.hyperparameters, settings, "agent.hyperparameters")
@@ -159,13 +166,26 @@ def _inner(kind: Any) -> Any:
 
 
 def _misplaced(config: Config) -> Iterator[str]:
-    """What is said of hockey where another environment is trained on."""
+    """What cannot be said of the environment that is trained on."""
     if config.task.id == HOCKEY:
+        for name in sorted(config.task.arguments.keys() - _VECTOR_OPTIONS):
+            yield (
+                f"task.arguments.{name}: hockey takes {', '.join(sorted(_VECTOR_OPTIONS))} here; "
+                "modes, keep_mode and opponents belong to curriculum.phases"
+            )
+        league = config.league
+        if league and not (league.exploiter_share or "league" in _opponent_types(config)):
+            yield "league: no phase has an opponent of type league, so nobody would play in it"
         return
     if config.league is not None:
         yield f"league: only {HOCKEY} has a league, not {config.task.id}"
     if config.training.eval_opponents is not None:
         yield f"training.eval_opponents: only {HOCKEY} has opponents, not {config.task.id}"
+
+
+def _opponent_types(config: Config) -> set[str]:
+    opponents = [phase.opponent for phase in config.curriculum.phases]
+    return {part.type for opponent in opponents for part in [opponent, *(opponent.opponents or [])]}
 
 
 def _problems(phase: Phase, config: Config) -> Iterator[str]:
@@ -189,7 +209,8 @@ def _problems(phase: Phase, config: Config) -> Iterator[str]:
 
 
 def _problems_of(opponent: OpponentConfig, config: Config) -> Iterator[str]:
-    if (opponent.type == "weighted_mixture") != bool(opponent.opponents):
+    is_mixture, opponents = opponent.type == "weighted_mixture", opponent.opponents
+    if is_mixture != (opponents is not None) or opponents == []:
         yield ".opponents goes with type weighted_mixture, and must not be empty there"
     if opponent.checkpoint is not None and opponent.type != "self_play":
         yield f".checkpoint goes with type self_play, not with {opponent.type}"

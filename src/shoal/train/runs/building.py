@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+from contextlib import contextmanager
 from typing import Any, NamedTuple
 
 import gymnasium
@@ -46,6 +48,7 @@ def build(plan: RunPlan, folder: RunFolder) -> Parts:
         int(word) & 0x7FFF_FFFF for word in words
     )
     rng = np.random.default_rng(draw_seed)
+    is_beginner = plan.initial_agent is None
     options: dict[str, Any] = {
         "seed": task_seed,
         "max_episode_steps": config.training.max_episode_steps,
@@ -53,19 +56,20 @@ def build(plan: RunPlan, folder: RunFolder) -> Parts:
         "arguments": config.task.arguments,
     }
     if config.task.id != HOCKEY:
-        task = _vector_task(config.task.id, plan.num_envs, options)
+        with _explained():
+            task = VectorTask(config.task.id, plan.num_envs, **options)
         try:
             agent = _agent(plan, task.spaces, plan.num_envs, agent_seed)
         except BaseException:
             task.close()
             raise
-        trainee = Trainee(agent, slice(None), config.training)
+        trainee = Trainee(agent, slice(None), config.training, is_beginner=is_beginner)
         return Parts(task, [trainee], None, rng, evaluation_seed)
 
     exploiters = _exploiters(plan)
     mains = plan.num_envs - exploiters
     agent = _agent(plan, hockey_spaces(), mains, agent_seed)
-    trainees = [Trainee(agent, slice(0, mains), config.training)]
+    trainees = [Trainee(agent, slice(0, mains), config.training, is_beginner=is_beginner)]
     if exploiters:
         exploiter = _agent(plan, hockey_spaces(), exploiters, exploiter_seed)
         trainees.append(Trainee(exploiter, slice(mains, None), config.training))
@@ -73,26 +77,31 @@ def build(plan: RunPlan, folder: RunFolder) -> Parts:
 
     def load(name: str) -> Agent:
         member = None if league is None else league.load(name, plan.device)
-        return load_agent(name, plan.device) if member is None else member
+        if member is not None:
+            return member
+        return load_agent(folder.adopted_file(name, plan), plan.device)
 
     def draw(generator: np.random.Generator) -> str:
         assert league is not None  # configs are checked when they are read
         return league.draw(generator)
 
-    hockey = HockeyTask(
-        plan.num_envs,
-        rng=rng,
-        opponents=Opponents(agent, load),
-        from_league=draw,
-        exploiters=exploiters,
-        **options,
-    )
+    with _explained():
+        hockey = HockeyTask(
+            plan.num_envs,
+            rng=rng,
+            opponents=Opponents(agent, load),
+            from_league=draw,
+            exploiters=exploiters,
+            **options,
+        )
     return Parts(hockey, trainees, league, rng, evaluation_seed)
 
 
-def _vector_task(name: str, num_envs: int, options: dict[str, Any]) -> VectorTask:
+@contextmanager
+def _explained() -> Iterator[None]:
+    """An environment that cannot be made is a mistake of the config."""
     try:
-        return VectorTask(name, num_envs, **options)
+        yield
     except (gymnasium.error.Error, TypeError, ValueError) as error:
         raise ConfigError(f"task: {error}") from error
 

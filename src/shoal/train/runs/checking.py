@@ -7,16 +7,17 @@ from collections.abc import Iterator, Sequence
 from gymnasium import spaces
 
 from shoal.errors import CheckpointError, ConfigError
-from shoal.train.agents import load_agent
+from shoal.train.agents import Agent, load_agent
 from shoal.train.config import Config
 from shoal.train.config.schema import OpponentConfig
+from shoal.train.scripted import SCRIPTED
 from shoal.train.tasks.hockey_task import hockey_spaces
 
-__all__ = ["check_opponents"]
+__all__ = ["check_opponents", "must_play_hockey"]
 
 
-def check_opponents(config: Config, eval_opponents: Sequence[str]) -> None:
-    """Load every agent of a file that hockey is to be played against.
+def check_opponents(config: Config, eval_opponents: Sequence[str]) -> list[str]:
+    """Load every agent of a file that hockey is to be played against; the names of the files.
 
     Raises:
         ConfigError: One is not there, is damaged, or plays something else; the message names where
@@ -25,12 +26,13 @@ def check_opponents(config: Config, eval_opponents: Sequence[str]) -> None:
     named = [
         (f"training.eval_opponents[{number}]", opponent)
         for number, opponent in enumerate(eval_opponents)
-        if opponent not in ("weak", "strong")
+        if opponent not in SCRIPTED
     ]
     for number, phase in enumerate(config.curriculum.phases):
         named += _files(phase.opponent, f"curriculum.phases[{number}].opponent")
     for where, path in named:
         _check(where, path)
+    return [path for _, path in named]
 
 
 def _files(opponent: OpponentConfig, where: str) -> Iterator[tuple[str, str]]:
@@ -42,15 +44,19 @@ def _files(opponent: OpponentConfig, where: str) -> Iterator[tuple[str, str]]:
 
 def _check(where: str, path: str) -> None:
     try:
-        found = load_agent(path).spaces
-    except CheckpointError as error:
+        must_play_hockey(load_agent(path), path)
+    except (CheckpointError, ValueError) as error:
         raise ConfigError(f"{where}: {error}") from error
-    wanted = hockey_spaces()
+
+
+def must_play_hockey(agent: Agent, name: str) -> None:
+    """Refuse an agent that was made for something else."""
+    found, wanted = agent.spaces, hockey_spaces()
     is_alike = found.observation_size == wanted.observation_size and isinstance(
         found.action_space, spaces.Box
     )
     if not is_alike or found.action_space.shape != wanted.action_space.shape:
-        raise ConfigError(
-            f"{where}: the agent of {path} does not play hockey: it sees {found.observation_size} "
-            f"numbers and does {found.action_space}"
+        raise ValueError(
+            f"the agent of {name} does not play hockey: it sees {found.observation_size} numbers "
+            f"and does {found.action_space}"
         )

@@ -4,16 +4,17 @@ from __future__ import annotations
 
 import itertools
 import shutil
+from collections.abc import Iterable
 from datetime import datetime
 from pathlib import Path
 
 import msgspec
 
 from shoal.errors import CheckpointError, ConfigError
-from shoal.train.agents.base import RUN_AGENTS
+from shoal.train.agents.base import RUN_AGENTS, read_agent
 from shoal.train.config import Config
 from shoal.train.config.loading import convert
-from shoal.train.files import UNFINISHED, replaced
+from shoal.train.files import UNFINISHED, replaced, write_file
 
 __all__ = ["RunFolder", "RunPlan"]
 
@@ -30,6 +31,13 @@ class RunPlan(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=T
     eval_num_games: int
     eval_opponents: list[str]
     initial_agent: str | None = None
+    adopted: dict[str, str] = {}
+    """Agents that the config names, and where in the folder copies of them are."""
+
+    @property
+    def keeps_puck(self) -> bool:
+        """Whether rackets keep the puck, as they do in the last phase."""
+        return self.config.curriculum.phases[-1].environment.keep_mode
 
 
 class RunFolder:
@@ -84,8 +92,22 @@ class RunFolder:
             if logs.is_dir():
                 shutil.rmtree(logs)
 
-    def remove_if_empty(self) -> None:
+    def adopt(self, paths: Iterable[str]) -> dict[str, str]:
+        """Copy agents, so that a run is resumed with the same, whatever becomes of their files."""
+        copies = {}
+        for number, path in enumerate(dict.fromkeys(paths)):
+            copies[path] = f"opponents/{number}.agent"
+            write_file(self.path / copies[path], read_agent(path))
+        return copies
+
+    def adopted_file(self, path: str, plan: RunPlan) -> Path:
+        """The copy of an agent that the run has, or the agent itself where it has none."""
+        return self.path / plan.adopted[path] if path in plan.adopted else Path(path)
+
+    def discard(self) -> None:
         """Leave nothing behind of a run that could not begin."""
+        if (self.path / "opponents").is_dir():
+            shutil.rmtree(self.path / "opponents")
         if not any(self.path.iterdir()):
             self.path.rmdir()
 

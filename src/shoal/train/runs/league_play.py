@@ -81,9 +81,7 @@ class LeaguePlay:
             changed = True
         if exploiter is not None and self.league.exploiter_is_done():
             self._keep(exploiter, self.league.add_exploiter(step))
-            exploiter.take(main.description(), MAIN)
-            exploiter.clear_memory()
-            exploiter.cut()
+            exploiter.begin_as(main.description(), MAIN)
             changed = renewed = True
         self._gone |= {member.name for member in self.league.collect_dropped()}
         self._gone = {name for name in self._gone if not opponents.forget(name, task.playing)}

@@ -4,22 +4,23 @@ from __future__ import annotations
 
 import time
 from collections import deque
+from collections.abc import Iterator
+from contextlib import contextmanager
 from typing import Any
 
 import msgspec
 import numpy as np
 
-from shoal.train.agents import Agent, load_agent
-from shoal.train.config.loading import HOCKEY
+from shoal.train.agents import Agent
 from shoal.train.curriculum import Progress
-from shoal.train.evaluation import evaluate_alone, play_matches
-from shoal.train.records import EpisodeRecord, EvaluationRecord, ProgressRecord
+from shoal.train.records import EpisodeRecord, ProgressRecord
 from shoal.train.reporting import Reporter
 from shoal.train.runs.building import build
 from shoal.train.runs.checkpoints import Checkpoints
 from shoal.train.runs.devices import fast_matmul
 from shoal.train.runs.folder import RunFolder, RunPlan
 from shoal.train.runs.interrupts import Interrupts
+from shoal.train.runs.judge import Judge
 from shoal.train.tasks import Ended, HockeyTask
 
 __all__ = ["Run"]
@@ -48,19 +49,18 @@ class Run:
         self._parts = build(plan, folder)
         self.steps = self.episodes = 0
         self.seconds = 0.0
-        self.evaluations: list[EvaluationRecord] = []
-        self._best: float | None = None
+        self._judge = Judge(plan, folder, self._parts.evaluation_seed)
         self._late: deque[tuple[float, int | None]] = deque(maxlen=_LATE)
         self._next_checkpoint = training.checkpoint_save_freq
         self._next_evaluation = plan.eval_freq_steps
-        self._is_stopped = self._is_restored = False
+        self._is_restored = False
         self._reporter: Reporter
-        self._told = self._told_steps = self._told_updates = 0.0
+        self._since = self._told = self._told_steps = self._told_updates = 0.0
 
     def begin(self) -> None:
         """Let all that learn know what they are to begin with."""
         if self.plan.initial_agent is not None:
-            self.agent.load(self.plan.initial_agent)
+            self.agent.load(self.folder.adopted_file(self.plan.initial_agent, self.plan))
         for exploiter in self._parts.trainees[1:]:
             exploiter.agent.take(self.agent.description(), "the agent")
 
@@ -86,26 +86,26 @@ class Run:
             task.begin(progress.phase, progress)
             task.reset()
         with Interrupts() as interrupts, fast_matmul(self.plan.device):
-            since = self._told = time.perf_counter()
+            # As if all of the training so far had been done just now.
+            self._told = time.perf_counter()
+            self._since = self._told - self.seconds
             self._told_steps, self._told_updates = self.steps, self.updates
-            before = self.seconds
-            while not (progress.is_over or self._is_stopped):
+            while not (progress.is_over or self._judge.is_satisfied):
                 self._step()
-                self.seconds = before + time.perf_counter() - since
+                self.seconds = time.perf_counter() - self._since
                 self._housekeeping()
                 if interrupts.requested:
                     break
             else:
                 for trainee in self._parts.trainees:
                     trainee.finish_updates()
-                self.seconds = before + time.perf_counter() - since
+                self.seconds = time.perf_counter() - self._since
                 self._tell()
-                if not self.evaluations or self.evaluations[-1].step < self.steps:
+                if self._last_evaluated() < self.steps:
                     self._evaluate()
             self.save()
             if interrupts.requested:
-                reporter.note(f"saved; go on with: shoal resume {self.folder.path}")
-                raise KeyboardInterrupt
+                raise KeyboardInterrupt(f"saved; go on with: shoal resume {self.folder.path}")
 
     def _step(self) -> None:
         task, progress, trainees = self._parts.task, self._progress, self._parts.trainees
@@ -222,46 +222,27 @@ class Run:
         self._told, self._told_steps, self._told_updates = now, self.steps, self.updates
 
     def _evaluate(self) -> None:
-        began = time.perf_counter()
-        if self.plan.config.task.id == HOCKEY:
-            found = [self._against(opponent) for opponent in self.plan.eval_opponents]
-            score = float(np.mean([record.win_rate for record in found]))
-        else:
-            config = self.plan.config
-            found = [
-                evaluate_alone(
-                    self.agent,
-                    self.steps,
-                    config.task.id,
-                    self.plan.eval_num_games,
-                    config.task.arguments,
-                    self._parts.evaluation_seed,
-                    config.training.max_episode_steps,
-                )
-            ]
-            score = found[0].mean_reward
-        for record in found:
-            self.evaluations.append(record)
-            self._reporter.evaluation(record)
-        if self._best is None or score >= self._best:
-            self._best = score
-            self.agent.save(self.folder.best_agent)
-        wanted = self.plan.config.training.stop_at_reward
-        self._is_stopped = wanted is not None and all(
-            record.mean_reward >= wanted for record in found
-        )
-        self._told += time.perf_counter() - began  # no part of how fast it trains
+        with self._apart():
+            for record in self._judge.evaluate(self.agent, self.steps):
+                self._reporter.evaluation(record)
 
-    def _against(self, opponent: str) -> EvaluationRecord:
-        is_scripted = opponent in ("weak", "strong")
-        other = opponent if is_scripted else load_agent(opponent, self.plan.device)
-        seed = self._parts.evaluation_seed
-        matches = play_matches(self.agent, other, self.plan.eval_num_games, seed=seed)
-        return matches.record(self.steps, opponent)
+    @contextmanager
+    def _apart(self) -> Iterator[None]:
+        """What is done meanwhile is no part of how fast the run trains."""
+        began = time.perf_counter()
+        yield
+        passed = time.perf_counter() - began
+        self._since += passed
+        self._told += passed
+
+    def _last_evaluated(self) -> int:
+        evaluations = self._judge.evaluations
+        return evaluations[-1].step if evaluations else -1
 
     def save(self) -> None:
         """Write a checkpoint, after which the run can be killed and lose nothing."""
-        path = self._checkpoints.save(self.steps, self._state())
+        with self._apart():
+            path = self._checkpoints.save(self.steps, self._state())
         self._reporter.note(f"checkpoint {path.name}")
 
     def _state(self) -> dict[str, Any]:
@@ -272,12 +253,10 @@ class Run:
             "steps": self.steps,
             "episodes": self.episodes,
             "seconds": self.seconds,
-            "evaluations": [list(record) for record in self.evaluations],
-            "best": self._best,
+            "judge": self._judge.state(),
             "late": [list(episode) for episode in self._late],
             "next_checkpoint": self._next_checkpoint,
             "next_evaluation": self._next_evaluation,
-            "is_stopped": self._is_stopped,
             "progress": self._progress.state(),
             "trainees": [trainee.state(with_memory=with_memory) for trainee in parts.trainees],
             "task": parts.task.state(),
@@ -310,19 +289,19 @@ class Run:
         parts = self._parts
         self.steps, self.episodes = state["steps"], state["episodes"]
         self.seconds = state["seconds"]
-        self.evaluations = [EvaluationRecord(*record) for record in state["evaluations"]]
-        self._best = state["best"]
+        self._judge.restore(state["judge"])
         self._late.extend((reward, winner) for reward, winner in state["late"])
         self._next_checkpoint = state["next_checkpoint"]
         self._next_evaluation = state["next_evaluation"]
-        self._is_stopped = state["is_stopped"]
         self._progress.restore(state["progress"])
         if parts.league is not None:
             parts.league.restore(state["league"])
         for trainee, saved in zip(parts.trainees, state["trainees"], strict=True):
             trainee.restore(saved)
+            if not parts.task.can_be_saved:
+                trainee.abandon_episodes()
         parts.task.begin(self._progress.phase, self._progress)
-        parts.task.restore(state["task"])
+        parts.task.restore(state["task"], self.steps)
         parts.rng.bit_generator.state = state["rng"]
         self._is_restored = True
         logs: dict[str, int] = state["logs"]
@@ -340,7 +319,7 @@ class Run:
             "total_gradient_steps": self.updates,
             "mean_reward": float(np.mean(rewards)) if rewards else float("nan"),
             "final_reward": rewards[-1] if rewards else float("nan"),
-            "evaluation_results": [record._asdict() for record in self.evaluations],
+            "evaluation_results": [record._asdict() for record in self._judge.evaluations],
             "seconds": self.seconds,
             "steps_per_second": self.steps / seconds,
             "updates_per_second": self.updates / seconds,

@@ -22,9 +22,12 @@ class Trainee:
         agent: What learns.
         slots: Its slots.
         training: How it goes on.
+        is_beginner: Whether it has learnt nothing yet, and acts at random while it warms up.
     """
 
-    def __init__(self, agent: Agent, slots: slice, training: Training) -> None:
+    def __init__(
+        self, agent: Agent, slots: slice, training: Training, *, is_beginner: bool = True
+    ) -> None:
         self.agent = agent
         self.slots = slots
         # An agent that learns from what it has just done has a pace of its own, and no warm-up.
@@ -32,6 +35,7 @@ class Trainee:
         per_step = 0.0 if agent.is_on_policy else training.updates_per_step
         self.pace = Pace(warmup, per_step, training.train_freq)
         self.updates = 0
+        self._is_beginner = is_beginner
         self._actions: Array = np.zeros(0)
         self._observations: Array = np.zeros(0)
 
@@ -44,8 +48,10 @@ class Trainee:
         if agent.is_on_policy:
             self._learn(0)
         self._observations = observations[self.slots]
-        warming = self.pace.is_warming_up
-        self._actions = agent.random_actions() if warming else agent.explore(self._observations)
+        if self._is_beginner and self.pace.is_warming_up:
+            self._actions = agent.random_actions()
+        else:
+            self._actions = agent.explore(self._observations)
         if not agent.is_on_policy:
             self._learn(self.pace.due())
         return agent.actions.to_environment(self._actions)
@@ -68,6 +74,12 @@ class Trainee:
     def finish_updates(self) -> None:
         """Make those updates, too, that would wait for the next round."""
         self._learn(self.pace.due(at_end=True))
+
+    def abandon_episodes(self) -> None:
+        """What was begun in its slots is not continued: other episodes begin there."""
+        self.agent.cut()
+        if self.agent.is_on_policy:
+            self.agent.clear_memory()
 
     def _learn(self, due: int) -> None:
         made = self.agent.learn(due)

@@ -169,7 +169,7 @@ class HockeyTask(VectorTask):
             "parameters": dict(self._parameters),
         }
 
-    def restore(self, state: dict[str, Any]) -> None:
+    def restore(self, state: dict[str, Any], step: int) -> None:
         """Go on where :meth:`state` was taken."""
         self.opponents.restore(state["opponents"])
         self._numbers = state["numbers"].copy()
@@ -178,5 +178,5 @@ class HockeyTask(VectorTask):
             self._parameters[name] = values.copy()
             for slot, value in enumerate(values.tolist()):
                 self._pool.set_parameter(slot, name, value)
-        super().restore(state)
+        super().restore(state, step)
         self._seen_by_second = state["seen_by_second"].copy()

@@ -15,6 +15,7 @@ from shoal.train.agents import AgentSpaces
 from shoal.train.config.schema import Phase
 from shoal.train.curriculum import Progress
 from shoal.train.tasks.flattening import flattening
+from shoal.types import CRASHED, ColumnInfos, RawInfos
 from shoal.vector.kernel_env import KernelVectorEnv
 
 __all__ = ["Ended", "Outcome", "VectorTask"]
@@ -120,12 +121,12 @@ class VectorTask:
         """
         seen, rewards, terminated, truncated, infos = self.envs.pool.step(actions)
         found = self._flatten(seen)
-        return self._outcome(
-            rewards, self._shaped_rewards(rewards, infos), found, terminated, truncated
-        )
-
-    def _shaped_rewards(self, rewards: Array, infos: Any) -> Array:  # noqa: ARG002
-        return rewards
+        lost = _crashed(infos)
+        if lost:
+            # What they see is of a new environment; the last that was seen of the old one is this.
+            found = np.array(found)
+            found[lost] = self.observations[lost]
+        return self._outcome(rewards, rewards, found, terminated, truncated)
 
     def _outcome(
         self, rewards: Array, shaped: Array, seen: Array, terminated: Mask, truncated: Mask
@@ -172,8 +173,14 @@ class VectorTask:
             found["slots"] = self.envs.save()
         return found
 
-    def restore(self, state: dict[str, Any]) -> None:
-        """Go on where :meth:`state` was taken; new episodes where that cannot be."""
+    def restore(self, state: dict[str, Any], step: int) -> None:
+        """Go on where :meth:`state` was taken; new episodes where that cannot be.
+
+        Args:
+            state: Where that is.
+            step: Of the run. New episodes are those that follow from it, not the run's first.
+        """
+        self._seed = int(np.random.SeedSequence([self._seed, step]).generate_state(1)[0] >> 1)
         VectorTask.reset(self)  # every slot must have had one; what it was does not matter
         if "slots" not in state or not isinstance(self.envs, KernelVectorEnv):
             warnings.warn(
@@ -188,3 +195,10 @@ class VectorTask:
     def close(self) -> None:
         """Close the environments."""
         self.envs.close()
+
+
+def _crashed(infos: RawInfos | ColumnInfos | None) -> list[int]:
+    """The slots that have lost their environment, and come back with another one."""
+    if infos is None or isinstance(infos, ColumnInfos):  # kernels do not
+        return []
+    return [slot for slot, info in infos[0] if CRASHED in info]

@@ -1,0 +1,54 @@
+"""An environment that crashes, and is replaced, never joins two episodes into one."""
+
+import os
+
+import gymnasium
+import numpy as np
+import pytest
+from gymnasium import spaces
+
+from shoal.train.tasks import VectorTask
+
+
+class Crashing(gymnasium.Env):
+    """Tells which environment it is, and the step; it ends its process in the fifth one."""
+
+    observation_space = spaces.Box(0, 1e6, (2,), np.float32)
+    action_space = spaces.Discrete(2)
+
+    def reset(self, *, seed=None, options=None):
+        super().reset(seed=seed)
+        self.time = 0
+        return self.seen(), {}
+
+    def step(self, action):
+        self.time += 1
+        if self.time == 5 and action:
+            os._exit(1)
+        return self.seen(), 1.0, False, False, {}
+
+    def seen(self):
+        return np.array([os.getpid(), self.time], np.float32)
+
+
+@pytest.mark.timeout(60)
+def test_what_is_seen_last_is_of_the_environment_that_is_gone():
+    gymnasium.register("TrainCrashing-v0", Crashing)
+    arguments = {"backend": "process", "workers": 2, "on_crash": "restart"}
+    task = VectorTask("TrainCrashing-v0", 2, arguments=arguments)
+    try:
+        task.reset()
+        for step in range(1, 8):
+            before = task.observations.copy()
+            outcome = task.step(np.array([1, 0]))
+            ended = np.flatnonzero(outcome.truncated)
+            assert ended.tolist() == ([0] if step == 5 else [])
+            if step == 5:
+                np.testing.assert_array_equal(outcome.next_observations[0], before[0])
+                assert task.ended(ended)[0].length == 5
+            else:
+                np.testing.assert_array_equal(outcome.next_observations[:, 1], before[:, 1] + 1)
+            task.reset(ended)
+        assert task.observations[:, 1].tolist() == [2, 7]
+    finally:
+        task.close()

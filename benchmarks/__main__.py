@@ -125,6 +125,12 @@ def _learning(arguments: Namespace) -> int:
     return 0 if measure_learning(settings, plan, output) else 1
 
 
+def _goals(arguments: Namespace) -> int:
+    from benchmarks.learning.goals import measure_goals
+
+    return 0 if measure_goals(arguments.seeds, arguments.output) else 1
+
+
 def _training(arguments: Namespace) -> int:
     from benchmarks.training import measure_training
 
@@ -174,6 +180,13 @@ def _count(text: str) -> int:
 
 def _counts(text: str) -> list[int]:
     return [_count(part) for part in text.split(",")]
+
+
+def _seeds(text: str) -> list[int]:
+    seeds = [int(part) for part in text.split(",")]
+    if min(seeds) < 0:
+        raise ArgumentTypeError("expected numbers that are not negative")
+    return seeds
 
 
 def _cores(text: str) -> int:
@@ -359,6 +372,20 @@ def _parser() -> ArgumentParser:
     )
     learning.add_argument(
         "--cores", type=_cores, default=machine.core_count(), help="how many to use (%(default)s)"
+    )
+
+    goals = commands.add_parser(
+        "goals",
+        parents=[written],
+        help="how long the configs that come along take to learn what they promise",
+    )
+    goals.set_defaults(command=_goals)
+    goals.add_argument(
+        "--seeds",
+        type=_seeds,
+        default=[0, 1, 2],
+        metavar="SEED,SEED,...",
+        help="each is a training (0,1,2)",
     )
 
     training = commands.add_parser(

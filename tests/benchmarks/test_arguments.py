@@ -44,6 +44,7 @@ def called(monkeypatch: pytest.MonkeyPatch, command: str, *arguments: str) -> tu
         (["cells", "--workloads", "noop,chess"], "chess unknown; there are noop, "),
         (["cells", "--num-envs", "8,0"], "expected a positive number"),
         (["training", "--steps", "0"], "expected a positive number"),
+        (["goals", "--seeds", "1,-2"], "expected numbers that are not negative"),
         (["run", "--contenders", "shoal-fast"], "shoal-fast unknown; there are shoal, "),
     ],
 )

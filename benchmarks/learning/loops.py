@@ -48,7 +48,7 @@ class TrainingLoop(Exercise):
         phases = [phase.name for phase in config.curriculum.phases]
         with ExitStack() as resources:
             path = Path(resources.enter_context(TemporaryDirectory()))
-            self.run = Run(plan, RunFolder(path))
+            self.run = Run(plan, RunFolder(path), config.task.id)
             resources.callback(self.run.close)
             reporter = Reporter(path, plan.name, phases, verbose=False, tensorboard=False)
             self.run._reporter = resources.enter_context(reporter)

@@ -145,6 +145,14 @@ class ConfigError(ValueError):
     """A training config that cannot be; the message names where it is wrong."""
 
 
+class NotFiniteError(ValueError):
+    """An environment in training has given a number that is not finite, or updates have made one."""
+
+
+class RunInUseError(RuntimeError):
+    """A training run that somebody else goes on with at the same time."""
+
+
 class CheckpointError(RuntimeError):
     """A checkpoint, or the file of an agent, that cannot be written or read."""
 

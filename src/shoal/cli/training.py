@@ -12,7 +12,13 @@ import gymnasium
 import typer
 from rich.console import Console
 
-from shoal.errors import CheckpointError, ConfigError, MissingExtraError
+from shoal.errors import (
+    CheckpointError,
+    ConfigError,
+    MissingExtraError,
+    NotFiniteError,
+    RunInUseError,
+)
 
 __all__ = ["add_training"]
 
@@ -20,6 +26,8 @@ _USERS_MISTAKES = (
     ConfigError,
     CheckpointError,
     MissingExtraError,
+    NotFiniteError,
+    RunInUseError,
     OSError,
     ValueError,
     gymnasium.error.Error,
@@ -110,6 +118,9 @@ def resume(
     checkpoint: Annotated[
         str | None, typer.Option(help="Another checkpoint than the newest, by its name.")
     ] = None,
+    device: Annotated[
+        str | None, typer.Option(help="Such as cuda or cpu; by default that of the run.")
+    ] = None,
     quiet: Annotated[bool, typer.Option(help="Show nothing while it goes on.")] = False,
 ) -> None:
     """Go on with a run that was interrupted or killed."""
@@ -117,7 +128,7 @@ def resume(
     def resumed() -> dict[str, Any]:
         from shoal.train import resume_run
 
-        return resume_run(run, checkpoint, verbose=not quiet)
+        return resume_run(run, checkpoint, verbose=not quiet, device=device)
 
     _told(resumed)
 

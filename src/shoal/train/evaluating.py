@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 from shoal.train.agents import Agent, load_agent
 from shoal.train.config.loading import HOCKEY
@@ -14,8 +14,9 @@ from shoal.train.league.standings import Standings
 from shoal.train.records import EvaluationRecord
 from shoal.train.runs.checking import must_play_hockey
 from shoal.train.runs.devices import choose_device
-from shoal.train.runs.folder import RunFolder
+from shoal.train.runs.folder import RunFolder, trained_env
 from shoal.train.scripted import SCRIPTED, ScriptedPlayer
+from shoal.train.tasks.sources import EnvSource, name_of
 from shoal.train.video import film
 
 __all__ = ["evaluate_agent", "film_agent", "play_tournament"]
@@ -26,7 +27,7 @@ def evaluate_agent(
     opponents: Sequence[str],
     games: int,
     *,
-    env: str | None = None,
+    env: EnvSource | None = None,
     seed: int = 0,
     device: str = "cpu",
 ) -> list[EvaluationRecord]:
@@ -42,14 +43,16 @@ def evaluate_agent(
     """
     device = choose_device(device)
     agent = load_agent(path, device)
-    name, arguments, limit = _environment(Path(path), env)
-    if name != HOCKEY:
+    there = _surroundings(Path(path), env)
+    if there.env != HOCKEY:
         if opponents:
-            raise ValueError(f"only {HOCKEY} has opponents, not {name}")
-        return [evaluate_alone(agent, 0, name, games, arguments, seed, limit)]
+            raise ValueError(f"only {HOCKEY} has opponents, not {name_of(there.env)}")
+        return [evaluate_alone(agent, 0, there.env, games, there.arguments, seed, there.limit)]
     must_play_hockey(agent, f"{path} (another environment is named by --env)")
     return [
-        play_matches(agent, _player(other, device), games, seed=seed).record(0, other)
+        play_matches(
+            agent, _player(other, device), games, seed=seed, keep_mode=there.keeps_puck
+        ).record(0, other)
         for other in opponents or SCRIPTED
     ]
 
@@ -62,14 +65,25 @@ def _player(name: str, device: str) -> Agent | str:
     return agent
 
 
-def _environment(path: Path, wanted: str | None) -> tuple[str, dict[str, Any], int | None]:
-    """What a run is trained on, and with what; hockey for an agent that is of no run."""
+class _Surroundings(NamedTuple):
+    """What an agent acts in."""
+
+    env: EnvSource
+    arguments: dict[str, Any]
+    limit: int | None
+    keeps_puck: bool
+
+
+def _surroundings(path: Path, wanted: EnvSource | None) -> _Surroundings:
+    """Those of the run that the agent is of; else what is wanted, or hockey."""
     folders = [path] if path.is_dir() else [path.parent, path.parent.parent]
     runs = [folder for folder in folders if (folder / "run.json").is_file()]
-    if wanted is not None or not runs:
-        return wanted or HOCKEY, {}, None
-    config = RunFolder(runs[0]).read_plan().config
-    return config.task.id, config.task.arguments, config.training.max_episode_steps
+    plan = RunFolder(runs[0]).read_plan() if runs else None
+    if plan is None or (isinstance(wanted, str) and wanted != plan.config.task.id):
+        return _Surroundings(HOCKEY if wanted is None else wanted, {}, None, True)
+    task, training = plan.config.task, plan.config.training
+    env = trained_env(plan, wanted)
+    return _Surroundings(env, task.arguments, training.max_episode_steps, plan.keeps_puck)
 
 
 def play_tournament(
@@ -83,7 +97,8 @@ def play_tournament(
         seed: Of the games.
         device: Where the agents compute.
     """
-    if len(set(names)) < len(names) or len(names) < 2:
+    places = {name if name in SCRIPTED else str(Path(name).resolve()) for name in names}
+    if len(places) < len(names) or len(names) < 2:
         raise ValueError(f"a tournament needs two players or more, each once, got {list(names)}")
     device = choose_device(device)
     players = {name: _player(name, device) for name in names}
@@ -102,7 +117,7 @@ def film_agent(
     opponent: str,
     episodes: int,
     *,
-    env: str | None = None,
+    env: EnvSource | None = None,
     seed: int = 0,
 ) -> Path:
     """Film what an agent does.
@@ -115,11 +130,17 @@ def film_agent(
         env: The environment; that of the run, or hockey.
         seed: Of the environment.
     """
-    there = Path(path)
-    name, arguments, _ = _environment(there, env)
+    path = Path(path)
+    there = _surroundings(path, env)
     if output is None:
-        output = there / "video.mp4" if there.is_dir() else there.with_suffix(".mp4")
-    agent = load_agent(there)
+        output = path / "video.mp4" if path.is_dir() else path.with_suffix(".mp4")
     return film(
-        agent, output, name, arguments=arguments, opponent=opponent, episodes=episodes, seed=seed
+        load_agent(path),
+        output,
+        there.env,
+        arguments=there.arguments,
+        opponent=opponent,
+        episodes=episodes,
+        seed=seed,
+        keep_mode=there.keeps_puck,
     )

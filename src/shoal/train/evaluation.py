@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import warnings
 from collections.abc import Mapping
 from math import sqrt
 from typing import Any, NamedTuple, Protocol
@@ -14,6 +15,7 @@ from shoal.train.config.loading import HOCKEY
 from shoal.train.records import EvaluationRecord
 from shoal.train.scripted import SCRIPTED
 from shoal.train.tasks.flattening import flattening
+from shoal.train.tasks.sources import EnvSource, name_of, open_vector
 
 __all__ = [
     "Matches",
@@ -27,6 +29,7 @@ __all__ = [
 ]
 
 _MOST_SLOTS = 2048
+_MOST_STEPS = 100_000
 _Z = 1.959963984540054
 """So many deviations to both sides lie 95% of a normal distribution."""
 
@@ -168,7 +171,7 @@ def _play(
 
 def play_episodes(
     agent: Player,
-    name: str,
+    env: EnvSource,
     episodes: int,
     *,
     arguments: Mapping[str, Any] | None = None,
@@ -184,11 +187,12 @@ def play_episodes(
 
     Args:
         agent: Who acts.
-        name: The id of the environment.
+        env: What it acts in.
         episodes: How many.
-        arguments: Given to :func:`shoal.make`.
+        arguments: Given to :func:`shoal.make`, or :func:`shoal.connect`.
         seed: Of the environments.
-        max_episode_steps: Where episodes are cut, if they have not ended before.
+        max_episode_steps: Where episodes are cut, if they have not ended before; by default after
+            100,000 steps, with a warning.
         num_envs: How many at a time; by default up to 64.
         deterministic: Whether the agent does what it holds best.
     """
@@ -199,7 +203,8 @@ def play_episodes(
     returns: list[float] = []
     lengths: list[int] = []
     options = dict(arguments or {})
-    with shoal.make(name, count, autoreset_mode="Disabled", **options) as envs:
+    limit = max_episode_steps or _MOST_STEPS
+    with open_vector(env, count, autoreset_mode="Disabled", **options) as envs:
         _, flatten = flattening(envs.single_observation_space)
         pool = envs.pool
         pool.reset(None, game_seeds(seed, count))
@@ -211,9 +216,15 @@ def play_episodes(
             total += results[1]
             length += 1
             ended = results[2] | results[3]
-            if max_episode_steps is not None:
-                ended = ended | (length >= max_episode_steps)
-            slots = np.flatnonzero(ended)
+            cut = ~ended & (length >= limit) & (left > 0)
+            if max_episode_steps is None and cut.any():
+                warnings.warn(
+                    f"an episode of {name_of(env)} has not ended after {limit:,} steps, and was "
+                    "cut there: give max_episode_steps, in a config training.max_episode_steps",
+                    RuntimeWarning,
+                    stacklevel=2,
+                )
+            slots = np.flatnonzero(ended | (length >= limit))
             if len(slots):
                 for slot in slots[left[slots] > 0]:
                     returns.append(float(total[slot]))
@@ -228,7 +239,7 @@ def play_episodes(
 def evaluate_alone(
     agent: Player,
     step: int,
-    name: str,
+    env: EnvSource,
     episodes: int,
     arguments: Mapping[str, Any],
     seed: int,
@@ -237,7 +248,7 @@ def evaluate_alone(
     """Play episodes where there is nobody to play against, and tell what came of them."""
     returns, lengths = play_episodes(
         agent,
-        name,
+        env,
         episodes,
         arguments=arguments,
         seed=seed,

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -171,6 +170,5 @@ _NAMES = {"none": NOBODY, "basic_weak": "weak", "basic_strong": "strong"}
 
 
 def _self_played(config: OpponentConfig) -> str:
-    if config.checkpoint in (None, "latest"):
-        return SELF
-    return str(Path(str(config.checkpoint)))
+    # The name as it was given: by that the run knows its own copy of the file.
+    return SELF if config.checkpoint in (None, "latest") else str(config.checkpoint)

@@ -4,18 +4,22 @@ from __future__ import annotations
 
 import secrets
 import warnings
+from numbers import Integral
 from pathlib import Path
 from typing import Any
 
+import torch
 from msgspec import structs
 
 from shoal.train.agents import load_agent
 from shoal.train.config import HOCKEY, Config, checked, load_config
+from shoal.train.config.loading import settings_of, unused_settings
 from shoal.train.reporting import Reporter
 from shoal.train.runs.checking import check_opponents
-from shoal.train.runs.devices import choose_device
-from shoal.train.runs.folder import RunFolder, RunPlan
+from shoal.train.runs.devices import choose_device, useful_threads
+from shoal.train.runs.folder import RunFolder, RunPlan, trained_env
 from shoal.train.runs.run import Run
+from shoal.train.tasks.sources import EnvSource, name_of, slots_of
 from shoal.train.video import film
 
 __all__ = ["resume_run", "train_single_run"]
@@ -29,10 +33,12 @@ def train_single_run(
     eval_freq_steps: int | None = None,
     eval_num_games: int | None = None,
     eval_weak_opponent: bool | None = None,
-    device: str | int | None = None,
+    device: str | int | torch.device | None = None,
     checkpoint_path: str | Path | None = None,
     num_envs: int | None = None,
     seed: int | None = None,
+    *,
+    env: EnvSource | None = None,
 ) -> dict[str, Any]:
     """Train an agent as a config says.
 
@@ -52,6 +58,9 @@ def train_single_run(
         checkpoint_path: Begin with what an agent has learnt: its file, a checkpoint or a run.
         num_envs: How many environments are stepped at once; as the config says, or 1.
         seed: Of everything that is random; as the config says, or any.
+        env: What is trained on, in the place of the config's ``task.id``: whatever
+            :func:`shoal.make` takes, or a URL for :func:`shoal.connect`. Each evaluation makes a
+            vector of its own.
 
     Returns:
         ``run_name``, ``run_folder``, ``total_steps``, ``total_episodes``, ``total_gradient_steps``,
@@ -78,9 +87,18 @@ def train_single_run(
         (400, 100)
     """
     config = checked(config_path) if isinstance(config_path, Config) else load_config(config_path)
-    count = _positive("num_envs", num_envs) or config.num_envs or 1
+    if env is not None:
+        config = _with_task(config, env)
+    env = config.task.id if env is None else env
+    count = _whole("num_envs", num_envs) or config.num_envs or slots_of(env)
+    for name in unused_settings(config):
+        warnings.warn(
+            f"training.{name} is not used: {config.agent.type} learns from what it has just done, "
+            "at a pace of its own",
+            stacklevel=2,
+        )
     training = config.training
-    is_hockey = config.task.id == HOCKEY
+    is_hockey = env == HOCKEY
     opponents = training.eval_opponents or ["weak", "strong"]
     if eval_weak_opponent is not None:
         opponents = ["weak" if eval_weak_opponent else "strong"]
@@ -89,9 +107,9 @@ def train_single_run(
     if initial is not None:
         load_agent(initial)
         named.append(initial)
-    games = _positive("eval_num_games", eval_num_games) or training.eval_num_games
-    often = _positive("eval_freq_steps", eval_freq_steps) or training.eval_freq_steps
-    chosen = config.seed if seed is None else seed
+    games = _whole("eval_num_games", eval_num_games) or training.eval_num_games
+    often = _whole("eval_freq_steps", eval_freq_steps) or training.eval_freq_steps
+    chosen = config.seed if seed is None else _whole("seed", seed, least=0)
     where = choose_device(device)
     folder = RunFolder.create(base_output_dir, run_name, config, count)
     plan = RunPlan(
@@ -103,18 +121,27 @@ def train_single_run(
         eval_freq_steps=often or 100_000,
         eval_num_games=games or (200 if is_hockey else 20),
         eval_opponents=list(opponents),
+        threads=useful_threads(settings_of(config), count) if where == "cpu" else None,
         initial_agent=initial,
+        env_is_given=not isinstance(env, str),
     )
-    try:
-        run = _begun(structs.replace(plan, adopted=folder.adopt(named)), folder)
-    except BaseException:
-        folder.discard()
-        raise
-    return _trained(run, None, verbose)
+    with folder.held():
+        try:
+            run = _begun(structs.replace(plan, adopted=folder.adopt(named)), folder, env)
+        except BaseException:
+            folder.discard()
+            raise
+        return _trained(run, None, verbose)
 
 
-def _begun(plan: RunPlan, folder: RunFolder) -> Run:
-    run = Run(plan, folder)
+def _with_task(config: Config, env: EnvSource) -> Config:
+    """The config with what is trained on in it, which it then must fit."""
+    task = structs.replace(config.task, id=name_of(env))
+    return checked(structs.replace(config, task=task))
+
+
+def _begun(plan: RunPlan, folder: RunFolder, env: EnvSource) -> Run:
+    run = Run(plan, folder, env)
     try:
         run.begin()
         folder.write_plan(plan)
@@ -124,14 +151,22 @@ def _begun(plan: RunPlan, folder: RunFolder) -> Run:
     return run
 
 
-def _positive(name: str, value: int | None) -> int | None:
-    if value is not None and (not isinstance(value, int) or isinstance(value, bool) or value < 1):
-        raise ValueError(f"{name} must be a positive integer, got {value!r}")
-    return value
+def _whole(name: str, value: Any, least: int = 1) -> int | None:
+    if value is None:
+        return None
+    if isinstance(value, bool) or not isinstance(value, Integral) or value < least:
+        kind = "a positive integer" if least else "an integer of at least 0"
+        raise ValueError(f"{name} must be {kind}, got {value!r}")
+    return int(value)
 
 
 def resume_run(
-    folder: str | Path, checkpoint: str | None = None, *, verbose: bool = True
+    folder: str | Path,
+    checkpoint: str | None = None,
+    *,
+    verbose: bool = True,
+    device: str | int | torch.device | None = None,
+    env: EnvSource | None = None,
 ) -> dict[str, Any]:
     """Go on with a run that was interrupted or killed, from its newest checkpoint.
 
@@ -142,25 +177,31 @@ def resume_run(
         folder: Of the run.
         checkpoint: The name of another checkpoint than the newest.
         verbose: Whether anything is shown.
+        device: Another one than the run was on; it then draws other numbers.
+        env: What the run was given as ``env``, if it was not a name or a URL.
 
     Returns:
         The same as :func:`train_single_run`.
 
     Raises:
         CheckpointError: The checkpoint is damaged, or there is no such run.
+        RunInUseError: It is going on.
     """
     there = RunFolder(folder)
     plan = there.read_plan()
-    there.tidy()
-    run = Run(structs.replace(plan, device=choose_device(plan.device)), there)
-    try:
-        logs = run.restore(checkpoint)
-        if logs is None:
-            there.forget_logs()
-    except BaseException:
-        run.close()
-        raise
-    return _trained(run, logs, verbose)
+    env = trained_env(plan, env)
+    where = choose_device(plan.device if device is None else device)
+    with there.held():
+        there.tidy()
+        run = Run(structs.replace(plan, device=where), there, env)
+        try:
+            logs = run.restore(checkpoint)
+            if logs is None:
+                there.forget_logs()
+        except BaseException:
+            run.close()
+            raise
+        return _trained(run, logs, verbose)
 
 
 def _trained(run: Run, logs: dict[str, int] | None, verbose: bool) -> dict[str, Any]:
@@ -171,15 +212,18 @@ def _trained(run: Run, logs: dict[str, int] | None, verbose: bool) -> dict[str, 
             folder.path, plan.name, phases, verbose=verbose, cut_to=logs, resumed_step=run.steps
         )
         with reporter:
-            run.train(reporter)
-            run.agent.save(folder.final_agent)
+            is_over = run.train(reporter)
             result = run.result()
-            folder.write_result(result)
-            if plan.config.training.video_episodes:
-                _filmed(run, reporter)
+            if is_over:
+                run.agent.save(folder.final_agent)
+                folder.write_result(result)
+                if plan.config.training.video_episodes:
+                    _filmed(run, reporter)
             # Evaluations have a table of their own, made of the logs.
             figures = {name: told for name, told in result.items() if not isinstance(told, list)}
             reporter.finish(figures, run.config())
+            if not is_over:
+                raise KeyboardInterrupt(f"saved; go on with: shoal resume {folder.path}")
     finally:
         run.close()
     return result
@@ -192,7 +236,7 @@ def _filmed(run: Run, reporter: Reporter) -> None:
         film(
             load_agent(folder.best_agent, run.plan.device),
             folder.video,
-            config.task.id,
+            run.env,
             arguments=config.task.arguments,
             opponent=str(folder.adopted_file(opponent, run.plan)),
             episodes=config.training.video_episodes,

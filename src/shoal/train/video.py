@@ -8,12 +8,14 @@ from typing import Any
 
 import numpy as np
 import numpy.typing as npt
+from gymnasium.envs.registration import EnvSpec
 
-import shoal
+from shoal.kernels import Kernel
 from shoal.train.agents import Agent, load_agent
 from shoal.train.config.loading import HOCKEY
 from shoal.train.scripted import SCRIPTED
 from shoal.train.tasks.flattening import flattening
+from shoal.train.tasks.sources import EnvSource, name_of, open_vector
 from shoal.wrapping.video import write_video
 
 __all__ = ["film"]
@@ -25,7 +27,7 @@ _DEFAULT_FPS = 30
 def film(
     agent: Agent,
     path: str | Path,
-    name: str,
+    env: EnvSource,
     *,
     arguments: Mapping[str, Any] | None = None,
     opponent: str = "strong",
@@ -38,16 +40,18 @@ def film(
     Args:
         agent: Who acts.
         path: The video, an MP4 file.
-        name: The id of the environment.
-        arguments: Given to :func:`shoal.make`.
+        env: What it acts in.
+        arguments: Given to :func:`shoal.make`, or :func:`shoal.connect`.
         opponent: In hockey: ``weak``, ``strong``, or the file of an agent.
         episodes: How many.
         seed: Of the environment.
         keep_mode: In hockey: whether rackets keep the puck.
     """
     path = Path(path)
-    is_hockey = name == HOCKEY
-    options = dict(arguments or {})
+    is_hockey = env == HOCKEY
+    options: dict[str, Any] = {"autoreset_mode": "SameStep", **(arguments or {})}
+    if isinstance(env, str | EnvSpec | Kernel):  # functions have said what they make
+        options["render_mode"] = "rgb_array"
     other: Agent | None = None
     if is_hockey:
         if opponent in SCRIPTED:
@@ -55,14 +59,15 @@ def film(
         else:
             other = load_agent(opponent, agent.device)
     frames: list[npt.NDArray[np.uint8]] = []
-    with shoal.make(name, 1, render_mode="rgb_array", autoreset_mode="SameStep", **options) as envs:
+    with open_vector(env, 1, **options) as envs:
         _, flatten = flattening(envs.single_observation_space)
         if is_hockey:
             envs.set_attr("keep_mode", keep_mode)
         seen, _ = envs.reset(seed=seed)
         while episodes and len(frames) < _MOST_FRAMES:
             pictures = envs.render()
-            assert pictures is not None  # there is a render mode
+            if pictures is None:
+                raise ValueError(f"{name_of(env)} gives no pictures: make it with a render_mode")
             frames.append(np.asarray(pictures[0]))
             if is_hockey:
                 actions = np.zeros((1, 8), np.float32)

@@ -35,7 +35,10 @@ def made_config(
         more: Of ``training``, or ``league``, or ``arguments`` of the environment.
     """
     league, arguments = more.pop("league", None), more.pop("arguments", {})
-    training = {"warmup_steps": 50, "video_episodes": 0, "eval_num_games": 2} | more
+    training = {"video_episodes": 0, "eval_num_games": 2}
+    if agent != "PPO":
+        training["warmup_steps"] = 50
+    training |= more
     raw = {
         "task": {"id": task, "arguments": arguments},
         "curriculum": {"phases": phases or [{"name": "only", "steps": steps}]},

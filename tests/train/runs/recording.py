@@ -21,8 +21,8 @@ class Recorder:
         begin = Run.__init__
         recorder = self
 
-        def recorded(run, plan, folder):
-            begin(run, plan, folder)
+        def recorded(run, plan, folder, env):
+            begin(run, plan, folder, env)
             recorder.runs.append(run)
             recorder._watch(run)
 

@@ -42,10 +42,12 @@ def interrupted_at(monkeypatch):
 
     def at(step):
         housekeeping = Run._housekeeping
+        steps = {step}  # once: a run that goes on from there is not to be interrupted
 
         def signalled(run):
             housekeeping(run)
-            if run.steps == step and threading.current_thread() is threading.main_thread():
+            if run.steps in steps and threading.current_thread() is threading.main_thread():
+                steps.clear()
                 signal.raise_signal(signal.SIGINT)
 
         monkeypatch.setattr(Run, "_housekeeping", signalled)

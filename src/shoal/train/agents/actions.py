@@ -86,7 +86,7 @@ class AgentSpaces:
                 f"there may be {_MOST_CHOICES:,}"
             )
         axes = [np.linspace(low[k], high[k], count) for k, count in enumerate(values)]
-        grid = np.array(list(product(*axes)), np.float32)
+        grid = np.array(list(product(*axes)), self.action_space.dtype)
         return Choices(len(grid), table=grid)
 
     def numbers(self) -> Numbers:
@@ -110,6 +110,7 @@ class AgentSpaces:
             space = {
                 "low": self.action_space.low.tolist(),
                 "high": self.action_space.high.tolist(),
+                "dtype": np.dtype(self.action_space.dtype).name,
             }
         return {
             "observation_size": self.observation_size,
@@ -127,8 +128,9 @@ class AgentSpaces:
         if "n" in space:
             action_space = spaces.Discrete(space["n"], start=space["start"])
         else:
-            low, high = (np.asarray(space[name], np.float32) for name in ("low", "high"))
-            action_space = spaces.Box(low, high, dtype=np.float32)
+            kind = np.dtype(space["dtype"]).type
+            low, high = (np.asarray(space[name], kind) for name in ("low", "high"))
+            action_space = spaces.Box(low, high, dtype=kind)
         return cls(
             state["observation_size"],
             action_space,
@@ -142,7 +144,7 @@ class Choices:
     """An agent chooses one of so many; the environment takes that number, or a row of the table."""
 
     def __init__(
-        self, count: int, *, table: npt.NDArray[np.float32] | None = None, start: int = 0
+        self, count: int, *, table: npt.NDArray[Any] | None = None, start: int = 0
     ) -> None:
         self.count = count
         self.table = table
@@ -162,7 +164,9 @@ class Numbers:
         self.size = len(low)
         self.low = np.asarray(low, np.float32)
         self.high = np.asarray(high, np.float32)
+        self._bounds = low, high
 
     def to_environment(self, actions: npt.NDArray[Any]) -> npt.NDArray[Any]:
-        """What the environment takes."""
-        return np.asarray(np.clip(actions, self.low, self.high))
+        """What the environment takes: of its own type, and within its bounds."""
+        low, high = self._bounds
+        return np.asarray(np.clip(actions.astype(low.dtype, copy=False), low, high))

@@ -42,7 +42,7 @@ class DDDQN(OffPolicyAgent):
     def _build_networks(self) -> None:
         settings, spaces = self.settings, self.spaces
         self.actions: Choices = spaces.choices(settings.action_fineness)
-        self.epsilon = settings.epsilon_start
+        self.epsilon = self._first_epsilon = settings.epsilon_start
         self._epsilon_there = torch.full((), self.epsilon, device=self.device)
 
         def values() -> nn.Sequential:
@@ -97,9 +97,8 @@ class DDDQN(OffPolicyAgent):
         """Epsilon falls."""
         settings = self.settings
         done = 1.0 if settings.epsilon_steps == 0 else min(1.0, steps / settings.epsilon_steps)
-        self._set_epsilon(
-            settings.epsilon_start + done * (settings.epsilon_final - settings.epsilon_start)
-        )
+        first = self._first_epsilon
+        self._set_epsilon(first + done * (settings.epsilon_final - first))
 
     def _set_epsilon(self, epsilon: float) -> None:
         if epsilon != self.epsilon:
@@ -159,13 +158,15 @@ class DDDQN(OffPolicyAgent):
         return super().description() | {"epsilon": self.epsilon}
 
     def take(self, description: dict[str, Any], name: str) -> None:
-        """Take what another agent has learnt, given its description."""
+        """Take what another agent has learnt, and explore no more than that one did."""
         super().take(description, name)
-        self._set_epsilon(description["epsilon"])
+        self._set_epsilon(min(description["epsilon"], self.settings.epsilon_start))
+        self._first_epsilon = self.epsilon
 
     def state(self, *, with_memory: bool = True) -> dict[str, Any]:
         """All that the rest of a run depends on."""
-        found = super().state(with_memory=with_memory) | {"epsilon": self.epsilon}
+        found = super().state(with_memory=with_memory)
+        found |= {"epsilon": self.epsilon, "first_epsilon": self._first_epsilon}
         if self._priorities is not None and with_memory:
             found["priorities"] = self._priorities.state()
         return found
@@ -174,6 +175,7 @@ class DDDQN(OffPolicyAgent):
         """Be what :meth:`state` was of."""
         super().restore(state)
         self._set_epsilon(state["epsilon"])
+        self._first_epsilon = state["first_epsilon"]
         self._set_beta()
         if self._priorities is not None and "priorities" in state:
             self._priorities.restore(state["priorities"])

@@ -23,6 +23,9 @@ _ACTIVATIONS: dict[str, Callable[[], nn.Module]] = {
 }
 
 
+_FEW_CHOICES = 64
+
+
 def mlp(sizes: Sequence[int], activation: str) -> nn.Sequential:
     """Layers of these widths with an activation between them, and none at the end."""
     layers: list[nn.Module] = []
@@ -95,20 +98,25 @@ class Dueling(nn.Module):
     ) -> None:
         super().__init__()
         self.layers = mlp([inputs, *hidden, choices + int(dueling)], activation)
-        # What a state is worth, and what choices add to that beyond what they add on average: a
-        # linear map of what the last layer gives.
-        joined = torch.eye(choices)
-        if dueling:
-            joined = torch.cat([torch.ones(1, choices), joined - 1.0 / choices])
-        self.register_buffer("_joined", joined, persistent=False)
         self._dueling = dueling
+        # What a state is worth, and what choices add to that beyond what they add on average: a
+        # linear map of what the last layer gives, which for few choices is quickest as such.
+        joined: Tensor | None = None
+        if dueling and choices <= _FEW_CHOICES:
+            joined = torch.cat([torch.ones(1, choices), torch.eye(choices) - 1.0 / choices])
+        self.register_buffer("_joined", joined, persistent=False)
 
-    _joined: Tensor
+    _joined: Tensor | None
 
     def forward(self, states: Tensor) -> Tensor:
         """(rows, choices)."""
         out: Tensor = self.layers(states)
-        return out @ self._joined if self._dueling else out
+        if not self._dueling:
+            return out
+        if self._joined is not None:
+            return out @ self._joined
+        value, added = out[:, :1], out[:, 1:]
+        return value + added - added.mean(1, keepdim=True)
 
 
 class TwinValues(nn.Module):

@@ -38,6 +38,10 @@ class AgentSettings(Struct, frozen=True, kw_only=True, forbid_unknown_fields=Tru
     """How updates are run: ``graph`` records them once as a CUDA graph, ``inductor`` compiles them
     by ``torch.compile``, besides. ``auto`` is ``graph`` on a GPU, and ``none`` elsewhere."""
 
+    def rows_of_update(self, num_envs: int) -> int:
+        """How many rows an update passes through a network at once."""
+        raise NotImplementedError
+
 
 class OffPolicySettings(AgentSettings, frozen=True, kw_only=True, forbid_unknown_fields=True):
     """What agents have that remember."""
@@ -50,6 +54,10 @@ class OffPolicySettings(AgentSettings, frozen=True, kw_only=True, forbid_unknown
     target_update_freq: Count = 1
     n_step: Count = 1
     """Over how many steps rewards are added up before a value is estimated."""
+
+    def rows_of_update(self, num_envs: int) -> int:  # noqa: ARG002
+        """How many rows an update passes through a network at once."""
+        return self.batch_size
 
 
 class DDDQNSettings(OffPolicySettings, frozen=True, kw_only=True, forbid_unknown_fields=True):
@@ -107,6 +115,10 @@ class PPOSettings(AgentSettings, frozen=True, kw_only=True, forbid_unknown_field
     normalize_observations: bool = False
     anneal: bool = False
     """Whether the learning rate falls linearly to 0 over the run."""
+
+    def rows_of_update(self, num_envs: int) -> int:
+        """How many rows an update passes through a network at once."""
+        return self.rollout_steps * num_envs // self.minibatches
 
 
 AGENT_SETTINGS: dict[str, type[AgentSettings]] = {

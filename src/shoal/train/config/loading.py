@@ -12,10 +12,26 @@ from typing import Annotated, Any, TypeVar, Union, get_args, get_origin, get_typ
 import msgspec
 
 from shoal.errors import ConfigError
-from shoal.train.config.agent_settings import AGENT_SETTINGS
-from shoal.train.config.schema import Config, EnvironmentConfig, OpponentConfig, Phase
+from shoal.train.config.agent_settings import AGENT_SETTINGS, AgentSettings, OffPolicySettings
+from shoal.train.config.schema import (
+    Config,
+    EnvironmentConfig,
+    OpponentConfig,
+    Phase,
+    Training,
+)
 
-__all__ = ["HOCKEY", "checked", "config_file", "convert", "load_config", "parse_config"]
+__all__ = [
+    "HOCKEY",
+    "checked",
+    "config_file",
+    "convert",
+    "load_config",
+    "merged_hyperparameters",
+    "parse_config",
+    "settings_of",
+    "unused_settings",
+]
 
 T = TypeVar("T")
 
@@ -228,3 +244,17 @@ def _problems_of(opponent: OpponentConfig, config: Config) -> Iterator[str]:
 def merged_hyperparameters(config: Config) -> Mapping[str, Any]:
     """The settings of the agent, from both places where they may stand."""
     return {**config.hyperparameters, **config.agent.hyperparameters}
+
+
+def settings_of(config: Config) -> AgentSettings:
+    """The same, with all that are not given."""
+    return convert(merged_hyperparameters(config), AGENT_SETTINGS[config.agent.type])
+
+
+def unused_settings(config: Config) -> list[str]:
+    """What is said of training that an agent does not heed which has a pace of its own."""
+    if issubclass(AGENT_SETTINGS[config.agent.type], OffPolicySettings):
+        return []
+    names = ("warmup_steps", "updates_per_step", "train_freq")
+    usual = Training()
+    return [name for name in names if getattr(config.training, name) != getattr(usual, name)]

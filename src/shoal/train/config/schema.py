@@ -30,8 +30,9 @@ OpponentType = Literal[
 Name = Annotated[str, Meta(min_length=1)]
 Count = Annotated[int, Meta(ge=1)]
 Natural = Annotated[int, Meta(ge=0)]
-Positive = Annotated[float, Meta(gt=0)]
-NotNegative = Annotated[float, Meta(ge=0)]
+_MOST = 1e12  # so that nothing is infinite
+Positive = Annotated[float, Meta(gt=0, le=_MOST)]
+NotNegative = Annotated[float, Meta(ge=0, le=_MOST)]
 
 
 class ModeShare(Struct, frozen=True, forbid_unknown_fields=True):
@@ -131,6 +132,8 @@ class Training(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     """How many episodes of the best agent are filmed in the end."""
     stop_at_reward: float | None = None
     """End the run when an evaluation has reached this mean reward."""
+    max_seconds: Positive | None = None
+    """End the run after so many seconds of training, those of evaluations not counted."""
 
 
 class AgentConfig(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):

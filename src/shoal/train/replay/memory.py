@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Mapping
 from typing import Any
 
@@ -61,7 +62,7 @@ class Memory:
     def __init__(self, capacity: int, layout: RowLayout, device: torch.device) -> None:
         self.capacity = capacity
         self.layout = layout
-        self.rows = torch.zeros(capacity, layout.width, device=device)
+        self.rows = _zeros(capacity, layout.width, device)
         self.size = 0
         self._place = 0
         # Updates that are recorded once read the size from the device.
@@ -107,3 +108,18 @@ class Memory:
         self.size, self._place = state["size"], state["place"]
         self.rows[: self.size].copy_(state["rows"])
         self.size_there.fill_(self.size)
+
+
+def _zeros(count: int, width: int, device: torch.device) -> Tensor:
+    needed = 4 * count * width
+    error = MemoryError(
+        f"a buffer_size of {count:,} with {width} numbers each needs {needed / 1e9:,.1f} GB, which "
+        f"{device} does not have"
+    )
+    # A system may promise more than it has, and end the process when that is used.
+    if device.type == "cpu" and needed > os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES"):
+        raise error
+    try:
+        return torch.zeros(count, width, device=device)
+    except RuntimeError as cause:  # of which that of a GPU is a kind
+        raise error from cause

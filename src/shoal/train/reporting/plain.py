@@ -140,7 +140,8 @@ class PlainDisplay(Display):
         self.note(f"league: {table}")
 
     def note(self, text: str) -> None:
-        """Print lines."""
+        """Print lines, after which older progress is no news."""
+        self._unprinted = None
         encoding = getattr(sys.stdout, "encoding", None) or "utf-8"
         for line in text.splitlines():
             print(printable(f"[{self.title}] {line}", encoding), flush=True)

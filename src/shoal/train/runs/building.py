@@ -17,7 +17,7 @@ from shoal.train.opponents import Opponents
 from shoal.train.runs.folder import RunFolder, RunPlan
 from shoal.train.runs.league_play import LeaguePlay
 from shoal.train.runs.trainee import Trainee
-from shoal.train.tasks import HockeyTask, VectorTask
+from shoal.train.tasks import EnvSource, HockeyTask, VectorTask
 from shoal.train.tasks.hockey_task import hockey_spaces
 
 __all__ = ["Parts", "build"]
@@ -40,7 +40,7 @@ class Parts(NamedTuple):
         return self.trainees[0]
 
 
-def build(plan: RunPlan, folder: RunFolder) -> Parts:
+def build(plan: RunPlan, folder: RunFolder, env: EnvSource) -> Parts:
     """Make task, agents and league, all of them as they are at the beginning of the run."""
     config = plan.config
     words = np.random.SeedSequence(plan.seed).generate_state(5)
@@ -55,9 +55,9 @@ def build(plan: RunPlan, folder: RunFolder) -> Parts:
         "reward_scale": config.training.reward_scale,
         "arguments": config.task.arguments,
     }
-    if config.task.id != HOCKEY:
+    if env != HOCKEY:
         with _explained():
-            task = VectorTask(config.task.id, plan.num_envs, **options)
+            task = VectorTask(env, plan.num_envs, **options)
         try:
             agent = _agent(plan, task.spaces, plan.num_envs, agent_seed)
         except BaseException:
@@ -72,7 +72,9 @@ def build(plan: RunPlan, folder: RunFolder) -> Parts:
     trainees = [Trainee(agent, slice(0, mains), config.training, is_beginner=is_beginner)]
     if exploiters:
         exploiter = _agent(plan, hockey_spaces(), exploiters, exploiter_seed)
-        trainees.append(Trainee(exploiter, slice(mains, None), config.training))
+        trainees.append(
+            Trainee(exploiter, slice(mains, None), config.training, is_beginner=is_beginner)
+        )
     league = None if config.league is None else LeaguePlay(config.league, folder.league)
 
     def load(name: str) -> Agent:
@@ -119,7 +121,7 @@ def _agent(plan: RunPlan, spaces: AgentSpaces, slots: int, seed: int) -> Agent:
         )
     except ConfigError:
         raise
-    except ValueError as error:
+    except (ValueError, MemoryError) as error:
         raise ConfigError(f"agent: {error}") from error
 
 

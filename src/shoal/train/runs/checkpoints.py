@@ -62,7 +62,8 @@ class Checkpoints:
             for older in reversed(files[:-1]):
                 if _is_whole(older):
                     raise CheckpointError(
-                        f"{error}; an older one is whole: resume with checkpoint={older.name!r}"
+                        f"{error}; an older one is whole: resume with checkpoint={older.name!r}, "
+                        f"on the command line with --checkpoint {older.name}"
                     ) from error
             raise
 

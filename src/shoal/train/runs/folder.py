@@ -2,21 +2,29 @@
 
 from __future__ import annotations
 
+import fcntl
 import itertools
+import os
 import shutil
-from collections.abc import Iterable
+import time
+from collections.abc import Iterable, Iterator
+from contextlib import contextmanager
 from datetime import datetime
 from pathlib import Path
 
 import msgspec
 
-from shoal.errors import CheckpointError, ConfigError
+from shoal.errors import CheckpointError, ConfigError, RunInUseError
 from shoal.train.agents.base import RUN_AGENTS, read_agent
 from shoal.train.config import Config
 from shoal.train.config.loading import convert
 from shoal.train.files import UNFINISHED, replaced, write_file
+from shoal.train.tasks.sources import EnvSource
 
-__all__ = ["RunFolder", "RunPlan"]
+__all__ = ["RunFolder", "RunPlan", "trained_env"]
+
+_PATIENCE = 2.0
+"""Seconds that the workers of a killed run have, which may hold its folder, to find that out."""
 
 
 class RunPlan(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
@@ -30,14 +38,31 @@ class RunPlan(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=T
     eval_freq_steps: int
     eval_num_games: int
     eval_opponents: list[str]
+    threads: int | None = None
+    """Of the CPU, for an operation of torch: results depend on it in their last bits."""
     initial_agent: str | None = None
     adopted: dict[str, str] = {}
     """Agents that the config names, and where in the folder copies of them are."""
+
+    env_is_given: bool = False
+    """Whether the caller had made what is trained on, so that no name tells what it is."""
 
     @property
     def keeps_puck(self) -> bool:
         """Whether rackets keep the puck, as they do in the last phase."""
         return self.config.curriculum.phases[-1].environment.keep_mode
+
+
+def trained_env(plan: RunPlan, given: EnvSource | None) -> EnvSource:
+    """What a run is trained on: as its plan says, unless only the caller can."""
+    if given is not None:
+        return given
+    if plan.env_is_given:
+        raise ValueError(
+            f"the run {plan.name} was given its environments ({plan.config.task.id}) in Python, as "
+            "env=...: give them again"
+        )
+    return plan.config.task.id
 
 
 class RunFolder:
@@ -61,6 +86,8 @@ class RunFolder:
         """A new folder; without a name it gets one of date, agent and number of environments."""
         base = Path(base)
         if name is not None:
+            if not name.strip("./ ") or Path(name).is_absolute() or ".." in Path(name).parts:
+                raise ValueError(f"run_name must name a folder in {base}, got {name!r}")
             folder = cls(base / name)
             if folder._plan.exists():
                 raise FileExistsError(
@@ -80,6 +107,20 @@ class RunFolder:
                 continue
             return folder
         raise AssertionError  # there is always a next number
+
+    @contextmanager
+    def held(self) -> Iterator[None]:
+        """Let no other process, and nobody else in this one, train in the folder meanwhile.
+
+        Raises:
+            RunInUseError: Somebody does.
+        """
+        descriptor = os.open(self.path, os.O_RDONLY)
+        try:
+            _lock(descriptor, self.path)
+            yield
+        finally:
+            os.close(descriptor)
 
     def tidy(self) -> None:
         """Remove what a killed run has half written."""
@@ -129,3 +170,20 @@ class RunFolder:
         """Keep what came of the run."""
         with replaced(self._result) as file:
             file.write(msgspec.json.format(msgspec.json.encode(result), indent=2))
+
+
+def _lock(descriptor: int, path: Path) -> None:
+    deadline = time.monotonic() + _PATIENCE
+    while True:
+        try:
+            fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except BlockingIOError as error:
+            if time.monotonic() > deadline:
+                raise RunInUseError(
+                    f"{path} is in use: another process, or thread, trains there"
+                ) from error
+            time.sleep(0.05)
+        except OSError:  # a file system without locks, which is no reason not to train
+            return
+        else:
+            return

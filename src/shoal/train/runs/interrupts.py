@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import signal
 import threading
+from collections.abc import Iterator
+from contextlib import contextmanager
 from types import FrameType, TracebackType
 from typing import Any
 
@@ -18,6 +20,7 @@ class Interrupts:
 
     def __init__(self) -> None:
         self.requested = False
+        self._raises = False
         self._before: Any = None
 
     def __enter__(self) -> Interrupts:
@@ -31,6 +34,19 @@ class Interrupts:
     def _note(self, number: int, frame: FrameType | None) -> None:  # noqa: ARG002
         self.requested = True
         signal.signal(signal.SIGINT, self._before)
+        if self._raises:
+            raise KeyboardInterrupt
+
+    @contextmanager
+    def at_once(self) -> Iterator[None]:
+        """For work that can be abandoned: within it, the first one interrupts, too."""
+        self._raises = True
+        try:
+            if self.requested:
+                raise KeyboardInterrupt
+            yield
+        finally:
+            self._raises = False
 
     def __exit__(
         self,

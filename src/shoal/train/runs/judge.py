@@ -12,6 +12,7 @@ from shoal.train.evaluation import evaluate_alone, play_matches
 from shoal.train.records import EvaluationRecord
 from shoal.train.runs.folder import RunFolder, RunPlan
 from shoal.train.scripted import SCRIPTED
+from shoal.train.tasks import EnvSource
 
 __all__ = ["Judge"]
 
@@ -22,12 +23,14 @@ class Judge:
     Args:
         plan: Of the run.
         folder: Where the best agent is kept.
+        env: What it is trained on.
         seed: Of the games.
     """
 
-    def __init__(self, plan: RunPlan, folder: RunFolder, seed: int) -> None:
+    def __init__(self, plan: RunPlan, folder: RunFolder, env: EnvSource, seed: int) -> None:
         self._plan = plan
         self._folder = folder
+        self._env = env
         self._seed = seed
         self._best: float | None = None
         self.evaluations: list[EvaluationRecord] = []
@@ -37,16 +40,16 @@ class Judge:
     def evaluate(self, agent: Agent, step: int) -> list[EvaluationRecord]:
         """See how good the agent is at this step."""
         plan = self._plan
-        if plan.config.task.id == HOCKEY:
+        if self._env == HOCKEY:
             found = [self._against(agent, step, opponent) for opponent in plan.eval_opponents]
             score = float(np.mean([record.win_rate for record in found]))
         else:
             found = [self._alone(agent, step)]
             score = found[0].mean_reward
-        self.evaluations += found
         if self._best is None or score >= self._best:
-            self._best = score
             agent.save(self._folder.best_agent)
+            self._best = score
+        self.evaluations += found
         wanted = plan.config.training.stop_at_reward
         self.is_satisfied = wanted is not None and all(
             record.mean_reward >= wanted for record in found
@@ -68,7 +71,7 @@ class Judge:
         return evaluate_alone(
             agent,
             step,
-            config.task.id,
+            self._env,
             self._plan.eval_num_games,
             config.task.arguments,
             self._seed,

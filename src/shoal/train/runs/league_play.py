@@ -53,7 +53,7 @@ class LeaguePlay:
         """
         known = {member.name for member in self.league.members}
         for episode in ended:
-            if episode.winner is None:
+            if episode.winner is None or not episode.is_match:
                 continue
             if episode.slot >= first_exploiter:
                 self.league.record(MAIN, episode.winner, by=EXPLOITER)

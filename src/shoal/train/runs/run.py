@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import time
 from collections import deque
 from collections.abc import Iterator
@@ -11,17 +12,19 @@ from typing import Any
 import msgspec
 import numpy as np
 
+from shoal.errors import NotFiniteError
 from shoal.train.agents import Agent
+from shoal.train.agents.base import read_agent
 from shoal.train.curriculum import Progress
 from shoal.train.records import EpisodeRecord, ProgressRecord
 from shoal.train.reporting import Reporter
 from shoal.train.runs.building import build
 from shoal.train.runs.checkpoints import Checkpoints
-from shoal.train.runs.devices import fast_matmul
+from shoal.train.runs.devices import cpu_threads, fast_matmul
 from shoal.train.runs.folder import RunFolder, RunPlan
 from shoal.train.runs.interrupts import Interrupts
 from shoal.train.runs.judge import Judge
-from shoal.train.tasks import Ended, HockeyTask
+from shoal.train.tasks import Ended, EnvSource, HockeyTask
 
 __all__ = ["Run"]
 
@@ -38,21 +41,24 @@ class Run:
     Args:
         plan: What it is begun with.
         folder: Where it writes.
+        env: What it trains on.
     """
 
-    def __init__(self, plan: RunPlan, folder: RunFolder) -> None:
+    def __init__(self, plan: RunPlan, folder: RunFolder, env: EnvSource) -> None:
         self.plan = plan
         self.folder = folder
+        self.env = env
         training = plan.config.training
         self._checkpoints = Checkpoints(folder.checkpoints, training.checkpoints_kept)
         self._progress = Progress(plan.config.curriculum.phases)
-        self._parts = build(plan, folder)
+        self._parts = build(plan, folder, env)
         self.steps = self.episodes = 0
         self.seconds = 0.0
-        self._judge = Judge(plan, folder, self._parts.evaluation_seed)
+        self._judge = Judge(plan, folder, env, self._parts.evaluation_seed)
         self._late: deque[tuple[float, int | None]] = deque(maxlen=_LATE)
         self._next_checkpoint = training.checkpoint_save_freq
         self._next_evaluation = plan.eval_freq_steps
+        self._saved: tuple[int, int] | None = None  # steps and evaluations of the last checkpoint
         self._is_restored = False
         self._reporter: Reporter
         self._since = self._told = self._told_steps = self._told_updates = 0.0
@@ -60,7 +66,8 @@ class Run:
     def begin(self) -> None:
         """Let all that learn know what they are to begin with."""
         if self.plan.initial_agent is not None:
-            self.agent.load(self.folder.adopted_file(self.plan.initial_agent, self.plan))
+            name = self.plan.initial_agent
+            self.agent.take(read_agent(self.folder.adopted_file(name, self.plan)), name)
         for exploiter in self._parts.trainees[1:]:
             exploiter.agent.take(self.agent.description(), "the agent")
 
@@ -74,38 +81,47 @@ class Run:
         """Gradient steps so far, of all that learn."""
         return sum(trainee.updates for trainee in self._parts.trainees)
 
-    def train(self, reporter: Reporter) -> None:
+    def train(self, reporter: Reporter) -> bool:
         """Go on until the curriculum is over.
 
-        Raises:
-            KeyboardInterrupt: Ctrl-C was pressed. Everything was saved before.
+        Returns:
+            Whether it is; otherwise Ctrl-C was pressed, and everything was saved.
         """
         self._reporter = reporter
         task, progress = self._parts.task, self._progress
         if not self._is_restored:
             task.begin(progress.phase, progress)
             task.reset()
-        with Interrupts() as interrupts, fast_matmul(self.plan.device):
+        plan, self._interrupts = self.plan, Interrupts()
+        with self._interrupts as interrupts, fast_matmul(plan.device), cpu_threads(plan.threads):
             # As if all of the training so far had been done just now.
             self._told = time.perf_counter()
             self._since = self._told - self.seconds
             self._told_steps, self._told_updates = self.steps, self.updates
-            while not (progress.is_over or self._judge.is_satisfied):
+            # A run that was killed in an evaluation begins with it.
+            self._housekeeping()
+            while not (self._is_done() or interrupts.requested):
                 self._step()
                 self.seconds = time.perf_counter() - self._since
                 self._housekeeping()
-                if interrupts.requested:
-                    break
-            else:
+            if not interrupts.requested:
                 for trainee in self._parts.trainees:
                     trainee.finish_updates()
                 self.seconds = time.perf_counter() - self._since
                 self._tell()
                 if self._last_evaluated() < self.steps:
+                    self.save()
                     self._evaluate()
             self.save()
-            if interrupts.requested:
-                raise KeyboardInterrupt(f"saved; go on with: shoal resume {self.folder.path}")
+            return not interrupts.requested
+
+    def _is_done(self) -> bool:
+        return self._share() >= 1.0 or self._judge.is_satisfied
+
+    def _share(self) -> float:
+        """Which part of the run is done, be it by its curriculum or by its time."""
+        done, limit = self._progress.share, self.plan.config.training.max_seconds
+        return done if limit is None else min(1.0, max(done, self.seconds / limit))
 
     def _step(self) -> None:
         task, progress, trainees = self._parts.task, self._progress, self._parts.trainees
@@ -190,16 +206,23 @@ class Run:
     def _housekeeping(self) -> None:
         if time.perf_counter() - self._told >= _TELL_EVERY:
             self._tell()
-        if self.steps >= self._next_evaluation:
-            self._next_evaluation += self.plan.eval_freq_steps
-            self._evaluate()
+        # First the checkpoint: whatever happens in an evaluation, it costs no training.
         if self.steps >= self._next_checkpoint:
             self._next_checkpoint += self.plan.config.training.checkpoint_save_freq
             self.save()
+        if self.steps >= self._next_evaluation:
+            self._evaluate()
 
     def _tell(self) -> None:
         now, progress = time.perf_counter(), self._progress
         passed = max(now - self._told, 1e-9)
+        losses = self.agent.metrics()
+        for name, value in losses.items():
+            if not math.isfinite(value):
+                raise NotFiniteError(
+                    f"after {self.updates:,} updates the {name} is {value}: the agent has "
+                    "diverged; `shoal resume` would go on from the newest checkpoint"
+                )
         winners = [winner for _, winner in self._late if winner is not None]
         rewards = [reward for reward, _ in self._late]
         self._reporter.progress(
@@ -211,29 +234,39 @@ class Run:
                 phase=progress.phase.name,
                 phase_number=min(progress.number, len(self.plan.config.curriculum.phases) - 1),
                 phase_share=1.0 if progress.is_over else min(1.0, progress.phase_share),
-                share=progress.share,
+                share=self._share(),
                 steps_per_second=(self.steps - self._told_steps) / passed,
                 updates_per_second=(self.updates - self._told_updates) / passed,
                 mean_reward=float(np.mean(rewards)) if rewards else None,
                 win_rate=float(np.mean(np.equal(winners, 1))) if winners else None,
-                losses=self.agent.metrics(),
+                losses=losses,
             )
         )
         self._told, self._told_steps, self._told_updates = now, self.steps, self.updates
 
     def _evaluate(self) -> None:
-        with self._apart():
-            for record in self._judge.evaluate(self.agent, self.steps):
-                self._reporter.evaluation(record)
+        try:
+            with self._apart(), self._interrupts.at_once():
+                found = self._judge.evaluate(self.agent, self.steps)
+        except KeyboardInterrupt:
+            if not self._interrupts.requested:
+                raise
+            return  # it is due again when the run goes on
+        while self._next_evaluation <= self.steps:
+            self._next_evaluation += self.plan.eval_freq_steps
+        for record in found:
+            self._reporter.evaluation(record)
 
     @contextmanager
     def _apart(self) -> Iterator[None]:
         """What is done meanwhile is no part of how fast the run trains."""
         began = time.perf_counter()
-        yield
-        passed = time.perf_counter() - began
-        self._since += passed
-        self._told += passed
+        try:
+            yield
+        finally:
+            passed = time.perf_counter() - began
+            self._since += passed
+            self._told += passed
 
     def _last_evaluated(self) -> int:
         evaluations = self._judge.evaluations
@@ -241,8 +274,12 @@ class Run:
 
     def save(self) -> None:
         """Write a checkpoint, after which the run can be killed and lose nothing."""
+        now = self.steps, len(self._judge.evaluations)
+        if now == self._saved:
+            return
         with self._apart():
             path = self._checkpoints.save(self.steps, self._state())
+        self._saved = now
         self._reporter.note(f"checkpoint {path.name}")
 
     def _state(self) -> dict[str, Any]:
@@ -304,6 +341,7 @@ class Run:
         parts.task.restore(state["task"], self.steps)
         parts.rng.bit_generator.state = state["rng"]
         self._is_restored = True
+        self._saved = self.steps, len(self._judge.evaluations)
         logs: dict[str, int] = state["logs"]
         return logs
 

@@ -35,6 +35,8 @@ for _axis in range(3):
     CHOICES[1 + 2 * _axis, _axis], CHOICES[2 + 2 * _axis, _axis] = -1.0, 1.0
 CHOICES[7, 3] = 1.0
 
+_MATCH = float(CODECS["mode"].read("NORMAL"))
+
 _SHAPED = ("reward_closeness_to_puck", "reward_touch_puck", "reward_puck_direction")
 
 
@@ -158,6 +160,9 @@ class HockeyTask(VectorTask):
 
     def _winner_of(self, slot: int) -> int | None:
         return int(self._winners[slot])
+
+    def _is_match(self, slot: int) -> bool:
+        return bool(self._parameters["mode"][slot] == _MATCH)
 
     def state(self) -> dict[str, Any]:
         """Where all matches are, who plays them and how."""

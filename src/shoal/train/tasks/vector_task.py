@@ -9,12 +9,13 @@ from typing import Any, NamedTuple
 import numpy as np
 import numpy.typing as npt
 
-import shoal
+from shoal.errors import NotFiniteError
 from shoal.pools import Batch
 from shoal.train.agents import AgentSpaces
 from shoal.train.config.schema import Phase
 from shoal.train.curriculum import Progress
 from shoal.train.tasks.flattening import flattening
+from shoal.train.tasks.sources import EnvSource, open_vector
 from shoal.types import CRASHED, ColumnInfos, RawInfos
 from shoal.vector.kernel_env import KernelVectorEnv
 
@@ -44,15 +45,17 @@ class Ended(NamedTuple):
     shaped_reward: float
     opponent: str
     winner: int | None
+    is_match: bool
+    """Whether it was hockey by its rules, by which players are rated."""
 
 
 class VectorTask:
     """A vector, of which each slot is reset when its episode has ended.
 
     Args:
-        name: The id of an environment.
+        env: What is trained on.
         num_envs: How many slots.
-        arguments: Given to :func:`shoal.make`.
+        arguments: Given to :func:`shoal.make`, or :func:`shoal.connect`.
         seed: Of the environments.
         max_episode_steps: Where episodes are truncated, if they have not ended before.
         reward_scale: What the agent's rewards are multiplied by.
@@ -60,7 +63,7 @@ class VectorTask:
 
     def __init__(
         self,
-        name: str,
+        env: EnvSource,
         num_envs: int,
         *,
         arguments: Mapping[str, Any] | None = None,
@@ -68,9 +71,7 @@ class VectorTask:
         max_episode_steps: int | None = None,
         reward_scale: float = 1.0,
     ) -> None:
-        self.envs = shoal.make(
-            name, num_envs=num_envs, autoreset_mode="Disabled", **dict(arguments or {})
-        )
+        self.envs = open_vector(env, num_envs, autoreset_mode="Disabled", **dict(arguments or {}))
         self.num_envs = num_envs
         self._seed = seed
         self._limit = max_episode_steps
@@ -106,10 +107,11 @@ class VectorTask:
         seeds = None if self._begun else [self._seed + int(slot) for slot in chosen]
         pool = self.envs.pool
         pool.reset(chosen, seeds)
-        self._first_seen(chosen, pool.recv())
-        self._begun = True
         for totals in (self._lengths, self._returns, self._shaped):
             totals[chosen] = 0
+        self._first_seen(chosen, pool.recv())
+        self._check_finite("observation", self.observations)
+        self._begun = True
 
     def _first_seen(self, chosen: Array, batch: Batch) -> None:
         self.observations[chosen] = self._flatten(batch.observations)
@@ -131,8 +133,10 @@ class VectorTask:
     def _outcome(
         self, rewards: Array, shaped: Array, seen: Array, terminated: Mask, truncated: Mask
     ) -> Outcome:
-        given = shaped * self._scale
         self._lengths += 1
+        self._check_finite("reward", shaped)
+        self._check_finite("observation", seen)
+        given = shaped * self._scale
         self._returns += rewards
         self._shaped += given
         if self._limit is not None:
@@ -140,6 +144,17 @@ class VectorTask:
         # Memory that the next step may write to is not what is remembered.
         self.observations = np.array(seen, np.float32)
         return Outcome(given, seen, terminated, truncated)
+
+    def _check_finite(self, what: str, values: Array) -> None:
+        if np.isfinite(values.sum()):  # which is quicker than a look at each number
+            return
+        wrong = np.flatnonzero(~np.isfinite(values).reshape(len(values), -1).all(1))
+        if len(wrong):
+            slot = int(wrong[0])
+            raise NotFiniteError(
+                f"the {what} of slot {slot} after step {self._lengths[slot]} of its episode is "
+                f"{values[slot]}: nothing can be learnt from what is not finite"
+            )
 
     def ended(self, slots: Array) -> list[Ended]:
         """What is to be told of the episodes that have just ended in these slots."""
@@ -151,6 +166,7 @@ class VectorTask:
                 float(self._shaped[slot]),
                 self._opponent_of(int(slot)),
                 self._winner_of(int(slot)),
+                self._is_match(int(slot)),
             )
             for slot in slots
         ]
@@ -160,6 +176,9 @@ class VectorTask:
 
     def _winner_of(self, slot: int) -> int | None:  # noqa: ARG002
         return None
+
+    def _is_match(self, slot: int) -> bool:  # noqa: ARG002
+        return False
 
     def state(self) -> dict[str, Any]:
         """Where all slots are. Only kernels can be saved in the middle of an episode."""

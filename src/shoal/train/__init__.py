@@ -5,7 +5,7 @@
 
 A config is a JSON file (see :mod:`shoal.train.config.schema`); some come along:
 ``cartpole_dddqn``, ``pendulum_sac``, ``curriculum_simple``, ``hockey_dddqn``, ``hockey_sac``,
-``hockey_ppo``, ``hockey_league`` and, for a minute, ``hockey_demo``. From the command line it is
+``hockey_ppo``, ``hockey_league`` and ``hockey_demo``. From the command line it is
 ``shoal train CONFIG``.
 
 An agent by itself acts, and is saved and loaded:

@@ -66,7 +66,7 @@ def film(
         seen, _ = envs.reset(seed=seed)
         while episodes and len(frames) < _MOST_FRAMES:
             pictures = envs.render()
-            if pictures is None:
+            if pictures is None or pictures[0] is None:
                 raise ValueError(f"{name_of(env)} gives no pictures: make it with a render_mode")
             frames.append(np.asarray(pictures[0]))
             if is_hockey:

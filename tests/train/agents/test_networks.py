@@ -27,7 +27,7 @@ def test_layers_are_those_of_torch(activation, hidden):
 
 
 @EACH
-@pytest.mark.parametrize("choices", [1, 2, 7])
+@pytest.mark.parametrize("choices", [1, 2, 7, 64, 65, 300])
 def test_a_dueling_value_is_the_state_and_what_the_choice_adds(activation, choices):
     network = Dueling(3, [6, 4], choices, activation, True)
     inputs = torch.randn(9, 3)

@@ -18,7 +18,7 @@ LEAGUE = {
     "size": 3,
     "exploiter_share": 0.34,
     "exploiter_window": 4,
-    "exploiter_max_episodes": 8,
+    "exploiter_max_episodes": 4,
 }
 PHASES = [
     {

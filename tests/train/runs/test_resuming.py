@@ -24,7 +24,7 @@ from tests.train.runs.making import (
 )
 
 PLAYED = {
-    "environment": {"mixture": [{"mode": "TRAIN_SHOOTING"}, {"mode": "TRAIN_DEFENSE"}]},
+    "environment": {"mixture": [{"mode": "TRAIN_SHOOTING"}, {"mode": "NORMAL"}]},
     "opponent": {
         "type": "weighted_mixture",
         "opponents": [
@@ -48,7 +48,7 @@ LEAGUE = {
     "size": 12,
     "exploiter_share": 0.34,
     "exploiter_window": 4,
-    "exploiter_max_episodes": 8,
+    "exploiter_max_episodes": 4,
 }
 OFTEN = {"checkpoint_save_freq": 200, "eval_freq_steps": 450, "updates_per_step": 0.4}
 PRIORITIZED = {"prioritized": True, "n_step": 3, "target_update_freq": 7, "buffer_size": 500}

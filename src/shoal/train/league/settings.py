@@ -15,7 +15,10 @@ Share = Annotated[float, Meta(ge=0, le=1)]
 
 
 class LeagueSettings(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
-    """How a league grows, and how opponents are drawn from it."""
+    """How a league grows, and how opponents are drawn from it.
+
+    Only games in the mode ``NORMAL`` tell how strong somebody is, and are counted.
+    """
 
     snapshot_every: Count = 1000
     """Episodes of the main from one snapshot of it to the next."""
@@ -38,7 +41,7 @@ class LeagueSettings(Struct, frozen=True, kw_only=True, forbid_unknown_fields=Tr
     exploiter_window: Count = 100
     """Over how many of its last games that is counted."""
     exploiter_max_episodes: Count = 4000
-    """The exploiter is done after so many episodes in any case."""
+    """The exploiter is done after so many games in any case."""
 
     def __post_init__(self) -> None:
         if len(set(self.scripted)) < len(self.scripted):

@@ -146,7 +146,7 @@ class ConfigError(ValueError):
 
 
 class NotFiniteError(ValueError):
-    """An environment in training has given a number that is not finite, or updates have made one."""
+    """A number in training that is not finite: of an environment, or made by updates."""
 
 
 class RunInUseError(RuntimeError):

@@ -9,6 +9,7 @@ from typer.testing import CliRunner
 from shoal.cli.app import app
 from shoal.train.config import parse_config
 from shoal.train.reporting import reporter
+from shoal.train.runs.folder import RunFolder
 
 SMALL = {"hidden_dim": [8], "batch_size": 8, "buffer_size": 1000}
 POLE = {
@@ -102,8 +103,22 @@ def test_resuming(tmp_path, config):
     )
     assert status == 0
     assert "200 steps" in told
-    status, told = shoal("resume", tmp_path / "mine", "--quiet")
+    status, told = shoal("resume", tmp_path / "mine", "--quiet", "--device", "cpu")
     assert status == 0
+
+
+def test_what_is_in_use_is_said_in_a_line(tmp_path, config, monkeypatch):
+    shoal("train", config(POLE), "--output", tmp_path, "--name", "mine", "--device", "cpu")
+    monkeypatch.setattr("shoal.train.runs.folder._PATIENCE", 0.0)
+    with RunFolder(tmp_path / "mine").held():
+        assert "is in use" in mistake("resume", tmp_path / "mine")
+
+
+def test_agents_that_diverge_are_told_of_in_a_line(tmp_path, config):
+    settings = SMALL | {"learning_rate": 1e30}
+    wild = POLE | {"agent": {"type": "DDDQN", "hyperparameters": settings}}
+    told = mistake("train", config(wild), "--output", tmp_path, "--quiet", "--device", "cpu")
+    assert "diverged" in told
 
 
 def test_evaluating_in_hockey(runs):

@@ -1,6 +1,7 @@
 """Evaluations: every game counts once, a seed says which games, and training is not disturbed."""
 
 import math
+import shutil
 import time
 
 import gymnasium
@@ -10,7 +11,7 @@ from gymnasium import spaces
 from scipy import stats
 
 import shoal
-from shoal.train import AgentSpaces, evaluation, make_agent, play_episodes, play_matches
+from shoal.train import AgentSpaces, evaluating, evaluation, make_agent, play_episodes, play_matches
 from shoal.train.evaluation import game_seeds, interval_of_mean, interval_of_rate
 from shoal.train.reporting import reporter
 from shoal.train.scripted import ScriptedPlayer
@@ -269,3 +270,32 @@ def test_evaluations_are_played_against_whom_it_is_said(tmp_path):
     found = trained(config, tmp_path, "agent")["evaluation_results"]
     assert [record["opponent"] for record in found] == [str(agent), "strong"]
     assert network(agent)
+
+
+def test_a_run_is_evaluated_by_the_rules_it_was_trained_by(tmp_path, monkeypatch):
+    """Whether rackets keep the puck."""
+    phase = {"name": "only", "steps": 60, "environment": {"keep_mode": False}}
+    trained(made_config("DDDQN", HOCKEY, [phase]), tmp_path)
+    rules, play = [], evaluating.play_matches
+
+    def played(*players, keep_mode, **options):
+        rules.append(keep_mode)
+        return play(*players, keep_mode=keep_mode, **options)
+
+    monkeypatch.setattr(evaluating, "play_matches", played)
+    evaluating.evaluate_agent(tmp_path / "run", ["weak"], 2)
+    evaluating.evaluate_agent(tmp_path / "run" / "final.agent", ["weak"], 2)
+    shutil.copy(tmp_path / "run" / "final.agent", tmp_path / "alone.agent")
+    evaluating.evaluate_agent(tmp_path / "alone.agent", ["weak"], 2)
+    assert rules == [False, False, True]
+    filmed = []
+    monkeypatch.setattr(evaluating, "film", lambda *_, **options: filmed.append(options))
+    evaluating.film_agent(tmp_path / "run", None, "weak", 1)
+    assert filmed[0]["keep_mode"] is False
+
+
+def test_nobody_plays_a_tournament_against_themselves(tmp_path, monkeypatch):
+    trained(made_config("DDDQN", HOCKEY, steps=60), tmp_path)
+    monkeypatch.chdir(tmp_path)
+    with pytest.raises(ValueError, match="two players or more, each once"):
+        evaluating.play_tournament(["run", "./run/", "weak"], 2)

@@ -10,7 +10,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from shoal.hockey import HockeyEnv
-from shoal.train import AgentSpaces, make_agent
+from shoal.train import AgentSpaces, load_agent, make_agent
 from shoal.train.tasks.hockey_task import CHOICES, hockey_spaces
 from tests.train.agents.making import Stream, boxes, go_on
 
@@ -145,3 +145,23 @@ def test_a_number_that_cannot_be_chosen_spoils_nothing(kind):
     go_on(agent, Stream(0, slots=2, size=1), 8)
     assert np.isfinite(agent.evaluate(np.ones((3, 1)))).all()
     assert np.isfinite(agent.act_batch(np.ones((3, 1)))).all()
+
+
+@pytest.mark.parametrize("kind", [np.float32, np.float64])
+@pytest.mark.parametrize("agent", ["DDDQN", "SAC", "PPO"])
+def test_actions_are_of_the_type_of_the_space_and_within_it(tmp_path, agent, kind):
+    """A third is not the same number in both types: rounded, it would lie outside."""
+    third = kind(1) / kind(3)
+    box = spaces.Box(np.array([-third, 0], kind), np.array([third, 0.1], kind), dtype=kind)
+    small = {"hidden_dim": [4]} | ({} if agent == "PPO" else {"buffer_size": 9})
+    more = {"action_fineness": 4} if agent == "DDDQN" else {}
+    made = make_agent(agent, AgentSpaces(1, box), small | more, num_slots=50)
+    made.save(tmp_path / "it.agent")
+    for each in (made, load_agent(tmp_path / "it.agent")):
+        wild = each.random_actions() if each is made else each.act_batch(np.ones((50, 1)))
+        if agent != "DDDQN":
+            wild = np.sign(wild) * 9
+        found = each.actions.to_environment(wild)
+        assert found.dtype == kind
+        assert all(box.contains(action) for action in found)
+        assert each.spaces.action_space == box

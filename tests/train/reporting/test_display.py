@@ -291,3 +291,11 @@ def test_other_lines(capsys):
         "[run] checkpoint saved",
         "[run] at last",
     ]
+
+
+def test_older_progress_is_not_printed_after_newer_lines(capsys):
+    with PlainDisplay("run", ["one"], clock=Clock()) as display:
+        display.progress(progress(1000))
+        display.progress(progress(2000))
+        display.note("saved")
+    assert capsys.readouterr().out.splitlines()[-1] == "[run] saved"

@@ -62,7 +62,9 @@ class TestDevices:
     def test_names_and_objects(self, wanted):
         assert choose_device(wanted) == "cpu"
 
-    @pytest.mark.parametrize("wanted", ["mps", "graphics", "meta", "", "cuda:x", torch.device("mps")])
+    @pytest.mark.parametrize(
+        "wanted", ["mps", "graphics", "meta", "", "cuda:x", torch.device("mps")]
+    )
     def test_what_agents_cannot_compute_on(self, wanted):
         with pytest.raises(ValueError, match="device must be cpu, cuda, cuda:1 and the like, got"):
             choose_device(wanted)

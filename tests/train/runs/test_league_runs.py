@@ -138,3 +138,16 @@ def test_phases_with_and_without_a_league(tmp_path, recorder):
     ]  # fmt: skip
     result = begun(league_config(phases=phases), tmp_path, num_envs=5)
     assert result["total_episodes"] == 28
+
+
+def test_only_games_by_the_rules_tell_how_strong_somebody_is(tmp_path, recorder):
+    """From an attack or a defence that a mode has set up nothing follows for others."""
+    training = PHASES[0] | {"environment": {"mode": "TRAIN_SHOOTING"}, "episodes": 10}
+    begun(league_config(phases=[training]), tmp_path, "training", num_envs=3)
+    members = recorder.parts.league.league.table(0)
+    assert {member.games for member in members} == {0}
+    mixed = PHASES[0] | {"episodes": 60}
+    begun(league_config(phases=[mixed]), tmp_path, "mixed", num_envs=3)
+    (main,) = (row for row in recorder.parts.league.league.table(0) if row.player == MAIN)
+    told = (tmp_path / "mixed" / "logs" / "episodes.csv").read_text().splitlines()
+    assert 0 < main.games < len(told) + 60

@@ -146,8 +146,9 @@ class VectorTask:
         return Outcome(given, seen, terminated, truncated)
 
     def _check_finite(self, what: str, values: Array) -> None:
-        if np.isfinite(values.sum()):  # which is quicker than a look at each number
-            return
+        with np.errstate(over="ignore", invalid="ignore"):
+            if np.isfinite(values.sum()):  # which is quicker than a look at each number
+                return
         wrong = np.flatnonzero(~np.isfinite(values).reshape(len(values), -1).all(1))
         if len(wrong):
             slot = int(wrong[0])

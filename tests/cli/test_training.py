@@ -118,7 +118,7 @@ def test_agents_that_diverge_are_told_of_in_a_line(tmp_path, config):
     settings = SMALL | {"learning_rate": 1e30}
     wild = POLE | {"agent": {"type": "DDDQN", "hyperparameters": settings}}
     told = mistake("train", config(wild), "--output", tmp_path, "--quiet", "--device", "cpu")
-    assert "diverged" in told
+    assert "the agent has diverged" in told
 
 
 def test_evaluating_in_hockey(runs):

@@ -82,8 +82,10 @@ class TestNumbersThatAreNotFinite:
         config = made_config(
             steps=400, checkpoint_save_freq=50, settings={"learning_rate": 1e30}
         )  # fmt: skip
-        with pytest.raises(NotFiniteError, match=r"after [\d,]+ updates the \w+ is nan.*diverged"):
+        with pytest.raises(NotFiniteError, match=r"after [\d,]+ updates the .* is not finite.*has"):
             trained(config, tmp_path)
+        for path in checkpoints(tmp_path / "run"):
+            assert all(np.isfinite(values).all() for values in network(path).values())
 
 
 class TestByTheClock:
@@ -122,6 +124,7 @@ class TestAnEvaluation:
         monkeypatch.setattr(Judge, "evaluate", lambda *_: 1 / 0)
         with pytest.raises(ZeroDivisionError):
             trained(config, tmp_path)
+        assert [path.stem for path in checkpoints(tmp_path / "run")] == ["step-000000000200"]
         monkeypatch.setattr(Judge, "evaluate", evaluate)
         resume_run(tmp_path / "run", verbose=False)
         assert not differences(last_state(tmp_path / "whole"), last_state(tmp_path / "run"))

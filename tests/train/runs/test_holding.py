@@ -74,9 +74,10 @@ def test_nor_in_the_same_process(tmp_path, monkeypatch):
 @pytest.mark.parametrize("fails", [True, False])
 def test_a_folder_is_free_when_its_run_has_ended(tmp_path, monkeypatch, fails):
     if fails:
-        with monkeypatch.context() as patched, pytest.raises(ZeroDivisionError):
+        with monkeypatch.context() as patched:
             patched.setattr(Run, "_step", lambda _: 1 / 0)
-            trained(made_config(steps=60), tmp_path)
+            with pytest.raises(ZeroDivisionError):
+                trained(made_config(steps=60), tmp_path)
     else:
         trained(made_config(steps=60), tmp_path)
     resume_run(tmp_path / "run", verbose=False)

@@ -206,7 +206,6 @@ class Run:
     def _housekeeping(self) -> None:
         if time.perf_counter() - self._told >= _TELL_EVERY:
             self._tell()
-        # First the checkpoint: whatever happens in an evaluation, it costs no training.
         if self.steps >= self._next_checkpoint:
             self._next_checkpoint += self.plan.config.training.checkpoint_save_freq
             self.save()
@@ -218,11 +217,7 @@ class Run:
         passed = max(now - self._told, 1e-9)
         losses = self.agent.metrics()
         for name, value in losses.items():
-            if not math.isfinite(value):
-                raise NotFiniteError(
-                    f"after {self.updates:,} updates the {name} is {value}: the agent has "
-                    "diverged; `shoal resume` would go on from the newest checkpoint"
-                )
+            self._check_finite(name, math.isfinite(value))
         winners = [winner for _, winner in self._late if winner is not None]
         rewards = [reward for reward, _ in self._late]
         self._reporter.progress(
@@ -244,6 +239,13 @@ class Run:
         )
         self._told, self._told_steps, self._told_updates = now, self.steps, self.updates
 
+    def _check_finite(self, what: str, is_finite: bool) -> None:
+        if not is_finite:
+            raise NotFiniteError(
+                f"after {self.updates:,} updates the {what} is not finite: the agent has diverged; "
+                "`shoal resume` would go on from the newest checkpoint"
+            )
+
     def _evaluate(self) -> None:
         try:
             with self._apart(), self._interrupts.at_once():
@@ -252,6 +254,9 @@ class Run:
             if not self._interrupts.requested:
                 raise
             return  # it is due again when the run goes on
+        except Exception:
+            self.save()  # of the training before it nothing is lost
+            raise
         while self._next_evaluation <= self.steps:
             self._next_evaluation += self.plan.eval_freq_steps
         for record in found:
@@ -277,6 +282,9 @@ class Run:
         now = self.steps, len(self._judge.evaluations)
         if now == self._saved:
             return
+        for trainee in self._parts.trainees:
+            for name, values in trainee.agent.network.named_parameters():
+                self._check_finite(name, bool(values.isfinite().all()))
         with self._apart():
             path = self._checkpoints.save(self.steps, self._state())
         self._saved = now

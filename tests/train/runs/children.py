@@ -29,6 +29,17 @@ _RESUME = """
 resume_run(sys.argv[1], verbose=False)
 """
 
+SLOWLY = """
+import time
+from shoal.train.runs.run import Run
+step = Run._step
+def slow(run):
+    time.sleep(0.01)
+    step(run)
+Run._step = slow
+"""
+"""Code to run before: every step of a run takes a while."""
+
 
 def python(code, *arguments, **more):
     """A process that runs this code."""

@@ -1,8 +1,12 @@
 """Runs that are told of in logs, but are not drawn: plots take longer than these runs."""
 
+import signal
+import threading
+
 import pytest
 
 from shoal.train.reporting import reporter
+from shoal.train.runs.run import Run
 from tests.train.runs.recording import Recorder
 
 
@@ -16,3 +20,22 @@ def without_plots(monkeypatch):
 def recorder(monkeypatch):
     """What the runs of a test do."""
     return Recorder(monkeypatch)
+
+
+@pytest.fixture
+def interrupted_at(monkeypatch):
+    """Lets a signal come after the housekeeping of a step."""
+
+    def at(step):
+        housekeeping = Run._housekeeping
+        steps = {step}  # once: a run that goes on from there is not to be interrupted
+
+        def signalled(run):
+            housekeeping(run)
+            if run.steps in steps and threading.current_thread() is threading.main_thread():
+                steps.clear()
+                signal.raise_signal(signal.SIGINT)
+
+        monkeypatch.setattr(Run, "_housekeeping", signalled)
+
+    return at

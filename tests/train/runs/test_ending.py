@@ -198,19 +198,12 @@ class TestAnEvaluation:
         assert (lengths == 70).all()
 
 
-def test_an_interrupted_run_has_its_report(tmp_path, monkeypatch):
+def test_an_interrupted_run_has_its_report(tmp_path, monkeypatch, interrupted_at):
     drawn = []
     monkeypatch.setattr(
         "shoal.train.reporting.reporter.write_plots", lambda path, _: drawn.append(path)
     )
-    step = Run._step
-
-    def signalled(run):
-        step(run)
-        if run.steps == 200:
-            signal.raise_signal(signal.SIGINT)
-
-    monkeypatch.setattr(Run, "_step", signalled)
+    interrupted_at(200)
     with pytest.raises(KeyboardInterrupt, match="shoal resume"):
         trained(made_config(steps=400), tmp_path)
     assert drawn == [tmp_path / "run" / "plots"]

@@ -9,18 +9,8 @@ from shoal.errors import RunInUseError
 from shoal.train import load_agent, resume_run
 from shoal.train.runs import folder as folders
 from shoal.train.runs.run import Run
-from tests.train.runs.children import killed, newest, resuming, training, wait_for
+from tests.train.runs.children import SLOWLY, killed, newest, resuming, training, wait_for
 from tests.train.runs.making import checkpoints, made_config, trained
-
-SLOWLY = """
-import time
-from shoal.train.runs.run import Run
-step = Run._step
-def slow(run):
-    time.sleep(0.005)
-    step(run)
-Run._step = slow
-"""
 
 
 @pytest.fixture(autouse=True)

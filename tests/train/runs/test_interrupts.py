@@ -12,7 +12,7 @@ import pytest
 from shoal.train import resume_run
 from shoal.train.runs.interrupts import Interrupts
 from shoal.train.runs.run import Run
-from tests.train.runs.children import newest, python, wait_for
+from tests.train.runs.children import SLOWLY, newest, python, wait_for
 from tests.train.runs.making import (
     checkpoints,
     differences,
@@ -23,36 +23,6 @@ from tests.train.runs.making import (
 )
 
 MAIN = "from shoal.cli import main; main()"
-
-SLOWLY = """
-import time
-from shoal.train.runs.run import Run
-step = Run._step
-def slow(run):
-    time.sleep(0.01)
-    step(run)
-Run._step = slow
-"""
-"""So that there is time to interrupt it."""
-
-
-@pytest.fixture
-def interrupted_at(monkeypatch):
-    """Lets a signal come after the housekeeping of a step."""
-
-    def at(step):
-        housekeeping = Run._housekeeping
-        steps = {step}  # once: a run that goes on from there is not to be interrupted
-
-        def signalled(run):
-            housekeeping(run)
-            if run.steps in steps and threading.current_thread() is threading.main_thread():
-                steps.clear()
-                signal.raise_signal(signal.SIGINT)
-
-        monkeypatch.setattr(Run, "_housekeeping", signalled)
-
-    return at
 
 
 def test_the_step_is_finished_and_everything_saved(tmp_path, interrupted_at):

@@ -1,7 +1,6 @@
 """A run that was killed and resumed comes to what it would have come to, bit for bit."""
 
 import random
-import signal
 import time
 
 import pytest
@@ -10,7 +9,6 @@ from msgspec import structs
 
 from shoal.errors import CheckpointError
 from shoal.train import resume_run
-from shoal.train.runs.run import Run
 from tests.train.runs.children import killed, newest, resuming, training, wait_for
 from tests.train.runs.making import (
     HOCKEY,
@@ -218,19 +216,12 @@ def test_a_run_that_is_over_is_over(tmp_path):
     assert len(again["evaluation_results"]) == len(result["evaluation_results"])
 
 
-def test_a_run_that_was_resumed_from_an_older_checkpoint_goes_on_there(tmp_path, monkeypatch):
+def test_a_run_that_was_resumed_from_an_older_checkpoint_goes_on_there(tmp_path, interrupted_at):
     """What was abandoned does not come back when it is interrupted, and resumed once more."""
     config = made_config(steps=1000, checkpoint_save_freq=200)
     trained(config, tmp_path)
     folder = tmp_path / "run"
-    housekeeping = Run._housekeeping
-
-    def interrupted(run):
-        housekeeping(run)
-        if run.steps == 700:
-            signal.raise_signal(signal.SIGINT)
-
-    monkeypatch.setattr(Run, "_housekeeping", interrupted)
+    interrupted_at(700)
     with pytest.raises(KeyboardInterrupt):
         resume_run(folder, "step-000000000600.checkpoint", verbose=False)
     assert newest(folder) == "step-000000000700.checkpoint"

@@ -16,7 +16,7 @@ from shoal.train.runs.checking import must_play_hockey
 from shoal.train.runs.devices import choose_device
 from shoal.train.runs.folder import RunFolder, trained_env
 from shoal.train.scripted import SCRIPTED, ScriptedPlayer
-from shoal.train.tasks.sources import EnvSource, name_of
+from shoal.train.tasks.sources import EnvSource, by_its_id, name_of
 from shoal.train.video import film
 
 __all__ = ["evaluate_agent", "film_agent", "play_tournament"]
@@ -76,6 +76,8 @@ class _Surroundings(NamedTuple):
 
 def _surroundings(path: Path, wanted: EnvSource | None) -> _Surroundings:
     """Those of the run that the agent is of; else what is wanted, or hockey."""
+    if wanted is not None:
+        wanted = by_its_id(wanted)
     folders = [path] if path.is_dir() else [path.parent, path.parent.parent]
     runs = [folder for folder in folders if (folder / "run.json").is_file()]
     plan = RunFolder(runs[0]).read_plan() if runs else None

@@ -11,6 +11,7 @@ from typing import Any
 import torch
 from msgspec import structs
 
+from shoal.errors import ConfigError
 from shoal.train.agents import load_agent
 from shoal.train.config import HOCKEY, Config, checked, load_config
 from shoal.train.config.loading import settings_of, unused_settings
@@ -19,7 +20,7 @@ from shoal.train.runs.checking import check_opponents
 from shoal.train.runs.devices import choose_device, useful_threads
 from shoal.train.runs.folder import RunFolder, RunPlan, trained_env
 from shoal.train.runs.run import Run
-from shoal.train.tasks.sources import EnvSource, name_of, slots_of
+from shoal.train.tasks.sources import EnvSource, by_its_id, name_of, slots_of
 from shoal.train.video import film
 
 __all__ = ["resume_run", "train_single_run"]
@@ -88,8 +89,10 @@ def train_single_run(
     """
     config = checked(config_path) if isinstance(config_path, Config) else load_config(config_path)
     if env is not None:
+        env = by_its_id(env)
         config = _with_task(config, env)
-    env = config.task.id if env is None else env
+    else:
+        env = config.task.id
     count = _whole("num_envs", num_envs) or config.num_envs or slots_of(env)
     for name in unused_settings(config):
         warnings.warn(
@@ -136,7 +139,10 @@ def train_single_run(
 
 def _with_task(config: Config, env: EnvSource) -> Config:
     """The config with what is trained on in it, which it then must fit."""
-    task = structs.replace(config.task, id=name_of(env))
+    name = name_of(env)
+    if name == HOCKEY != env:
+        raise ConfigError(f"env: {HOCKEY} is trained on as it is registered, by its name")
+    task = structs.replace(config.task, id=name)
     return checked(structs.replace(config, task=task))
 
 

@@ -1,5 +1,6 @@
 """Trained on anything that Shoal makes a vector of: functions, kernels, servers."""
 
+import copy
 from functools import partial
 
 import gymnasium
@@ -8,6 +9,7 @@ import pytest
 
 import shoal
 from shoal.envs import builtin_kernel
+from shoal.errors import ConfigError
 from shoal.train import evaluate_agent, film_agent, resume_run
 from shoal.train.runs.run import Run
 from tests.train.runs.making import checkpoints, differences, last_state, made_config, trained
@@ -121,6 +123,33 @@ def test_a_kernel_is_trained_on_as_by_its_name(tmp_path):
 def test_hockey_may_be_given_as_its_name(tmp_path):
     result = trained(made_config(steps=60), tmp_path, env="shoal/Hockey-v0", eval_num_games=2)
     assert {found["opponent"] for found in result["evaluation_results"]} == {"weak", "strong"}
+
+
+def test_a_spec_that_is_registered_is_its_name(tmp_path):
+    spec = gymnasium.spec("shoal/Hockey-v0")
+    trained(made_config(steps=60, checkpoint_save_freq=30), tmp_path, env=spec, eval_num_games=2)
+    folder = tmp_path / "run"
+    checkpoints(folder)[-1].unlink()
+    result = resume_run(folder, verbose=False)
+    assert {found["opponent"] for found in result["evaluation_results"]} == {"weak", "strong"}
+    (record,) = evaluate_agent(folder, ["weak"], 2, env=spec)
+    assert record.opponent == "weak"
+
+
+def test_hockey_of_ones_own_making_is_refused(tmp_path):
+    """Its modes and opponents would be left out without a word."""
+    spec = copy.deepcopy(gymnasium.spec("shoal/Hockey-v0"))
+    spec.kwargs["discrete"] = True
+    with pytest.raises(ConfigError, match="env: shoal/Hockey-v0 is trained on as it is registered"):
+        trained(made_config(steps=60), tmp_path, env=spec)
+    assert not list(tmp_path.iterdir())
+
+
+@pytest.mark.parametrize("num_envs", [None, 2])
+def test_there_must_be_one(tmp_path, num_envs):
+    with pytest.raises(ConfigError, match="a vector needs at least one environment, got none"):
+        trained(config(), tmp_path, env=[], num_envs=num_envs)
+    assert not list(tmp_path.iterdir())
 
 
 def test_what_belongs_to_hockey_is_refused_elsewhere(tmp_path):

@@ -43,7 +43,6 @@ class RunPlan(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=T
     initial_agent: str | None = None
     adopted: dict[str, str] = {}
     """Agents that the config names, and where in the folder copies of them are."""
-
     env_is_given: bool = False
     """Whether the caller had made what is trained on, so that no name tells what it is."""
 

@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from itertools import cycle, islice
 from typing import Any, TypeGuard
 
+import gymnasium
 from gymnasium.envs.registration import EnvSpec
 
 import shoal
@@ -12,7 +14,7 @@ from shoal.kernels import Kernel
 from shoal.pools.environments import EnvFactory
 from shoal.vector.env import VectorEnv
 
-__all__ = ["EnvSource", "name_of", "open_vector", "slots_of"]
+__all__ = ["EnvSource", "by_its_id", "name_of", "open_vector", "slots_of"]
 
 EnvSource = str | EnvSpec | Kernel | EnvFactory | Sequence[EnvFactory]
 """What :func:`shoal.make` takes, or where a server is, as :func:`shoal.connect` takes it."""
@@ -37,8 +39,19 @@ def open_vector(env: EnvSource, num_envs: int, **options: Any) -> VectorEnv:
     if isinstance(env, str) and "://" in env:
         return shoal.connect(env, num_envs, **options)
     if _is_list(env):
-        return shoal.make([env[slot % len(env)] for slot in range(num_envs)], **options)
+        return shoal.make(list(islice(cycle(env), num_envs)), **options)
     return shoal.make(env, num_envs, **options)
+
+
+def by_its_id(env: EnvSource) -> EnvSource:
+    """A spec that is registered as it is goes by its id, which a run can remember.
+
+    >>> by_its_id(gymnasium.spec("CartPole-v1"))
+    'CartPole-v1'
+    """
+    if isinstance(env, EnvSpec) and env == gymnasium.registry.get(env.id):
+        return env.id
+    return env
 
 
 def name_of(env: EnvSource) -> str:

@@ -16,6 +16,7 @@ __all__ = [
     "ActionTypeError",
     "AuthenticationError",
     "CheckpointError",
+    "ClusterError",
     "ConfigError",
     "ConnectionLostError",
     "FactoryPicklingError",
@@ -103,6 +104,10 @@ class SeedError(gymnasium.error.Error, ValueError, TypeError, AssertionError):
 
 class ReceiveTimeoutError(TimeoutError, multiprocessing.TimeoutError):
     """Slots were not done in time. They are still in flight, and nothing is lost."""
+
+
+class ClusterError(RuntimeError):
+    """Ray cannot be joined, or has no room for what was asked for."""
 
 
 class WorkerCrashedError(RuntimeError):

@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-import os
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from copy import deepcopy
 from functools import partial
 from typing import Any
@@ -12,20 +11,19 @@ import gymnasium
 from gymnasium.envs.registration import EnvSpec
 from gymnasium.vector import AutoresetMode
 
+from shoal.building import atari_pool, kernel_pool, python_pool
 from shoal.envs import builtin_kernel, has_builtin_kernel
 from shoal.envs.atari.making import with_current_names
 from shoal.envs.atari.packing import AtariPool, packed_games
 from shoal.envs.atari.registered import is_atari, registered_games
 from shoal.envs.atari.vector import AtariVector
-from shoal.errors import FactoryPicklingError
 from shoal.kernels import Kernel
-from shoal.options import Backend, VectorOptions
-from shoal.plan import Plan, choose, measure
-from shoal.pools import InlinePool, KernelPool, Pool, ProcessPool, ThreadPool
+from shoal.options import Backend, VectorOptions, WorkerBackend
+from shoal.pools import KernelPool, Pool
 from shoal.pools.environments import EnvFactory, EnvWrapper, wrapped
 from shoal.pools.processes.starting import StartMethod
 from shoal.pools.processes.supervision import OnCrash
-from shoal.pools.shares import available_core_numbers, available_cores, cores_from, share_out
+from shoal.pools.ray import Placement
 from shoal.spaces import ObservationMode
 from shoal.vector.env import VectorEnv
 from shoal.vector.infos import InfoFormat
@@ -55,6 +53,12 @@ def make(
     pin: bool = False,
     worker_threads: int | None = 1,
     thread_affinity_offset: int = -1,
+    worker_backend: WorkerBackend = "auto",
+    cpus_per_worker: float = 1,
+    address: str | None = None,
+    placement: Placement = "spread",
+    runtime_env: Mapping[str, Any] | None = None,
+    start_timeout: float = 60.0,
     wrappers: Sequence[EnvWrapper] = (),
     **env_kwargs: Any,
 ) -> VectorEnv:
@@ -73,7 +77,9 @@ def make(
             worker threads, for environments that release the GIL. ``"python"``: the fastest of
             inline and processes, which it finds out by timing a few steps of one environment that
             it makes for that and closes again. ``"auto"``: a kernel if there is one, else as
-            ``"python"``. ``envs.plan`` tells what was found and chosen.
+            ``"python"``. ``"ray"``: actors of a Ray cluster, on one machine or on many, each of
+            which hosts a pool of one of the other kinds for its share of the slots; the caller only
+            receives. ``envs.plan`` tells what was found and chosen.
         autoreset_mode: When a slot whose episode has ended is reset: in the next step (the
             default), in the same step, or only when the user says so.
         copy: Whether batches are new arrays, or views that stay valid until the batch after next.
@@ -88,7 +94,7 @@ def make(
             Kernels draw as Gymnasium's environments do, from NumPy's generator; with ``"counter"``
             from a counter-based one instead, which is seeded 1.2 times as fast and draws as fast.
         workers: How many workers; by default as many as keep all cores busy. For kernels, threads
-            besides the caller; with ``backend="kernel"`` there may be 0.
+            besides the caller; with ``backend="kernel"`` there may be 0. For Ray, actors.
         caller_works: Whether the caller drives a share of the slots itself, the last ones. It does
             by default, unless ``batch_size``, ``step_timeout`` or ``on_crash="restart"`` ask for a
             caller that is free and safe.
@@ -103,6 +109,15 @@ def make(
         worker_threads: How many threads BLAS and OpenMP may use in a worker process.
         thread_affinity_offset: Bind the threads of a kernel, or the worker processes of Atari
             games, to this core and those after it; -1 for no binding.
+        worker_backend: For Ray: what an actor hosts, as ``backend`` has it for a machine.
+        cpus_per_worker: For Ray: how many CPUs an actor reserves, and uses. GPUs it has none.
+        address: For Ray: ``"auto"`` for the cluster that this machine is a part of, or an address.
+            By default the Ray that this process is connected to, else the one that ``RAY_ADDRESS``
+            names or that runs here, else a new one on this machine, which ends with the vector.
+        placement: For Ray: actors are spread over the nodes (``"spread"``), or as many as fit are
+            put on one (``"pack"``).
+        runtime_env: For Ray: what the actors need, as Ray describes it.
+        start_timeout: For Ray: seconds to wait until there is room in the cluster.
         wrappers: Put around each environment, the first one innermost.
         **env_kwargs: Given to the environment's constructor. For a kernel: its parameters,
             ``max_episode_steps`` and ``render_mode``.
@@ -136,6 +151,12 @@ def make(
         pin,
         worker_threads,
         thread_affinity_offset,
+        worker_backend,
+        cpus_per_worker,
+        address,
+        placement,
+        runtime_env,
+        start_timeout,
     )
     if isinstance(what, EnvSpec) and "vectorization_mode" in what.kwargs:
         return _made_again(what, num_envs, options, wrappers, env_kwargs)
@@ -149,7 +170,7 @@ def make(
     factories = _factories(what, num_envs, env_kwargs)
     if wrappers:
         factories = [partial(wrapped, factory, tuple(wrappers)) for factory in factories]
-    pool, plan = _pool(factories, options, _planned(factories, options))
+    pool, plan = python_pool(factories, options)
     envs = VectorEnv(pool, info_format=info_format, seeding=seeding, batch_size=batch_size)
     envs.plan = plan
     if isinstance(what, str | EnvSpec):
@@ -170,7 +191,7 @@ def _atari_vector(
     if options.batch_size is not None and options.batch_size > count:
         raise ValueError(f"batch_size is {options.batch_size}, but there are {count} slots")
     factories = packed_games(games, render_mode)
-    pool, plan = _pool(factories, options, _atari_plan(factories, options))
+    pool, plan = atari_pool(factories, options)
     envs = AtariVector(
         AtariPool(pool, games),
         info_format=options.info_format,
@@ -182,18 +203,6 @@ def _atari_vector(
     shown = {} if render_mode is None else {"render_mode": render_mode}
     envs.spec = _vector_spec(spec, count, options, (), settings | shown)
     return envs
-
-
-def _atari_plan(factories: list[EnvFactory], options: VectorOptions) -> Plan:
-    """There is nothing to time: a step takes longer than anything that sharing it costs."""
-    if options.backend != "auto":
-        return _planned(factories, options)
-    count = len(factories)
-    is_alone = count == 1 or available_cores() == 1
-    if is_alone and options.is_shared_by_caller and not options.needs_processes:
-        return Plan("inline", count, 0, count, "there is one slot or one core only")
-    shares = share_out(count, options.workers, options.is_shared_by_caller)
-    return Plan("process", count, len(shares.workers), shares.own, "emulators keep the GIL")
 
 
 def _kernel(
@@ -221,104 +230,20 @@ def _kernel(
 
 def _kernel_vector(
     what: Any, kernel: Kernel, count: int, options: VectorOptions, env_kwargs: dict[str, Any]
-) -> KernelVectorEnv:
-    cores: list[int] = []
-    if options.thread_affinity_offset >= 0:
-        cores = [*range(options.thread_affinity_offset, os.cpu_count() or 1)]
-        if not cores:
-            raise ValueError(
-                f"thread_affinity_offset is {options.thread_affinity_offset}, but there are "
-                f"{os.cpu_count()} cores"
-            )
-    elif options.pin:
-        # The first one is left for the caller.
-        allowed = available_core_numbers()
-        cores = allowed[1:] or allowed
-    pool = KernelPool(
-        kernel,
-        count,
-        autoreset_mode=options.mode,
-        copy=options.copy,
-        statistics=options.statistics,
-        counter_based=options.seeding == "counter",
-        workers=options.workers,
-        cores=cores,
-    )
-    envs = KernelVectorEnv(
+) -> VectorEnv:
+    pool, plan = kernel_pool(kernel, count, options)
+    door = KernelVectorEnv if isinstance(pool, KernelPool) else VectorEnv
+    envs = door(
         pool,
         info_format=options.info_format,
         seeding=options.seeding,
         batch_size=options.batch_size,
     )
-    reason = "asked for" if options.backend == "kernel" else "there is one for it"
-    envs.plan = Plan("kernel", count, pool.workers, count, reason)
+    envs.plan = plan
     if kernel.spec is not None:
         spec = what if isinstance(what, EnvSpec) else gymnasium.spec(kernel.spec.id)
         envs.spec = _vector_spec(spec, count, options, (), env_kwargs)
     return envs
-
-
-def _pool(factories: list[EnvFactory], options: VectorOptions, plan: Plan) -> tuple[Pool, Plan]:
-    """The pool that was planned, and the plan, which may turn out to be impossible."""
-    count = len(factories)
-    common: dict[str, Any] = {
-        "observation_mode": options.observation_mode,
-        "autoreset_mode": options.mode,
-        "copy": options.copy,
-        "statistics": options.statistics,
-    }
-    caller_works = plan.caller_slots > 0
-    if plan.backend == "thread":
-        pool = ThreadPool(factories, workers=plan.workers, caller_works=caller_works, **common)
-        return pool, plan
-    if plan.backend == "process":
-        try:
-            return ProcessPool(
-                factories,
-                workers=plan.workers,
-                caller_works=caller_works,
-                start=options.start,
-                on_crash=options.on_crash,
-                step_timeout=options.step_timeout,
-                pin=_pinned(options),
-                worker_threads=options.worker_threads,
-                **common,
-            ), plan
-        except FactoryPicklingError as error:
-            if options.backend == "process" or options.needs_processes:
-                raise
-            plan = Plan("inline", count, 0, count, f"workers cannot be given it: {error}")
-    return InlinePool(factories, **common), plan
-
-
-def _pinned(options: VectorOptions) -> bool | list[int]:
-    """Whether worker processes are bound to cores, or to which."""
-    if options.thread_affinity_offset < 0:
-        return options.pin
-    return cores_from(options.thread_affinity_offset)
-
-
-def _planned(factories: list[EnvFactory], options: VectorOptions) -> Plan:
-    count, backend = len(factories), options.backend
-    if count == 0:
-        raise ValueError("a vector needs at least one environment, got none")
-    if backend == "python":
-        backend = "auto"
-    if backend == "auto" and options.needs_processes:
-        backend = "process"
-    if backend == "inline":
-        return Plan("inline", count, 0, count, "asked for")
-    if backend != "auto":
-        shares = share_out(count, options.workers, options.is_shared_by_caller)
-        return Plan(backend, count, len(shares.workers), shares.own, "asked for")
-    if count == 1:
-        return Plan("inline", 1, 0, 1, "there is one slot only")
-    try:
-        measured = measure(factories[0], count)
-    except Exception as error:
-        # Whatever is wrong with it shows where the user can see what it is about.
-        return Plan("inline", count, 0, count, f"it could not be timed: {error!r}")
-    return choose(count, measured, caller_works=options.is_shared_by_caller)
 
 
 def _factories(what: Any, num_envs: int | None, env_kwargs: dict[str, Any]) -> list[EnvFactory]:

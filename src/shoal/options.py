@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass, fields
 from typing import Any, Literal, get_args
 
@@ -9,16 +10,28 @@ from gymnasium.vector import AutoresetMode
 
 from shoal.pools.processes.starting import StartMethod
 from shoal.pools.processes.supervision import OnCrash
+from shoal.pools.ray import Placement
+from shoal.pools.shares import available_cores
 from shoal.spaces import ObservationMode
 from shoal.vector.infos import InfoFormat
 from shoal.vector.seeding import Seeding
 
-__all__ = ["Backend", "VectorOptions"]
+__all__ = ["ActorOptions", "Backend", "VectorOptions", "WorkerBackend"]
 
-Backend = Literal["auto", "kernel", "python", "inline", "thread", "process"]
+WorkerBackend = Literal["auto", "kernel", "python", "inline", "thread", "process"]
+Backend = WorkerBackend | Literal["ray"]
 
 _FOR_PROCESSES = ("start", "on_crash", "step_timeout", "worker_threads")
 _FOR_KERNELS = ("thread_affinity_offset",)
+_FOR_RAY = (
+    "worker_backend",
+    "cpus_per_worker",
+    "address",
+    "placement",
+    "runtime_env",
+    "start_timeout",
+)
+_NOT_FOR_RAY = ("caller_works", "pin", "thread_affinity_offset")
 
 
 @dataclass
@@ -45,19 +58,26 @@ class VectorOptions:
     pin: bool = False
     worker_threads: int | None = 1
     thread_affinity_offset: int = -1
+    worker_backend: WorkerBackend = "auto"
+    cpus_per_worker: float = 1
+    address: str | None = None
+    placement: Placement = "spread"
+    runtime_env: Mapping[str, Any] | None = None
+    start_timeout: float = 60.0
 
     def __post_init__(self) -> None:
         for name, choices in (
             ("backend", Backend),
+            ("worker_backend", WorkerBackend),
+            ("placement", Placement),
             ("info_format", InfoFormat),
             ("seeding", Seeding),
             ("start", StartMethod),
             ("on_crash", OnCrash),
         ):
-            if getattr(self, name) not in get_args(choices):
-                raise ValueError(
-                    f"{name} must be one of {get_args(choices)}, got {getattr(self, name)!r}"
-                )
+            known = _choices(choices)
+            if getattr(self, name) not in known:
+                raise ValueError(f"{name} must be one of {known}, got {getattr(self, name)!r}")
         if self.autoreset_mode is not None:
             self.autoreset_mode = AutoresetMode(self.autoreset_mode)
             # Before Gymnasium 1.0 there was no other mode, and its infos speak of no other.
@@ -83,6 +103,26 @@ class VectorOptions:
         if self.step_timeout is not None and not self.step_timeout > 0:
             raise ValueError(f"step_timeout must be a positive number, got {self.step_timeout!r}")
         self._check_workers()
+        self._check_ray()
+
+    def _check_ray(self) -> None:
+        """Refuse options for a cluster that there is not, and those that it cannot have."""
+        changed = self.changed()
+        if self.backend != "ray":
+            if given := [name for name in _FOR_RAY if name in changed]:
+                raise ValueError(
+                    f"{', '.join(given)}: for backend='ray', got backend={self.backend!r}"
+                )
+            return
+        if given := [name for name in _NOT_FOR_RAY if name in changed]:
+            raise ValueError(f"{', '.join(given)}: not for backend='ray'")
+        cpus = self.cpus_per_worker
+        if not cpus > 0 or (cpus > 1 and cpus != int(cpus)):
+            raise ValueError(
+                f"cpus_per_worker must be a whole number, or a part of one CPU, got {cpus!r}"
+            )
+        if not self.start_timeout > 0:
+            raise ValueError(f"start_timeout must be a positive number, got {self.start_timeout!r}")
 
     def _check_workers(self) -> None:
         """Refuse options for workers that there are not."""
@@ -96,7 +136,7 @@ class VectorOptions:
         kernels = [name for name in _FOR_KERNELS if name in self.changed()]
         if self.seeding == "counter":
             kernels.append("seeding='counter'")
-        if self.backend not in ("auto", "kernel") and kernels:
+        if self.backend not in ("auto", "kernel", "ray") and kernels:
             raise ValueError(
                 f"{', '.join(kernels)}: for backend='kernel', got backend={self.backend!r}"
             )
@@ -104,6 +144,21 @@ class VectorOptions:
             raise ValueError("with backend='kernel' the caller works as well")
         if self.backend == "inline" and (self.workers is not None or self.caller_works is False):
             raise ValueError("with backend='inline' there are no workers: the caller does the work")
+
+    @property
+    def cores(self) -> int:
+        """How many cores there are for the vector."""
+        return available_cores()
+
+    @property
+    def kernel_threads(self) -> int | None:
+        """How many threads a kernel has besides the caller; None for as many as are useful."""
+        return self.workers
+
+    @property
+    def shares_with_workers(self) -> bool:
+        """Whether the caller drives a share where there are workers."""
+        return self.is_shared_by_caller
 
     @property
     def needs_processes(self) -> bool:
@@ -115,17 +170,22 @@ class VectorOptions:
         """Whether some option makes sense with Python environments only."""
         of_python = ("observation_mode", *_FOR_PROCESSES)
         changed = self.changed()
+        if self.backend == "ray":
+            return self.in_actor().excludes_kernels
         asked_for = self.backend not in ("auto", "kernel")
         return asked_for or self.caller_works is False or any(name in changed for name in of_python)
 
     @property
     def excludes_atari(self) -> bool:
         """Whether some option makes sense with Gymnasium's own Atari environments only."""
-        return self.backend in ("python", "kernel") or "observation_mode" in self.changed()
+        asked_for = self.worker_backend if self.backend == "ray" else self.backend
+        return asked_for in ("python", "kernel") or "observation_mode" in self.changed()
 
     @property
     def needs_kernels(self) -> bool:
         """Whether some option makes sense with kernels only."""
+        if self.backend == "ray":
+            return self.in_actor().needs_kernels
         is_offset = self.thread_affinity_offset >= 0
         return self.backend == "kernel" or is_offset or self.seeding == "counter"
 
@@ -146,6 +206,16 @@ class VectorOptions:
             return AutoresetMode.SAME_STEP
         return AutoresetMode.NEXT_STEP
 
+    def in_actor(self) -> ActorOptions:
+        """The options of what an actor of a cluster hosts."""
+        given = {
+            field.name: getattr(self, field.name)
+            for field in fields(VectorOptions)
+            if field.name not in (*_FOR_RAY, "backend", "workers", "batch_size", "copy")
+        }
+        cores = max(1, int(self.cpus_per_worker))
+        return ActorOptions(backend=self.worker_backend, cpus=cores, **given)
+
     def changed(self) -> dict[str, Any]:
         """Those options that are not at their defaults."""
         return {
@@ -153,6 +223,56 @@ class VectorOptions:
             for field in fields(self)
             if getattr(self, field.name) != field.default
         }
+
+
+@dataclass
+class ActorOptions(VectorOptions):
+    """The options of what an actor of a cluster hosts, which has so many cores."""
+
+    cpus: int = 1
+
+    def _check_workers(self) -> None:
+        """Nothing: what is for worker processes is for the actors otherwise."""
+
+    @property
+    def cores(self) -> int:
+        """How many cores the actor may use."""
+        return self.cpus
+
+    @property
+    def kernel_threads(self) -> int | None:
+        """How many threads a kernel has besides the actor's own."""
+        return self.cpus - 1
+
+    @property
+    def shares_with_workers(self) -> bool:
+        """Whether the actor drives a share itself: a single core is the worker's."""
+        return self.is_shared_by_caller and self.cpus > 1
+
+    @property
+    def is_shared_by_caller(self) -> bool:
+        """Whether the actor drives slots itself, which is no caller to be kept safe."""
+        return self.step_timeout is None
+
+    @property
+    def needs_processes(self) -> bool:
+        """Whether some option makes sense with worker processes only: not that for crashes."""
+        return any(name in self.changed() for name in _FOR_PROCESSES if name != "on_crash")
+
+    @property
+    def excludes_kernels(self) -> bool:
+        """Whether some option makes sense with Python environments only."""
+        asked_for = self.backend not in ("auto", "kernel")
+        return asked_for or self.needs_processes or "observation_mode" in self.changed()
+
+
+def _choices(kind: Any) -> tuple[str, ...]:
+    """The strings of a Literal, or of several."""
+    return tuple(
+        choice
+        for part in get_args(kind)
+        for choice in (get_args(part) if not isinstance(part, str) else (part,))
+    )
 
 
 def _is_count(value: object, least: int = 1) -> bool:

@@ -17,7 +17,7 @@ from shoal.pools.shares import Shares, available_cores, share_out
 
 __all__ = ["Measured", "Plan", "PoolKind", "choose", "measure"]
 
-PoolKind = Literal["inline", "thread", "process", "kernel"]
+PoolKind = Literal["inline", "thread", "process", "kernel", "ray"]
 
 _ROUND = 25e-6
 """Seconds that it takes to wake workers and to wait for them, beyond their work."""
@@ -79,6 +79,8 @@ class Plan:
         who = "inline"
         if self.backend == "kernel":
             who = f"a kernel on up to {self.workers + 1} threads"
+        elif self.backend == "ray":
+            who = f"{self.workers} actor{'s' if self.workers > 1 else ''} of Ray"
         elif self.workers:
             several = "es" if self.backend == "process" and self.workers > 1 else ""
             several = "s" if self.backend == "thread" and self.workers > 1 else several

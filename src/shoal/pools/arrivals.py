@@ -41,6 +41,13 @@ class Arrivals:
         if fresh:
             self._missing.setdefault(number, set()).update(fresh)
 
+    def renumber(self, slots: Iterable[int], number: int) -> None:
+        """These slots, which are in flight, are now answered under another number."""
+        for slot in slots:
+            self._has_come(slot, self.flying[slot])
+            self.flying[slot] = number
+            self._missing.setdefault(number, set()).add(slot)
+
     def withdraw(self, number: int) -> None:
         """What was sent under this number was not sent after all."""
         for slot in [slot for slot, each in self.flying.items() if each == number]:

@@ -11,7 +11,7 @@ import numpy.typing as npt
 from shoal.pools.base import Batch
 from shoal.spaces import Layout
 from shoal.spaces.leaves import batch_leaves, batch_of_leaves, join_leaves, take_rows
-from shoal.types import Episodes, Event, RawInfos
+from shoal.types import ColumnInfos, Episodes, Event, Finals, RawInfos
 
 __all__ = ["batch_rows", "join_batches"]
 
@@ -41,7 +41,7 @@ def join_batches(layout: Layout, batches: Sequence[Batch]) -> Batch:
         np.concatenate([batch.rewards for batch in batches]),
         np.concatenate([batch.terminated for batch in batches]),
         np.concatenate([batch.truncated for batch in batches]),
-        _joined_infos(batches),
+        _joined_infos(layout, batches),
     )
 
 
@@ -58,22 +58,55 @@ def _info_rows(raw: RawInfos | None, rows: list[int]) -> RawInfos | None:
     return (events, episodes) if events or episodes is not None else None
 
 
-def _joined_infos(batches: Sequence[Batch]) -> RawInfos | None:
+def _joined_infos(layout: Layout, batches: Sequence[Batch]) -> RawInfos | ColumnInfos | None:
+    columns = [batch.infos for batch in batches if isinstance(batch.infos, ColumnInfos)]
+    alike = all(infos.columns.keys() == columns[0].columns.keys() for infos in columns)
+    if columns and len(columns) == len(batches) and alike:
+        return _joined_columns(layout, columns, [len(batch.slots) for batch in batches])
     told = [(batch.raw_infos, len(batch.slots)) for batch in batches]
     if all(raw is None for raw, _ in told):
         return None
     events: list[Event] = []
-    parts: list[Any] = []
     first = 0
     for raw, rows in told:
         if raw is not None:
             events += [(first + row, info) for row, info in raw[0]]
-        parts.append(_no_episodes(rows) if raw is None or raw[1] is None else raw[1])
         first += rows
-    if all(raw is None or raw[1] is None for raw, _ in told):
-        return events, None
-    columns = [np.concatenate(column) for column in zip(*parts, strict=True)]
-    return events, (columns[0], columns[1], columns[2], columns[3])
+    return events, _joined_episodes([(raw and raw[1], rows) for raw, rows in told])
+
+
+def _joined_columns(
+    layout: Layout, parts: Sequence[ColumnInfos], counts: Sequence[int]
+) -> ColumnInfos:
+    columns = {
+        key: np.concatenate([part.columns[key] for part in parts]) for key in parts[0].columns
+    }
+    episodes = _joined_episodes(
+        [(part.episodes, rows) for part, rows in zip(parts, counts, strict=True)]
+    )
+    firsts = np.cumsum([0, *counts])
+    ended = [
+        part.finals._replace(rows=part.finals.rows + first)
+        for part, first in zip(parts, firsts, strict=False)
+        if part.finals is not None
+    ]
+    if not ended:
+        return ColumnInfos(columns, episodes, None)
+    observations = join_leaves([batch_leaves(layout, finals.observations) for finals in ended])
+    finals = Finals(
+        np.concatenate([finals.rows for finals in ended]),
+        batch_of_leaves(layout, *observations),
+        {key: np.concatenate([each.columns[key] for each in ended]) for key in ended[0].columns},
+    )
+    return ColumnInfos(columns, episodes, finals)
+
+
+def _joined_episodes(parts: Sequence[tuple[Episodes | None, int]]) -> Episodes | None:
+    if all(episodes is None for episodes, _ in parts):
+        return None
+    told = [_no_episodes(rows) if episodes is None else episodes for episodes, rows in parts]
+    columns = [np.concatenate(column) for column in zip(*told, strict=True)]
+    return columns[0], columns[1], columns[2], columns[3]
 
 
 def _no_episodes(rows: int) -> tuple[npt.NDArray[Any], ...]:

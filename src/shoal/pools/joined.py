@@ -9,16 +9,15 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 from gymnasium.error import AlreadyPendingCallError, NoAsyncCallError
-from gymnasium.vector import AutoresetMode
 from gymnasium.vector.utils import batch_differing_spaces, batch_space
 
-from shoal import _native
 from shoal.errors import ReceiveTimeoutError, SpaceMismatchError
-from shoal.memory import VectorColumns
 from shoal.pools.arrivals import Arrivals
 from shoal.pools.base import Batch, Pool, SlotChoice, checked_seeds, slot_numbers
 from shoal.pools.batches import join_batches
+from shoal.pools.division import CheckedActions, Division
 from shoal.pools.environments import Called
+from shoal.pools.failed import sort_out
 from shoal.spaces import Layout, VectorSpaces
 from shoal.spaces.leaves import batch_leaves, batch_of_leaves, join_leaves, take_rows
 from shoal.types import Results
@@ -48,8 +47,8 @@ class JoinedPool:
         first = self.pools[0]
         for place, pool in enumerate(self.pools[1:], 1):
             _check_alike(first, pool, place)
-        self._starts = np.cumsum([0, *(pool.num_envs for pool in self.pools)])
-        self.num_envs = int(self._starts[-1])
+        self._division = Division([pool.num_envs for pool in self.pools])
+        self.num_envs = self._division.num_envs
         self.autoreset_mode = first.autoreset_mode
         self.metadata = first.metadata
         self.render_mode = first.render_mode
@@ -68,14 +67,7 @@ class JoinedPool:
             batch_space(first.spaces.single_action, self.num_envs),
         )
         self._observations = Layout.of(single)
-        self._actions = Layout.of(first.spaces.single_action, ordered_like=self.spaces.action)
-        columns = VectorColumns(self._observations, self._actions, self.num_envs, 0)
-        mode = getattr(_native.Autoreset, self.autoreset_mode.name)
-        # All actions are checked before the first pool is sent some.
-        self._intake = _native.ActionIntake(
-            self._actions.tree, columns.actions(), columns.state(), mode
-        )
-        self._finished = columns.finished()
+        self._actions = CheckedActions(self.spaces, self.num_envs, self.autoreset_mode)
         self._arrivals = Arrivals(self._observations)
         self._stepping = False
         self._rows: dict[int, Batch] = {}  # of the parts that have ended a step
@@ -109,10 +101,10 @@ class JoinedPool:
 
     def _send(self, actions: Any, slots: SlotChoice, each: EachSlot) -> None:
         chosen = self._idle(slots)
-        leaves = self._checked_leaves(actions, chosen)
+        leaves = self._actions.leaves(actions, chosen)
 
         def begin(pool: Pool, places: list[int], own: npt.NDArray[np.int64]) -> None:
-            pool.send(self._part(leaves, places), own, **_at(places, each))
+            pool.send(self._actions.part(leaves, places), own, **_at(places, each))
 
         self._begin(chosen, begin)
 
@@ -138,25 +130,17 @@ class JoinedPool:
                     for slot in slots[places].tolist():
                         self._arrivals.flying.pop(slot, None)
 
-    def _part(self, leaves: Any, places: list[int]) -> Any:
-        return batch_of_leaves(self._actions, *take_rows(leaves, places))
-
-    def _checked_leaves(self, actions: Any, slots: npt.NDArray[np.int64] | None) -> Any:
-        self._intake.accept(actions, slots)
-        arrays, objects = batch_leaves(self._actions, actions)
-        return [np.asarray(array) for array in arrays], objects
-
     def begin_step(self, actions: Any) -> None:
         """Send an action for every slot."""
         self._begin_step(actions, {})
 
     def _begin_step(self, actions: Any, each: EachSlot) -> None:
         self._idle(None)
-        leaves = self._checked_leaves(actions, None)
+        leaves = self._actions.leaves(actions, None)
         self._stepping = True
         try:
             for pool, places, _ in self._shares(np.arange(self.num_envs)):
-                pool.begin_step(self._part(leaves, places), **_at(places, each))
+                pool.begin_step(self._actions.part(leaves, places), **_at(places, each))
         except BaseException:
             self._end_parts(None, [])
             raise
@@ -225,7 +209,7 @@ class JoinedPool:
 
     def _look(self, deadline: float | None) -> None:
         """Look at each pool once for what has come."""
-        owners = set(self._owners(self._arrivals.missing()))
+        owners = set(self._division.owners(self._arrivals.missing()).tolist())
         for place, pool in enumerate(self.pools):
             if place not in owners:
                 continue
@@ -239,33 +223,32 @@ class JoinedPool:
                         "received"
                     ) from None
             except Exception as error:
-                self._forget_failed(place, pool)
+                self._forget_failed(place, pool, error)
                 self._tell_place(error, place)
                 raise
 
-    def _forget_failed(self, place: int, pool: Pool) -> None:
+    def _forget_failed(self, place: int, pool: Pool, error: BaseException) -> None:
         """After a failure: which slots are in flight no more."""
-        start, end = int(self._starts[place]), int(self._starts[place + 1])
-        for slot in [slot for slot in self._arrivals.missing() if start <= slot < end]:
-            try:
-                self._keep(place, pool.recv(timeout=0.0, slots=[slot - start]))
-            except ReceiveTimeoutError:
-                continue
-            except Exception:
-                del self._arrivals.flying[slot]
+        start = self._division.slots_of(place).start
+        own = [slot for slot in self._arrivals.missing() if self._division.owners(slot) == place]
+        remains = sort_out(pool, [slot - start for slot in own], error)
+        for batch in remains.batches:
+            self._keep(place, batch)
+        for slots, _ in remains.failures:
+            for slot in slots:
+                del self._arrivals.flying[slot + start]
 
     def _keep(self, place: int, batch: Batch) -> None:
         self._arrivals.add(_NUMBER, self._moved(place, batch))
 
     def _moved(self, place: int, batch: Batch) -> Batch:
         """A batch of a part, with the slots' numbers here."""
-        moved = batch._replace(slots=batch.slots + self._starts[place])
-        if self.autoreset_mode is not AutoresetMode.SAME_STEP:
-            self._finished[moved.slots] = moved.terminated | moved.truncated
+        moved = batch._replace(slots=batch.slots + self._division.slots_of(place).start)
+        self._actions.note(moved)
         return moved
 
     def _tell_place(self, error: Exception, place: int) -> None:
-        start = self._starts[place]
+        start = self._division.slots_of(place).start
         error.add_note(f"shoal: its slot 0 is slot {start} of {self.num_envs} in all")
 
     def latest(self, slots: SlotChoice = None) -> Any:
@@ -322,22 +305,13 @@ class JoinedPool:
                 )
         return chosen
 
-    def _owners(self, slots: Any) -> npt.NDArray[np.int64]:
-        """The place of the pool that each of these slots belongs to."""
-        owners: npt.NDArray[np.int64] = np.searchsorted(self._starts, slots, side="right") - 1
-        return owners
-
     def _shares(
         self, slots: npt.NDArray[np.int64]
     ) -> list[tuple[Pool, list[int], npt.NDArray[np.int64]]]:
         """For each pool that has some of these slots: their places here, their numbers there."""
-        owners = self._owners(slots)
-        shares = []
-        for place, pool in enumerate(self.pools):
-            places = np.flatnonzero(owners == place)
-            if len(places) or not len(slots):
-                shares.append((pool, places.tolist(), slots[places] - self._starts[place]))
-        return shares
+        return [
+            (self.pools[place], places, own) for place, places, own in self._division.shares(slots)
+        ]
 
 
 def _at(places: list[int], each: EachSlot) -> dict[str, list[Any]]:

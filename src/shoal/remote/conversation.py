@@ -24,11 +24,11 @@ from shoal.errors import (
 )
 from shoal.pools.arrivals import Arrivals
 from shoal.pools.base import Batch
+from shoal.pools.losses import Revival
 from shoal.remote.answers import AnswerReader
 from shoal.remote.device import STATUS, Status
 from shoal.remote.failing import raised_failure
 from shoal.remote.link import Link
-from shoal.remote.losses import Revival
 from shoal.remote.messages import (
     Expect,
     Failure,

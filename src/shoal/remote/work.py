@@ -9,12 +9,12 @@ from typing import Any
 
 import numpy as np
 import numpy.typing as npt
-from gymnasium.error import NoAsyncCallError
 from gymnasium.vector.utils import batch_space, iterate
 
 from shoal.errors import ReceiveTimeoutError
 from shoal.pools import Batch, Pool
 from shoal.pools.batches import batch_rows
+from shoal.pools.failed import sort_out
 from shoal.remote.device import STATUS, Status
 from shoal.spaces import Layout
 from shoal.spaces.leaves import batch_leaves, batch_of_leaves, take_rows
@@ -232,18 +232,11 @@ class Work:
 
     def _sort_out(self, error: BaseException) -> list[Answer | Failed]:
         """After a failure: which slots it has cost, and what there is of the others."""
-        found: list[Answer | Failed] = []
-        lost: list[int] = []
-        for slot in [*self._tasks, *self._overdue]:
-            try:
-                found += self._sorted(self.pool.recv(timeout=0.0, slots=[slot]))
-            except ReceiveTimeoutError:
-                continue
-            except NoAsyncCallError:
-                lost.append(slot)
-            except Exception as another:
-                found += self._failures([slot], another)
-        return found + self._failures(lost, error)
+        remains = sort_out(self.pool, [*self._tasks, *self._overdue], error)
+        found = [answer for batch in remains.batches for answer in self._sorted(batch)]
+        for slots, cause in remains.failures:
+            found += self._failures(slots, cause)
+        return found
 
     def _failures(self, slots: list[int], error: BaseException) -> list[Answer | Failed]:
         self._overdue.difference_update(slots)

@@ -11,6 +11,7 @@ import numpy.typing as npt
 from shoal.spaces.layout import DictNode, Layout, Leaf, Node, ObjectLeaf, TupleNode
 
 __all__ = [
+    "Leaves",
     "batch_leaves",
     "batch_of_leaves",
     "join_leaves",

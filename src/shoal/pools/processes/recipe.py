@@ -20,6 +20,7 @@ __all__ = [
     "Unpacked",
     "pack_recipe",
     "unpack_recipe",
+    "unpicklable",
 ]
 
 
@@ -58,18 +59,26 @@ def pack_recipe(recipe: Recipe) -> bytes:
     key = bytes(multiprocessing.current_process().authkey)
     try:
         return pickle.dumps((key, cloudpickle.dumps(recipe)))
-    except Exception as failure:
-        for slot, factory in enumerate(recipe.factories, recipe.first):
-            try:
-                cloudpickle.dumps(factory)
-            except Exception as error:
-                culprit = _culprit(factory) or repr(factory)
-                raise FactoryPicklingError(
-                    f"the function that makes the environment of slot {slot} cannot be sent to a "
-                    f"worker process, because {culprit} cannot be pickled ({error}). Create it "
-                    "inside of the function, or use start='fork' or backend='thread'."
-                ) from error
-        raise failure
+    except Exception as error:
+        found = unpicklable(recipe.factories)
+        if found is None:
+            raise
+        place, culprit = found
+        raise FactoryPicklingError(
+            f"the function that makes the environment of slot {recipe.first + place} cannot be "
+            f"sent to a worker process, because {culprit} cannot be pickled ({error}). Create it "
+            "inside of the function, or use start='fork' or backend='thread'."
+        ) from error
+
+
+def unpicklable(factories: Sequence[EnvFactory]) -> tuple[int, str] | None:
+    """The first factory that cannot be pickled, by its place, and what of it is to blame."""
+    for place, factory in enumerate(factories):
+        try:
+            cloudpickle.dumps(factory)
+        except Exception:
+            return place, _culprit(factory) or repr(factory)
+    return None
 
 
 def unpack_recipe(letter: bytes) -> Recipe:

@@ -68,9 +68,9 @@ class JoinedDevices(JoinedPool):
 
     def expected_duration(self, slots: npt.NDArray[np.int64], actions: Any) -> float:
         """Seconds that a step of these slots will probably take: those of the slowest device."""
-        leaves = batch_leaves(self._actions, actions)
+        leaves = batch_leaves(self._actions.layout, actions)
         return max(
-            pool.expected_duration(own, self._part(leaves, places))
+            pool.expected_duration(own, self._actions.part(leaves, places))
             for pool, places, own in self._shares(slots)
             if isinstance(pool, DevicePool)
         )

@@ -1,0 +1,213 @@
+"""Ray itself: joining it, reserving room in it, and leaving it as it was found."""
+
+from __future__ import annotations
+
+import logging
+import platform
+import threading
+import time
+from collections.abc import Sequence
+from typing import Any, Literal, NamedTuple, get_args
+
+from shoal.errors import ClusterError, MissingExtraError
+
+__all__ = ["ActorLostError", "Cluster", "Node", "Placement", "Room", "first_ready", "imported_ray"]
+
+_log = logging.getLogger("shoal")
+
+Placement = Literal["spread", "pack"]
+"""Whether actors are spread over the nodes of a cluster, or as many as fit are put on one."""
+
+_SLICE = 0.1
+"""Seconds of a wait after which an interrupt is noticed."""
+
+_CPU = "CPU"
+
+
+def imported_ray() -> Any:
+    """The module.
+
+    Raises:
+        MissingExtraError: It is not installed.
+    """
+    try:
+        import ray
+        import ray.exceptions
+        import ray.util
+    except ImportError as error:
+        raise MissingExtraError('Ray is not installed, run `pip install "shoal[ray]"`') from error
+    return ray
+
+
+class ActorLostError(Exception):
+    """An actor has ended; the message is what Ray says of it."""
+
+
+class Cluster:
+    """The Ray that this process is connected to, which all of its pools share.
+
+    A Ray that was started here for a pool ends with the last of them; one that was there before
+    stays. To keep one, call ``ray.init()`` before the first pool is made.
+
+    Args:
+        address: As ``ray.init`` takes it: ``"auto"`` for the cluster that this machine is a part
+            of, an address, or None for the Ray that this process is connected to already, else
+            the one that ``RAY_ADDRESS`` names or that runs here, else a new one on this machine.
+
+    Raises:
+        ClusterError: There is no such cluster, or this process is connected to another one.
+    """
+
+    _lock = threading.Lock()
+    _members = 0
+    _begun = False  # whether Ray was started, or joined, by the first of them
+
+    def __init__(self, address: str | None) -> None:
+        self.ray = ray = imported_ray()
+        with self._lock:
+            if not ray.is_initialized():
+                Cluster._members = 0  # somebody has shut it down
+                self._join(address)
+            elif address not in (None, "auto", ray.get_runtime_context().gcs_address):
+                raise ClusterError(
+                    f"address is {address!r}, but this process is connected to the Ray at "
+                    f"{ray.get_runtime_context().gcs_address} already"
+                )
+            Cluster._members += 1
+        self._is_member = True
+
+    def _join(self, address: str | None) -> None:
+        try:
+            self.ray.init(address=address, include_dashboard=None if address else False)
+        except Exception as error:
+            where = "a new one here" if address is None else f"the one at {address!r}"
+            raise ClusterError(f"there is no Ray to work with, {where}: {error}") from error
+        Cluster._begun = True
+
+    def leave(self) -> None:
+        """Let go of Ray; a second call does nothing."""
+        with self._lock:
+            if not self._is_member:
+                return
+            self._is_member = False
+            Cluster._members -= 1
+            if Cluster._members == 0 and Cluster._begun:
+                Cluster._begun = False
+                self.ray.shutdown()
+
+    @property
+    def is_there(self) -> bool:
+        """Whether this process is still connected to it."""
+        return bool(self._is_member and self.ray.is_initialized())
+
+    def read(self, ref: Any) -> Any:
+        """What an actor has answered.
+
+        Raises:
+            ActorLostError: The actor, or the answer, is gone.
+        """
+        errors = self.ray.exceptions
+        try:
+            return self.ray.get(ref)
+        except errors.RayTaskError:
+            raise
+        except errors.RayError as error:
+            raise ActorLostError(" ".join(str(error).split())) from error
+
+    def has_lost(self, node: Node | None) -> bool:
+        """Whether this node is known to be gone."""
+        dead = [each["NodeID"] for each in self.ray.nodes() if not each["Alive"]]
+        return node is not None and node.number in dead
+
+    def cpus(self) -> float:
+        """How many CPUs it has in all."""
+        return float(self.ray.cluster_resources().get(_CPU, 0.0))
+
+
+class Room:
+    """CPUs of a cluster that are reserved for actors, all of them or none.
+
+    Args:
+        cluster: Where.
+        count: For how many actors.
+        cpus: Of each.
+        placement: On which nodes.
+        timeout: Seconds to wait for them to be free.
+
+    Raises:
+        ClusterError: They were not free in time.
+    """
+
+    def __init__(
+        self, cluster: Cluster, count: int, cpus: float, placement: Placement, timeout: float
+    ) -> None:
+        if placement not in get_args(Placement):
+            raise ValueError(f"placement must be one of {get_args(Placement)}, got {placement!r}")
+        self._util = cluster.ray.util
+        self._group = self._util.placement_group([{_CPU: cpus}] * count, placement.upper())
+        try:
+            self._wait(cluster, count, cpus, timeout)
+        except BaseException:
+            self.give_back()
+            raise
+
+    def _wait(self, cluster: Cluster, count: int, cpus: float, timeout: float) -> None:
+        deadline = time.monotonic() + timeout
+        needed = f"{count} actors with {cpus:g} CPUs each"
+        if count * cpus > cluster.cpus():
+            _log.warning(
+                "%s were asked for, the cluster has %g CPUs: waiting for more for %g seconds",
+                needed,
+                cluster.cpus(),
+                timeout,
+            )
+        while not self._group.wait(_SLICE):
+            if time.monotonic() > deadline:
+                free = cluster.ray.available_resources().get(_CPU, 0.0)
+                raise ClusterError(
+                    f"there was no room for {needed} within {timeout:g} seconds: of "
+                    f"{cluster.cpus():g} CPUs {free:g} are free. Ask for fewer workers, for less "
+                    "with cpus_per_worker, or for more time with start_timeout"
+                )
+
+    def strategy(self, place: int) -> Any:
+        """Where an actor is to be put, in the words of Ray."""
+        strategies = self._util.scheduling_strategies
+        return strategies.PlacementGroupSchedulingStrategy(
+            self._group, placement_group_bundle_index=place
+        )
+
+    def give_back(self) -> None:
+        """Let others have the CPUs; what still runs there is ended."""
+        self._util.remove_placement_group(self._group)
+
+
+class Node(NamedTuple):
+    """A machine of a cluster."""
+
+    number: str
+    name: str
+    address: str
+
+    @classmethod
+    def here(cls) -> Node:
+        """The one that this process runs on."""
+        ray = imported_ray()
+        number = ray.get_runtime_context().get_node_id()
+        return cls(number, platform.node(), ray.util.get_node_ip_address())
+
+    def __str__(self) -> str:
+        return f"{self.name} ({self.address}, node {self.number[:8]})"
+
+
+def first_ready(ray: Any, refs: Sequence[Any], timeout: float | None) -> list[Any]:
+    """Those of some references that can be read, waiting for one at least; none after a timeout.
+
+    It waits in slices: Ray's own wait notices an interrupt after a second only.
+    """
+    deadline = None if timeout is None else time.monotonic() + timeout
+    while True:
+        left = _SLICE if deadline is None else min(_SLICE, deadline - time.monotonic())
+        ready, _ = ray.wait(list(refs), num_returns=1, timeout=max(0.0, left), fetch_local=True)
+        if ready or left <= 0:
+            return list(ready)

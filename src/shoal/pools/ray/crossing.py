@@ -1,0 +1,142 @@
+"""What a Ray pool and its actors say to each other.
+
+Ray pickles what it carries, between a caller and the actors that it has started itself. Arrays lie
+outside of the pickled bytes: large ones stay in the object store of the node, and who reads them
+there reads the same memory. What may fail to be pickled (infos, objects, errors, results) is
+pickled here, so that its failure is known by its slot.
+"""
+
+from __future__ import annotations
+
+import pickle
+from collections.abc import Sequence
+from typing import Any, NamedTuple
+
+import cloudpickle
+import numpy as np
+import numpy.typing as npt
+from gymnasium import Space
+from gymnasium.vector import AutoresetMode
+
+from shoal.pools.base import Batch
+from shoal.pools.processes.failures import PackedError, pack_error
+from shoal.pools.ray.cluster import Node
+from shoal.spaces import Layout
+from shoal.spaces.leaves import batch_leaves, batch_of_leaves
+
+__all__ = [
+    "Answer",
+    "Failed",
+    "Introduction",
+    "Rows",
+    "Task",
+    "pack_rows",
+    "packed",
+    "unpack_rows",
+]
+
+Numbers = npt.NDArray[np.int64]
+
+
+class Task(NamedTuple):
+    """Slots to be stepped or reset; ``slots`` are the actor's own numbers."""
+
+    number: int
+    slots: Numbers
+    actions: Any = None
+    seeds: Sequence[int | None] | None = None
+    options: dict[str, Any] | None = None
+    is_whole: bool = False
+    """Whether these are all of the actor's slots, which are answered together."""
+
+
+class Rows(NamedTuple):
+    """Slots that are done, of one task."""
+
+    number: int
+    slots: Numbers
+    arrays: list[npt.NDArray[Any]]
+    rewards: npt.NDArray[np.float64]
+    terminated: npt.NDArray[np.bool_]
+    truncated: npt.NDArray[np.bool_]
+    rest: bytes
+    """Parts of no fixed shape and infos; empty where there are none."""
+
+
+class Failed(NamedTuple):
+    """Slots of one task, and what was raised for them."""
+
+    number: int
+    slots: list[int]
+    error: PackedError
+
+
+class Answer(NamedTuple):
+    """What is done, and how many slots are still in flight in the actor."""
+
+    outcomes: list[Rows | Failed]
+    in_flight: int
+
+
+class Introduction(NamedTuple):
+    """What an actor says of itself and of its pool once that is built."""
+
+    spaces: list[tuple[Space[Any], Space[Any]]]
+    """Of each slot: what it observes, and what it does."""
+    autoreset_mode: AutoresetMode
+    metadata: dict[str, Any]
+    render_mode: str | None
+    node: Node
+    process: int
+    hosts: str
+    """What kind of pool it has."""
+
+
+def packed(value: Any) -> bytes:
+    """Pickle something of a user's; classes that only the main module has are sent along."""
+    try:
+        return pickle.dumps(value, pickle.HIGHEST_PROTOCOL)
+    except Exception:
+        return bytes(cloudpickle.dumps(value, pickle.HIGHEST_PROTOCOL))
+
+
+def pack_rows(layout: Layout, number: int, batch: Batch) -> Rows | Failed:
+    """Rows of a task; where they cannot be sent, the failure of the slot that is to blame."""
+    arrays, objects = batch_leaves(layout, batch.observations)
+    rest = b""
+    if batch.infos is not None or objects:
+        try:
+            rest = packed((objects, batch.infos))
+        except Exception as error:
+            slot = _culprit(batch, objects)
+            error.add_note(f"shoal: it was to be sent from slot {slot} of an actor to the caller")
+            return Failed(number, batch.slots.tolist(), pack_error(error))
+    return Rows(
+        number,
+        batch.slots,
+        list(arrays),
+        batch.rewards,
+        batch.terminated,
+        batch.truncated,
+        rest,
+    )
+
+
+def unpack_rows(layout: Layout, rows: Rows, first: int) -> Batch:
+    """The batch, with its slots as the caller numbers them, from ``first`` on."""
+    objects, infos = pickle.loads(rows.rest) if rows.rest else ([], None)
+    observations = batch_of_leaves(layout, rows.arrays, objects)
+    slots = rows.slots + first
+    return Batch(slots, observations, rows.rewards, rows.terminated, rows.truncated, infos)
+
+
+def _culprit(batch: Batch, objects: list[list[Any]]) -> int:
+    """The first slot whose infos or objects cannot be pickled."""
+    told = [(row, info) for row, info in (batch.raw_infos or ([], None))[0]]
+    told += [(row, item) for items in objects for row, item in enumerate(items)]
+    for row, value in told:
+        try:
+            packed(value)
+        except Exception:
+            return int(batch.slots[row])
+    return int(batch.slots[0])

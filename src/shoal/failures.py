@@ -6,12 +6,23 @@ Nothing here can execute what it is told: an exception is a name, a message, not
 from __future__ import annotations
 
 import builtins
+import re
 import traceback
 from dataclasses import dataclass
 
 from shoal.errors import RemoteError
 
-__all__ = ["ErrorDescription", "RemoteTraceback", "describe_error", "error_text", "stand_in"]
+__all__ = [
+    "ErrorDescription",
+    "RemoteTraceback",
+    "describe_error",
+    "error_text",
+    "renumber_notes",
+    "stand_in",
+]
+
+_NAMES_SLOT = re.compile(r"^shoal: in slot (\d+) of \d+")
+"""How the notes begin that say which slot an exception came from."""
 
 
 class RemoteTraceback(Exception):  # noqa: N818 - it tells where, not what
@@ -71,3 +82,20 @@ def error_text(error: BaseException) -> str:
         return str(error)
     except Exception as failure:
         return f"(its message cannot be shown: {failure!r})"
+
+
+def renumber_notes(error: BaseException, first: int, num_envs: int) -> None:
+    """Let an exception out of a part of a vector name its slot as the whole vector counts them.
+
+    >>> error = ValueError("too late")
+    >>> error.add_note("shoal: in slot 1 of 4, in its step")
+    >>> renumber_notes(error, first=8, num_envs=16)
+    >>> error.__notes__
+    ['shoal: in slot 9 of 16, in its step']
+    """
+    notes = getattr(error, "__notes__", None)
+    if notes:
+        error.__notes__ = [
+            _NAMES_SLOT.sub(lambda it: f"shoal: in slot {int(it[1]) + first} of {num_envs}", note)
+            for note in notes
+        ]

@@ -47,6 +47,7 @@ class PoolActor:
     """A pool in a process of Ray's."""
 
     def __init__(self) -> None:
+        self._pool: Pool | None = None
         self._flying: dict[int, int] = {}  # the number of the task that each slot is at
         self._answers: dict[int, Answer] = {}
         self._newest = 0  # task
@@ -56,14 +57,13 @@ class PoolActor:
         """Build the pool, and say what it is; ``mode`` is how observation spaces must agree."""
         try:
             register_specs(specs)
-            self._pool: Pool = unpack_part(part)()
-            self._layout = Layout.of(self._pool.spaces.single_observation)
-            return self._introduction(mode)
+            self._pool = pool = unpack_part(part)()
+            self._layout = Layout.of(pool.spaces.single_observation)
+            return self._introduction(pool, mode)
         except BaseException as error:
             return pack_error(error)
 
-    def _introduction(self, mode: Any) -> Introduction:
-        pool = self._pool
+    def _introduction(self, pool: Pool, mode: Any) -> Introduction:
         spaces = [(pool.spaces.single_observation, pool.spaces.single_action)] * pool.num_envs
         if mode != "same":
             theirs = pool.call("observation_space")
@@ -101,7 +101,7 @@ class PoolActor:
 
     def _begun(self, task: Task) -> list[Rows | Failed]:
         """Begin a task; a step of all slots is done at once."""
-        pool = self._pool
+        pool = self.pool
         slots = task.slots.tolist()
         self._quiet_since = time.monotonic()
         try:
@@ -109,7 +109,7 @@ class PoolActor:
                 pool.reset(task.slots, task.seeds, task.options)
             elif task.is_whole:
                 batch = Batch(task.slots, *pool.step(task.actions))
-                return [pack_rows(self._layout, task.number, batch)]
+                return [self._packed(task.number, batch)]
             else:
                 pool.send(task.actions, task.slots)
         except Exception as error:
@@ -130,11 +130,11 @@ class PoolActor:
             try:
                 came = [self._received(None if is_whole else min(least, len(self._flying)))]
                 # An inline pool works within the call, and as much as it is asked to.
-                least *= 2 if isinstance(self._pool, InlinePool) else 1
+                least *= 2 if isinstance(self.pool, InlinePool) else 1
             except ReceiveTimeoutError:
                 continue
             except Exception as error:
-                remains = sort_out(self._pool, list(self._flying), error)
+                remains = sort_out(self.pool, list(self._flying), error)
                 came = remains.batches
                 for slots, cause in remains.failures:
                     failures += self._failed(slots, cause)
@@ -143,13 +143,22 @@ class PoolActor:
             first = first or now
             self._quiet_since = now
         rows = [
-            pack_rows(self._layout, number, join_batches(self._layout, found))
+            self._packed(number, join_batches(self._layout, found))
             for number, found in batches.items()
         ]
         return rows + failures
 
+    @property
+    def pool(self) -> Pool:
+        """What it hosts, once that is built."""
+        assert self._pool is not None, "the caller has opened it first"
+        return self._pool
+
+    def _packed(self, number: int, batch: Batch) -> Rows | Failed:
+        return pack_rows(self._layout, number, batch, self.pool.num_envs)
+
     def _received(self, least: int | None) -> Batch:
-        return self._pool.recv(min_slots=least, timeout=None if least is None else _LOOK)
+        return self.pool.recv(min_slots=least, timeout=None if least is None else _LOOK)
 
     def _is_enough(self, now: float, begun: float, first: float | None) -> bool:
         if first is not None:
@@ -174,7 +183,7 @@ class PoolActor:
     def latest(self, slots: Any) -> bytes | PackedError:
         """The newest observations of these slots, pickled."""
         try:
-            return packed(self._pool.latest(slots))
+            return packed(self.pool.latest(slots))
         except Exception as error:
             return pack_error(error)
 
@@ -182,14 +191,15 @@ class PoolActor:
         """Reach environments, as a pool's ``call`` does; its arguments and results are pickled."""
         try:
             what, args, slots, kwargs = pickle.loads(request)
-            return packed(self._pool.call(what, *args, slots=slots, **kwargs))
+            return packed(self.pool.call(what, *args, slots=slots, **kwargs))
         except Exception as error:
             return pack_error(error)
 
     def close(self) -> PackedError | None:
         """Close the environments."""
         try:
-            self._pool.close()
+            if self._pool is not None:
+                self._pool.close()
         except BaseException as error:
             return pack_error(error)
         return None

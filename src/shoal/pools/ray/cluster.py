@@ -40,7 +40,7 @@ def imported_ray() -> Any:
 
 
 class ActorLostError(Exception):
-    """An actor has ended; the message is what Ray says of it."""
+    """An actor has ended; its cause is what Ray says of it."""
 
 
 class Cluster:
@@ -111,6 +111,10 @@ class Cluster:
             return self.ray.get(ref)
         except errors.RayTaskError:
             raise
+        except errors.OutOfMemoryError as error:
+            raise ActorLostError("Ray has ended it, since memory was short") from error
+        except errors.ActorDiedError as error:
+            raise ActorLostError("its process has ended") from error
         except errors.RayError as error:
             raise ActorLostError(" ".join(str(error).split())) from error
 

@@ -100,16 +100,17 @@ def packed(value: Any) -> bytes:
         return bytes(cloudpickle.dumps(value, pickle.HIGHEST_PROTOCOL))
 
 
-def pack_rows(layout: Layout, number: int, batch: Batch) -> Rows | Failed:
-    """Rows of a task; where they cannot be sent, the failure of the slot that is to blame."""
+def pack_rows(layout: Layout, number: int, batch: Batch, num_envs: int) -> Rows | Failed:
+    """Rows of a task; where they cannot be sent, a failure that names the slot that is to blame."""
     arrays, objects = batch_leaves(layout, batch.observations)
     rest = b""
     if batch.infos is not None or objects:
         try:
             rest = packed((objects, batch.infos))
         except Exception as error:
-            slot = _culprit(batch, objects)
-            error.add_note(f"shoal: it was to be sent from slot {slot} of an actor to the caller")
+            slot, what = _culprit(batch, objects)
+            error.add_note(f"shoal: in slot {slot} of {num_envs}, in its {what}")
+            error.add_note("shoal: it was to be sent from an actor to the caller")
             return Failed(number, batch.slots.tolist(), pack_error(error))
     return Rows(
         number,
@@ -130,13 +131,13 @@ def unpack_rows(layout: Layout, rows: Rows, first: int) -> Batch:
     return Batch(slots, observations, rows.rewards, rows.terminated, rows.truncated, infos)
 
 
-def _culprit(batch: Batch, objects: list[list[Any]]) -> int:
-    """The first slot whose infos or objects cannot be pickled."""
-    told = [(row, info) for row, info in (batch.raw_infos or ([], None))[0]]
-    told += [(row, item) for items in objects for row, item in enumerate(items)]
-    for row, value in told:
+def _culprit(batch: Batch, objects: list[list[Any]]) -> tuple[int, str]:
+    """The first slot that has something which cannot be pickled, and what that is."""
+    told = [(row, info, "info") for row, info in (batch.raw_infos or ([], None))[0]]
+    told += [(row, item, "observation") for items in objects for row, item in enumerate(items)]
+    for row, value, what in told:
         try:
             packed(value)
         except Exception:
-            return int(batch.slots[row])
-    return int(batch.slots[0])
+            return int(batch.slots[row]), what
+    return int(batch.slots[0]), "infos"

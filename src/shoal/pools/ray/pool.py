@@ -22,16 +22,16 @@ from shoal.errors import ReceiveTimeoutError, VectorFailedError, WorkerCrashedEr
 from shoal.pools.arrivals import Arrivals
 from shoal.pools.base import Batch, SlotChoice, checked_seeds, slot_numbers
 from shoal.pools.batches import join_batches
-from shoal.pools.division import CheckedActions, Division, Share
+from shoal.pools.division import CheckedActions, Division
 from shoal.pools.environments import Called
 from shoal.pools.losses import Revival
-from shoal.pools.processes.failures import PackedError, unpack_error
-from shoal.pools.processes.registry import registered_specs
+from shoal.pools.processes.failures import PackedError
 from shoal.pools.processes.supervision import OnCrash, RestartLimit, SlotSeeds
-from shoal.pools.ray.cluster import ActorLostError, Cluster, Placement, Room, first_ready
-from shoal.pools.ray.crossing import Failed, Introduction, Task, packed, unpack_rows
-from shoal.pools.ray.host import OPENING, Host, Terms
-from shoal.pools.ray.part import Part, pack_part
+from shoal.pools.ray.cluster import ActorLostError, Cluster, Placement
+from shoal.pools.ray.crossing import Answer, Failed, Introduction, Task, packed, unpack_rows
+from shoal.pools.ray.host import OPENING, Host
+from shoal.pools.ray.part import Part
+from shoal.pools.ray.staff import RayStaff
 from shoal.spaces import Layout, ObservationMode, agree
 from shoal.spaces.leaves import batch_leaves, batch_of_leaves, join_leaves, take_rows
 from shoal.types import Results
@@ -94,41 +94,36 @@ class RayPool:
         self._seeds = SlotSeeds(self.num_envs)
         self._process = os.getpid()
         self._lock = threading.Lock()
-        self._closed = False
         self._failure: BaseException | None = None
-        self._hosts: list[Host] = []
         self._number = 0
         self._posting: _Posting | None = None
         self._round = 0  # the number of a step of all slots in flight
         self._parts: dict[int, Batch | BaseException] = {}  # of the round, by actor
         self._shown: dict[int, tuple[Any, int]] = {}  # what slots have shown last: batch and row
-        letters = [
-            pack_part(part, self._division.slots_of(place).start)
-            for place, part in enumerate(parts)
-        ]
-        self._cluster = cluster
+        self._staff = RayStaff(
+            cluster,
+            parts,
+            self._division,
+            cpus=cpus,
+            placement=placement,
+            runtime_env=runtime_env,
+            observation_mode=observation_mode,
+            start_timeout=start_timeout,
+        )
+        self._hosts = self._staff.hosts
         try:
-            self._room = Room(self._cluster, len(parts), cpus, placement, start_timeout)
-            terms = Terms(
-                self._cluster, self._room, cpus, runtime_env, registered_specs(), observation_mode
-            )
-            for place, letter in enumerate(letters):
-                self._hosts.append(Host(terms, place, self._division.slots_of(place), letter))
-            self._meet(observation_mode)
+            self._meet(self._staff.introductions(), observation_mode)
         except BaseException:
-            self._end()
+            self._staff.end()
             raise
+        self._closed = False
 
-    def _meet(self, mode: ObservationMode) -> None:
-        """Wait for the actors to build their pools, and learn what these are."""
-        while any(host.introduction is None for host in self._hosts):
-            self._take_ready(None)
-        introductions = [host.introduction for host in self._hosts if host.introduction]
-        pairs = [pair for introduction in introductions for pair in introduction.spaces]
+    def _meet(self, introductions: list[Introduction], mode: ObservationMode) -> None:
         first = introductions[0]
         self.autoreset_mode: AutoresetMode = first.autoreset_mode
         self.metadata: dict[str, Any] = dict(first.metadata)
         self.render_mode = first.render_mode
+        pairs = [pair for introduction in introductions for pair in introduction.spaces]
         self.spaces = agree([pair[0] for pair in pairs], [pair[1] for pair in pairs], mode)
         self._layout = Layout.of(self.spaces.single_observation)
         self._actions = CheckedActions(self.spaces, self.num_envs, self.autoreset_mode)
@@ -234,10 +229,10 @@ class RayPool:
     def _post(self, posting: _Posting) -> None:
         self._posting = posting
         self._go_on_posting()
-        self._submit()
+        self._staff.submit()
         if any(host.is_held_up for host in self._hosts):
             self._take_ready(0.0)
-            self._submit()
+            self._staff.submit()
 
     def _go_on_posting(self) -> None:
         """Note what was begun, and hand it to the hosts: now, or after an interrupt again."""
@@ -252,10 +247,6 @@ class RayPool:
         for place, task in posting.tasks:
             self._hosts[place].ask(task)
         self._posting = None
-
-    def _submit(self) -> None:
-        for host in self._hosts:
-            host.submit()
 
     # Waiting
 
@@ -332,7 +323,7 @@ class RayPool:
         deadline = None if timeout is None else time.monotonic() + timeout
         while True:
             self._go_on_posting()
-            self._submit()
+            self._staff.submit()
             if is_done():
                 return
             left = None if deadline is None else max(0.0, deadline - time.monotonic())
@@ -345,40 +336,33 @@ class RayPool:
 
     def _take_ready(self, timeout: float | None) -> bool:
         """Take the answers that have come, and wait for the first one; whether there was any."""
-        awaited = {host.place: host.awaited() for host in self._hosts}
-        refs = {found[1]: place for place, found in awaited.items() if found is not None}
-        ready = first_ready(self._cluster.ray, list(refs), timeout)
-        for ref in ready:
-            self._take(self._hosts[refs[ref]], ref)
-        return bool(ready)
+        has_come = False
+        for host, number, answer in self._staff.answers(timeout):
+            has_come = True
+            if isinstance(answer, ActorLostError):
+                self._lose(host, answer)
+            elif number == OPENING:
+                self._take_introduction(host, answer)
+            else:
+                self._take(host, answer)
+                host.was_answered(number, answer)
+        return has_come
 
-    def _take(self, host: Host, ref: Any) -> None:
-        found = host.awaited()
-        assert found is not None
-        number, _ = found
+    def _take_introduction(self, host: Host, answer: Introduction | PackedError) -> None:
         try:
-            answer = self._cluster.read(ref)
-        except ActorLostError as error:
-            self._lose(host, error)
-            return
-        if number == OPENING:
-            self._take_introduction(host, answer)
-            return
+            host.introduction = self._staff.unpacked(host, answer)
+        except Exception as error:
+            self._failure = error
+            raise
+        host.was_answered(OPENING, None)
+
+    def _take(self, host: Host, answer: Answer) -> None:
         for outcome in answer.outcomes:
             if isinstance(outcome, Failed):
                 self._take_failure(host, outcome)
             else:
                 batch = unpack_rows(self._layout, outcome, host.slots.start)
                 self._take_batch(host, outcome.number, batch)
-        host.was_answered(number, answer)
-
-    def _take_introduction(self, host: Host, answer: Introduction | PackedError) -> None:
-        if isinstance(answer, PackedError):
-            error = self._unpacked(host, answer)
-            self._failure = error
-            raise error
-        host.introduction = answer
-        host.was_answered(OPENING, None)
 
     def _take_batch(self, host: Host, number: int, batch: Batch) -> None:
         is_revival = host.revival.is_of(number)
@@ -396,31 +380,18 @@ class RayPool:
             self._arrivals.add(number, batch)
 
     def _take_failure(self, host: Host, failed: Failed) -> None:
-        error = self._unpacked(host, failed.error)
+        error = self._staff.error(host, failed.error)
         if self._round and (failed.number == self._round or host.revival.is_of(failed.number)):
             self._parts.setdefault(host.place, error)
         else:
             slots = [slot + host.slots.start for slot in failed.slots]
             self._arrivals.fail(failed.number, slots, error)
 
-    def _unpacked(self, host: Host, told: PackedError) -> BaseException:
-        error = unpack_error(told)
-        error.add_note(
-            f"shoal: in {host}, whose slot 0 is slot {host.slots.start} of {self.num_envs} in all"
-        )
-        return error
-
     # Losses
-
-    def _loss(self, host: Host, error: ActorLostError) -> WorkerCrashedError:
-        fate = "its node is gone" if self._cluster.has_lost(host.node) else str(error)
-        loss = WorkerCrashedError(f"{host} was lost: {fate}")
-        loss.__cause__ = error
-        return loss
 
     def _lose(self, host: Host, error: ActorLostError) -> None:
         """Deal with the loss of an actor: replace it, or give up."""
-        loss = self._loss(host, error)
+        loss = self._staff.loss(host, error)
         if not self.restarts or host.introduction is None:
             self._failure = loss
             raise loss
@@ -477,7 +448,7 @@ class RayPool:
         """The newest observation of each of these slots, as a batch, without stepping them."""
         with self._alone("latest"):
             shares = self._division.shares(slot_numbers(slots, self.num_envs))
-            found = self._ask_each([(share, "latest", share.own) for share in shares])
+            found = self._ask_each([(share.place, "latest", share.own) for share in shares])
         joined = join_leaves([batch_leaves(self._layout, part) for part in found])
         order = np.argsort([place for share in shares for place in share.places])
         return batch_of_leaves(self._layout, *take_rows(joined, order.tolist()))
@@ -489,7 +460,10 @@ class RayPool:
             shares = [share for share in self._division.shares(chosen) if share.places]
             requests = [packed((what, args, share.own, kwargs)) for share in shares]
             found = self._ask_each(
-                [(share, "call", request) for share, request in zip(shares, requests, strict=True)]
+                [
+                    (share.place, "call", request)
+                    for share, request in zip(shares, requests, strict=True)
+                ]
             )
         results: list[Any] = [None] * len(chosen)
         for share, values in zip(shares, found, strict=True):
@@ -497,25 +471,18 @@ class RayPool:
                 results[place] = value
         return results
 
-    def _ask_each(self, questions: Sequence[tuple[Share, str, Any]]) -> list[Any]:
-        """Ask actors something at the same time, and wait for the answers."""
+    def _ask_each(self, questions: Sequence[tuple[int, str, Any]]) -> list[Any]:
+        """Ask actors something beside their tasks, and wait for the answers."""
         self._go_on_posting()
-        self._submit()
-        hosts = [self._hosts[share.place] for share, _, _ in questions]
-        refs = [
-            getattr(host.actor, method).remote(argument)
-            for host, (_, method, argument) in zip(hosts, questions, strict=True)
-        ]
+        self._staff.submit()
         found = []
-        for host, ref in zip(hosts, refs, strict=True):
-            first_ready(self._cluster.ray, [ref], None)
-            try:
-                answer = self._cluster.read(ref)
-            except ActorLostError as error:
-                raise self._loss(host, error) from error
-            if isinstance(answer, PackedError):
-                raise self._unpacked(host, answer)
-            found.append(pickle.loads(answer))
+        for (place, *_), answer in zip(questions, self._staff.ask_each(questions), strict=True):
+            host = self._hosts[place]
+            if isinstance(answer, ActorLostError):
+                who = str(host)
+                self._lose(host, answer)
+                raise WorkerCrashedError(f"{who} was lost before it could answer") from answer
+            found.append(pickle.loads(self._staff.unpacked(host, answer)))
         return found
 
     def drop(self) -> None:
@@ -543,44 +510,16 @@ class RayPool:
         if self._closed:
             return
         self._closed = True
-        if os.getpid() != self._process or not self._cluster.is_there:
-            return  # a fork of the process that has them, or Ray was shut down, and they with it
+        if os.getpid() != self._process:
+            return  # a fork of the process that the actors belong to
         failures: list[BaseException] = []
         try:
-            if not terminate:
-                failures = self._farewell(timeout)
+            if not terminate and self._staff.is_there:
+                failures = self._staff.close(timeout)
         finally:
-            self._end()
+            self._staff.end()
         if failures:
             raise failures[0]
-
-    def _farewell(self, timeout: float | None) -> list[BaseException]:
-        """Have every actor close its environments; what they failed of."""
-        deadline = None if timeout is None else time.monotonic() + timeout
-        refs = [(host, host.actor.close.remote()) for host in self._hosts]
-        failures = []
-        for host, ref in refs:
-            left = None if deadline is None else max(0.0, deadline - time.monotonic())
-            if not first_ready(self._cluster.ray, [ref], left):
-                continue
-            try:
-                answer = self._cluster.read(ref)
-            except ActorLostError:
-                continue  # it has nothing any more that could be closed
-            if isinstance(answer, PackedError):
-                failures.append(self._unpacked(host, answer))
-        return failures
-
-    def _end(self) -> None:
-        """Give everything back to the cluster."""
-        self._closed = True
-        try:
-            for host in self._hosts:
-                host.kill()
-            if hasattr(self, "_room"):
-                self._room.give_back()
-        finally:
-            self._cluster.leave()
 
     def abandon(self) -> None:
         """End the actors of a pool that nobody has closed and nobody can close any more."""
@@ -623,7 +562,7 @@ class RayPool:
             raise ClosedEnvironmentError(f"{doing}: the vector environment is closed")
         if self._failure is not None:
             raise self._failure.with_traceback(None)
-        if not self._cluster.is_there:
+        if not self._staff.is_there:
             raise VectorFailedError(f"{doing}: Ray was shut down, and with it the environments")
         if not self._lock.acquire(blocking=False):
             raise RuntimeError("the vector environment is being stepped already, by another thread")

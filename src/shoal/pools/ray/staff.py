@@ -1,0 +1,161 @@
+"""The actors of a pool: started together, asked, heard and ended."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Any
+
+from shoal.errors import WorkerCrashedError
+from shoal.failures import renumber_notes
+from shoal.pools.division import Division
+from shoal.pools.processes.failures import PackedError, unpack_error
+from shoal.pools.processes.registry import registered_specs
+from shoal.pools.ray.cluster import ActorLostError, Cluster, Placement, Room, first_ready
+from shoal.pools.ray.crossing import Introduction
+from shoal.pools.ray.host import OPENING, Host, Terms
+from shoal.pools.ray.part import Part, pack_part
+from shoal.spaces import ObservationMode
+
+__all__ = ["RayStaff"]
+
+
+class RayStaff:
+    """Actors, by number.
+
+    Args:
+        cluster: Where; it is left at the end.
+        parts: What each of them hosts.
+        division: Which slots these are.
+        cpus: How many CPUs each reserves.
+        placement: On which nodes.
+        runtime_env: What they need, as Ray describes it.
+        observation_mode: How observation spaces of environments must agree.
+        start_timeout: Seconds to wait for room.
+    """
+
+    def __init__(
+        self,
+        cluster: Cluster,
+        parts: Sequence[Part],
+        division: Division,
+        *,
+        cpus: float,
+        placement: Placement,
+        runtime_env: Mapping[str, Any] | None,
+        observation_mode: ObservationMode,
+        start_timeout: float,
+    ) -> None:
+        self._cluster = cluster
+        self._num_envs = division.num_envs
+        self._room: Room | None = None
+        self.hosts: list[Host] = []
+        try:
+            letters = [
+                pack_part(part, division.slots_of(place).start) for place, part in enumerate(parts)
+            ]
+            self._room = room = Room(cluster, len(parts), cpus, placement, start_timeout)
+            terms = Terms(cluster, room, cpus, runtime_env, registered_specs(), observation_mode)
+            for place, letter in enumerate(letters):
+                self.hosts.append(Host(terms, place, division.slots_of(place), letter))
+        except BaseException:
+            self.end()
+            raise
+
+    @property
+    def is_there(self) -> bool:
+        """Whether Ray is still running."""
+        return self._cluster.is_there
+
+    def introductions(self) -> list[Introduction]:
+        """Wait until all pools are built; raise if one's cannot be."""
+        while any(host.introduction is None for host in self.hosts):
+            for host, number, answer in self.answers(None):
+                assert number == OPENING
+                if isinstance(answer, ActorLostError):
+                    raise self.loss(host, answer)
+                host.introduction = self.unpacked(host, answer)
+                host.was_answered(OPENING, None)
+        return [host.introduction for host in self.hosts if host.introduction is not None]
+
+    def submit(self) -> None:
+        """Send what waits, and ask for what has not come, as far as there is room."""
+        for host in self.hosts:
+            host.submit()
+
+    def answers(self, timeout: float | None) -> Iterator[tuple[Host, int, Any]]:
+        """What has come, by the numbers of requests; waits for the first so many seconds.
+
+        An actor that was lost answers with an ActorLostError, until another one is started.
+        """
+        awaited = {}
+        for host in self.hosts:
+            found = host.awaited()
+            if found is not None:
+                awaited[found[1]] = host, found[0]
+        for ref in first_ready(self._cluster.ray, list(awaited), timeout):
+            yield *awaited[ref], self._read(ref)
+
+    def _read(self, ref: Any) -> Any:
+        try:
+            return self._cluster.read(ref)
+        except ActorLostError as error:
+            return error
+
+    def ask_each(self, questions: Sequence[tuple[int, str, Any]]) -> list[Any]:
+        """Ask actors something at the same time: who, which method, with what.
+
+        Returns their answers, or instead of those ActorLostErrors.
+        """
+        refs = [
+            getattr(self.hosts[place].actor, method).remote(argument)
+            for place, method, argument in questions
+        ]
+        found = []
+        for ref in refs:
+            first_ready(self._cluster.ray, [ref], None)
+            found.append(self._read(ref))
+        return found
+
+    def unpacked(self, host: Host, answer: Any) -> Any:
+        """An answer; raises the error that it may be."""
+        if isinstance(answer, PackedError):
+            raise self.error(host, answer)
+        return answer
+
+    def error(self, host: Host, told: PackedError) -> BaseException:
+        """An exception that an actor has told of, with the place that it comes from."""
+        error = unpack_error(told)
+        renumber_notes(error, host.slots.start, self._num_envs)
+        error.add_note(f"shoal: in {host}; other messages may count its slots from 0")
+        return error
+
+    def loss(self, host: Host, error: ActorLostError) -> WorkerCrashedError:
+        """What to tell the caller of an actor that was lost."""
+        fate = "its node is gone" if self._cluster.has_lost(host.node) else str(error)
+        loss = WorkerCrashedError(f"{host} was lost: {fate}")
+        loss.__cause__ = error
+        return loss
+
+    def close(self, timeout: float | None) -> list[BaseException]:
+        """Have every actor close its environments; what they failed of."""
+        deadline = None if timeout is None else time.monotonic() + timeout
+        failures = []
+        for host, ref in [(host, host.actor.close.remote()) for host in self.hosts]:
+            left = None if deadline is None else max(0.0, deadline - time.monotonic())
+            if first_ready(self._cluster.ray, [ref], left):
+                answer = self._read(ref)  # who is lost has nothing any more that could be closed
+                if isinstance(answer, PackedError):
+                    failures.append(self.error(host, answer))
+        return failures
+
+    def end(self) -> None:
+        """End the actors, and give everything back to the cluster."""
+        try:
+            if self.is_there:
+                for host in self.hosts:
+                    host.kill()
+                if self._room is not None:
+                    self._room.give_back()
+        finally:
+            self._cluster.leave()

@@ -1,9 +1,5 @@
 """An interrupt may come between any two lines of a client: nothing is executed twice or unasked."""
 
-import itertools
-import linecache
-import os
-import sys
 from contextlib import contextmanager
 from functools import partial
 
@@ -13,6 +9,7 @@ import shoal
 from shoal.errors import ConnectionLostError
 from shoal.remote.channel import Channel
 from shoal.remote.link import Link
+from tests.interrupting import Lines
 from tests.remote.peers import Cell
 from tests.remote.serving import TCP, served
 
@@ -112,34 +109,6 @@ def test_without_resuming_an_interrupt_in_the_middle_of_an_answer_is_a_loss(midd
         for _ in range(2):
             with pytest.raises(ConnectionLostError):
                 pool.recv()
-
-
-class Lines:
-    """Raises KeyboardInterrupt at the n-th line of Shoal's code in this thread."""
-
-    def __init__(self, number):
-        self._left = itertools.count(-number)
-        self.where = ""
-
-    def __enter__(self):
-        sys.settrace(self._trace)
-        return self
-
-    def __exit__(self, kind, *_):
-        sys.settrace(None)
-        return kind is KeyboardInterrupt
-
-    def _trace(self, frame, event, _):
-        if f"{os.sep}shoal{os.sep}" not in frame.f_code.co_filename:
-            return None
-        # An interrupt does not come between the body of a "with" and its end, where a tracer looks.
-        line = linecache.getline(frame.f_code.co_filename, frame.f_lineno)
-        if event == "line" and "with " not in line and next(self._left) == 0:
-            sys.settrace(None)
-            code = frame.f_code
-            self.where = f"{os.path.basename(code.co_filename)}:{frame.f_lineno} {code.co_qualname}"
-            raise KeyboardInterrupt
-        return self._trace
 
 
 def interrupt_at_line(number, how, is_lost):

@@ -8,8 +8,7 @@ import pickle
 import threading
 import time
 import warnings
-from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any, NamedTuple, get_args
 
 import numpy as np
@@ -555,18 +554,14 @@ class RayPool:
                 )
         return chosen
 
-    @contextmanager
-    def _alone(self, doing: str) -> Iterator[None]:
-        """Refuse to work for a pool that is closed, broken or at work."""
+    def _alone(self, doing: str) -> threading.Lock:
+        """Refuse to work for a pool that is closed, broken or at work; the lock to work under."""
         if self._closed:
             raise ClosedEnvironmentError(f"{doing}: the vector environment is closed")
         if self._failure is not None:
             raise self._failure.with_traceback(None)
         if not self._staff.is_there:
             raise VectorFailedError(f"{doing}: Ray was shut down, and with it the environments")
-        if not self._lock.acquire(blocking=False):
+        if self._lock.locked():
             raise RuntimeError("the vector environment is being stepped already, by another thread")
-        try:
-            yield
-        finally:
-            self._lock.release()
+        return self._lock

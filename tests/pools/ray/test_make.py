@@ -1,0 +1,296 @@
+"""``shoal.make(..., backend="ray")``: the vector that every other backend makes."""
+
+import gc
+import os
+import pickle
+import subprocess
+import sys
+import textwrap
+import threading
+from functools import partial
+from pathlib import Path
+
+import gymnasium
+import numpy as np
+import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+
+import shoal
+from shoal.errors import ClusterError
+from shoal.testing import ProbeEnv
+from shoal.vector import AutoresetMode
+from tests.pools.ray.pools import CPUS, actors, wait_until
+from tests.rollouts import assert_rollouts_are_equal
+from tests.strategies import SPACES, RandomEnv
+
+pytestmark = pytest.mark.usefixtures("ray_here")
+
+on_ray = partial(shoal.make, backend="ray", workers=2, cpus_per_worker=CPUS)
+
+
+@pytest.mark.parametrize("mode", AutoresetMode)
+def test_kernels_give_their_trajectories(mode):
+    options = {"num_envs": 5, "autoreset_mode": mode, "statistics": True}
+    ours = on_ray("CartPole-v1", **options)
+    assert "KernelPool" in str(ours.plan)
+    theirs = shoal.make("CartPole-v1", **options)
+
+    def without_times(result):
+        infos = result[-1]
+        if "episode" in infos:
+            infos["episode"].pop("t")
+        return result
+
+    assert_rollouts_are_equal(ours, theirs, 150, seed=7, seen=without_times)
+    ours.close()
+    theirs.close()
+
+
+def test_infos_of_kernels_stay_columns():
+    ours = on_ray("shoal/Hockey-v0", num_envs=6, autoreset_mode="SameStep")
+    theirs = shoal.make("shoal/Hockey-v0", num_envs=6, autoreset_mode="SameStep")
+    assert_rollouts_are_equal(ours, theirs, 300, seed=3)
+    ours.close()
+    theirs.close()
+
+
+def test_atari_games_are_those_of_any_other_vector():
+    pytest.importorskip("ale_py")
+    ours = on_ray("ALE/Pong-v5", num_envs=3)
+    theirs = shoal.make("ALE/Pong-v5", num_envs=3, backend="inline")
+    assert_rollouts_are_equal(ours, theirs, 15, seed=5, masks=0)
+    assert type(ours) is type(theirs)
+    saved = pickle.loads(pickle.dumps(ours.save([0])))
+    ours.restore(saved, [0])
+    ours.close()
+    theirs.close()
+
+
+@pytest.mark.slow
+@pytest.mark.timeout(900)
+@settings(max_examples=60, deadline=None, suppress_health_check=[HealthCheck.too_slow])
+@given(space=SPACES, actions=SPACES, mode=st.sampled_from(AutoresetMode))
+def test_any_spaces_give_the_trajectories_of_the_inline_pool(space, actions, mode):
+    factories = [partial(RandomEnv, space, actions) for _ in range(3)]
+    ours = on_ray(factories, autoreset_mode=mode, worker_backend="inline")
+    theirs = shoal.make(factories, autoreset_mode=mode, backend="inline")
+    assert_rollouts_are_equal(ours, theirs, 12, seed=1)
+    ours.close()
+    theirs.close()
+
+
+@pytest.mark.parametrize("worker_backend", ["inline", "thread", "process"])
+def test_every_kind_of_pool_can_be_hosted(worker_backend):
+    factories = [partial(ProbeEnv, label) for label in range(4)]
+    ours = on_ray(factories, worker_backend=worker_backend, copy=False)
+    theirs = shoal.make(factories, backend="inline")
+    assert_rollouts_are_equal(ours, theirs, 25, seed=2)
+    assert worker_backend.capitalize() in str(ours.plan)
+    assert str(ours.plan).startswith("4 slots, 2 actors of Ray: asked for; they host ")
+    ours.close()
+    theirs.close()
+
+
+def test_observation_spaces_may_differ():
+    class Wide(gymnasium.Env):
+        action_space = gymnasium.spaces.Discrete(2)
+
+        def __init__(self, width):
+            self.observation_space = gymnasium.spaces.Box(-width, width, (2,), np.float32)
+
+        def reset(self, *, seed=None, options=None):
+            super().reset(seed=seed)
+            return np.zeros(2, np.float32), {}
+
+    factories = [partial(Wide, width) for width in (1, 2, 3)]
+    ours = on_ray(factories, observation_mode="different")
+    theirs = gymnasium.vector.SyncVectorEnv(factories, observation_mode="different")
+    assert ours.observation_space == theirs.observation_space
+    ours.close()
+
+
+def test_large_observations_of_one_actor_are_read_where_they_are():
+    class Large(gymnasium.Env):
+        observation_space = gymnasium.spaces.Box(0, 255, (500_000,), np.uint8)
+        action_space = gymnasium.spaces.Discrete(2)
+
+        def reset(self, *, seed=None, options=None):
+            super().reset(seed=seed)
+            return np.full(500_000, 7, np.uint8), {}
+
+        def step(self, action):
+            return np.full(500_000, action, np.uint8), 0.0, False, False, {}
+
+    for copy in (True, False):
+        envs = on_ray([Large] * 2, copy=copy)
+        envs.reset()
+        envs.send([0, 1])
+        for slot in (0, 1):
+            batch = envs.recv(slots=[slot])
+            assert (batch.observations == slot).all()
+            assert batch.observations.flags.writeable is copy
+        together = envs.step([1, 1])[0]
+        assert together.flags.writeable
+        envs.close()
+
+
+def test_double_buffering_keeps_the_groups_apart():
+    envs = on_ray([partial(ProbeEnv, label) for label in range(6)], worker_backend="inline")
+    envs.reset(seed=1)
+    groups = [0, 2, 4], [1, 3, 5]
+    envs.action_space.seed(0)
+
+    def some(slots):
+        return {key: value[slots] for key, value in envs.action_space.sample().items()}
+
+    for slots in groups:
+        envs.send(some(slots), slots)
+    for _ in range(20):
+        for slots in groups:
+            batch = envs.recv(slots=slots)
+            assert batch.slots.tolist() == slots
+            envs.send(some(slots), slots)
+    envs.close(terminate=True)
+
+
+def test_an_actor_has_two_requests_at_the_most():
+    envs = on_ray([ProbeEnv] * 8, worker_backend="inline")
+    envs.reset(seed=1)
+    action = {key: value[:1] for key, value in envs.action_space.sample().items()}
+    for slot in range(8):
+        envs.send(action, [slot])
+    assert all(len(host._life.calls) <= 2 for host in envs.pool._hosts)
+    assert sorted(envs.recv().slots) == list(range(8))
+    envs.close()
+
+
+def test_actors_have_the_environments_that_are_registered_here():
+    gymnasium.register("OnlyHere-v0", entry_point=lambda: ProbeEnv(5))
+    envs = on_ray("OnlyHere-v0", num_envs=2)
+    assert envs.get_attr("label") == (5, 5)
+    assert envs.spec.id == "OnlyHere-v0"
+    envs.close()
+    del gymnasium.registry["OnlyHere-v0"]
+
+
+def test_runtime_environments_reach_the_actors():
+    envs = on_ray(
+        [ProbeEnv] * 2, workers=1, runtime_env={"env_vars": {"SHOAL_TEST_OF_RAY": "there"}}
+    )
+    assert envs.pool.call(lambda env: os.environ["SHOAL_TEST_OF_RAY"], slots=[0]) == ["there"]
+    envs.close()
+
+
+@pytest.mark.parametrize(
+    ("options", "said"),
+    [
+        ({"caller_works": True}, "caller_works: not for backend='ray'"),
+        ({"pin": True}, "pin: not for backend='ray'"),
+        ({"cpus_per_worker": 1.5}, "cpus_per_worker must be a whole number"),
+        ({"cpus_per_worker": 0}, "cpus_per_worker must be a whole number"),
+        ({"placement": "near"}, "placement must be one of"),
+        ({"worker_backend": "ray"}, "worker_backend must be one of"),
+        ({"start_timeout": 0}, "start_timeout must be a positive number"),
+        ({"workers": 0}, "workers must be a positive integer"),
+        ({"backend": "process", "placement": "pack"}, "placement: for backend='ray'"),
+        ({"backend": "auto", "address": "auto"}, "address: for backend='ray'"),
+    ],
+)
+def test_wrong_options_are_refused_before_anything_happens(options, said):
+    with pytest.raises(ValueError, match=said):
+        on_ray("CartPole-v1", **{"num_envs": 2, **options})
+
+
+def test_a_cluster_without_room_says_so():
+    with pytest.raises(ClusterError, match="cpus_per_worker"):
+        on_ray("CartPole-v1", 4, cpus_per_worker=64, start_timeout=0.2)
+
+
+def test_nothing_is_left_of_a_vector_however_it_ends(ray_here):
+    def made():
+        envs = on_ray([ProbeEnv] * 2)
+        envs.reset(seed=0)
+        return envs
+
+    made().close()
+    before = len(os.listdir("/proc/self/fd")), threading.active_count()
+    made().close()
+    made().close(terminate=True)
+    envs = made()
+    with pytest.warns(ResourceWarning, match="was not closed"):
+        envs.__del__()
+    del envs
+    gc.collect()
+    wait_until(lambda: not actors(ray_here), 10.0)
+    wait_until(lambda: ray_here.available_resources().get("CPU") == 2.0, 10.0)
+    after = len(os.listdir("/proc/self/fd")), threading.active_count()
+    # Ray keeps some connections to workers that it may use again.
+    assert after[0] - before[0] < 30
+    assert after[1] - before[1] < 5
+
+
+@pytest.mark.slow
+@pytest.mark.timeout(900)
+def test_open_and_close_again_and_again(ray_here):
+    def cycle():
+        envs = on_ray([ProbeEnv] * 2)
+        envs.reset(seed=0)
+        envs.close()
+
+    for _ in range(10):
+        cycle()
+    before = len(os.listdir("/proc/self/fd")), threading.active_count()
+    for _ in range(150):
+        cycle()
+    wait_until(lambda: not actors(ray_here), 20.0)
+    assert len(os.listdir("/proc/self/fd")) <= before[0] + 30
+    assert threading.active_count() <= before[1] + 5
+
+
+def script(text):
+    done = subprocess.run(
+        [sys.executable, "-c", textwrap.dedent(text)],
+        capture_output=True,
+        text=True,
+        timeout=60,
+        cwd=Path(__file__).parents[3],
+        env={**os.environ, "RAY_USAGE_STATS_ENABLED": "0"},
+    )
+    assert done.returncode == 0, done.stderr
+    return done.stdout
+
+
+def test_a_ray_that_was_started_for_a_vector_ends_with_it():
+    said = script("""
+        import os, ray, shoal
+        first = shoal.make("CartPole-v1", 2, backend="ray", cpus_per_worker=0.5)
+        second = shoal.make("CartPole-v1", 2, backend="ray", workers=1, cpus_per_worker=0.5)
+        try:
+            shoal.make("CartPole-v1", 2, backend="ray", address="192.0.2.1:6379")
+        except shoal.errors.ClusterError as error:
+            print("refused:", "already" in str(error))
+        first.close()
+        print("still there:", ray.is_initialized(), second.reset(seed=1)[0].shape)
+        second.close()
+        print("there:", ray.is_initialized())
+        third = shoal.make("CartPole-v1", 2, backend="ray", workers=1, cpus_per_worker=0.5)
+        ray.shutdown()
+        try:
+            third.reset()
+        except shoal.errors.VectorFailedError as error:
+            print(error)
+        third.close()
+    """)
+    assert said.splitlines()[-4:] == [
+        "refused: True",
+        "still there: True (2, 4)",
+        "there: False",
+        "reset: Ray was shut down, and with it the environments",
+    ]
+
+
+def test_without_ray_it_says_what_to_install(monkeypatch):
+    monkeypatch.setitem(sys.modules, "ray", None)
+    with pytest.raises(shoal.errors.MissingExtraError, match=r'pip install "shoal\[ray\]"'):
+        on_ray("CartPole-v1", 2)

@@ -11,11 +11,12 @@ SOURCES := CMakeLists.txt pyproject.toml $(shell find native src -name '*.cpp' -
 NATIVE  := $(shell find native benchmarks/native tests -name '*.cpp' -o -name '*.c' -o -name '*.h')
 PYTHON_FILES := src tests benchmarks examples
 
-# What could depend on the versions of Gymnasium and NumPy.
+# What could depend on the versions of Gymnasium and NumPy; and RLlib, which wants just this Gymnasium.
 TESTS_OF_VERSIONS := tests/spaces tests/legacy tests/guides tests/wrapping \
 	tests/vector/test_against_gymnasium.py tests/vector/test_wrappers.py tests/vector/wrappers \
 	tests/vector/test_infos.py tests/vector/test_statistics.py \
-	tests/sb3/test_against_sb3.py tests/sb3/test_wrappers.py tests/kernels/test_against_gymnasium.py
+	tests/sb3/test_against_sb3.py tests/sb3/test_wrappers.py tests/kernels/test_against_gymnasium.py \
+	tests/rllib
 
 # What the native sources include, as the compiler wants it said.
 HEADERS = $$($(BIN)/python -c 'import nanobind, numpy, sysconfig; print(*(f"-isystem {path}" for path in (sysconfig.get_path("include"), numpy.get_include(), nanobind.include_dir())))')
@@ -62,6 +63,8 @@ clean:
 
 # One environment for each set of versions, with a stamp inside that tells what it was made from.
 
+comma := ,
+
 BUILD_NEEDS = $$($(PYTHON) -c 'import tomllib; print(*tomllib.load(open("pyproject.toml", "rb"))["build-system"]["requires"], sep="\n")')
 
 # $(call environment,FOLDER,CONSTRAINTS,EXTRAS,BUILD OPTIONS): an environment with Shoal in it.
@@ -82,7 +85,7 @@ $(VENV)/installed.stamp: $(VENV)/tools.stamp $(SOURCES)
 $(OLDEST)/installed.stamp: constraints.txt constraints-oldest.txt $(SOURCES)
 	mkdir -p build
 	grep -v $$(sed 's/==.*/==/; s/^/-e ^/' constraints-oldest.txt) constraints.txt | cat - constraints-oldest.txt > build/constraints-oldest.txt
-	$(call environment,$(OLDEST),build/constraints-oldest.txt,test,--config-settings=build-dir=build/oldest)
+	$(call environment,$(OLDEST),build/constraints-oldest.txt,test$(comma)rllib,--config-settings=build-dir=build/oldest)
 	@touch $@
 
 $(SANITIZED)/installed.stamp: constraints.txt $(SOURCES)

@@ -308,6 +308,12 @@ class TestBadInput:
         with pytest.raises(FactoryPicklingError, match="only_here"):
             ray_pool([only_here.Mine], [1])
 
+    def test_options_that_cannot_be_sent(self, whole):
+        with pytest.raises(TypeError, match="options of a reset cannot be sent to an actor"):
+            whole.reset(options={"lock": threading.Lock()})
+        assert whole.in_flight == 0
+        assert whole.step([NOTHING] * 4)[0][:, 1].tolist() == [1, 1, 1, 1]
+
     def test_spaces_that_differ_name_the_slot(self):
         import gymnasium
 

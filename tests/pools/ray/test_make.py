@@ -274,6 +274,10 @@ def test_a_ray_that_was_started_for_a_vector_ends_with_it():
         print("still there:", ray.is_initialized(), second.reset(seed=1)[0].shape)
         second.close()
         print("there:", ray.is_initialized())
+        try:
+            shoal.make("CartPole-v1", 64, backend="ray", workers=64)
+        except shoal.errors.ClusterError as error:
+            print(str(error)[:40], ray.is_initialized())
         third = shoal.make("CartPole-v1", 2, backend="ray", workers=1, cpus_per_worker=0.5)
         ray.shutdown()
         try:
@@ -282,10 +286,11 @@ def test_a_ray_that_was_started_for_a_vector_ends_with_it():
             print(error)
         third.close()
     """)
-    assert said.splitlines()[-4:] == [
+    assert said.splitlines()[-5:] == [
         "refused: True",
         "still there: True (2, 4)",
         "there: False",
+        "there is no room for 64 actors with 1 CP False",
         "reset: Ray was shut down, and with it the environments",
     ]
 

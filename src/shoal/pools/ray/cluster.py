@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import logging
+import os
 import platform
 import threading
 import time
@@ -22,6 +23,7 @@ _SLICE = 0.1
 """Seconds of a wait after which an interrupt is noticed."""
 
 _CPU = "CPU"
+_ADDRESS = "RAY_ADDRESS"
 
 
 def imported_ray() -> Any:
@@ -61,12 +63,13 @@ class Cluster:
     _lock = threading.Lock()
     _members = 0
     _begun = False  # whether Ray was started, or joined, by the first of them
+    _is_small = False  # whether it is one of this machine that nothing can be added to
 
     def __init__(self, address: str | None) -> None:
         self.ray = ray = imported_ray()
         with self._lock:
             if not ray.is_initialized():
-                Cluster._members = 0  # somebody has shut it down
+                Cluster._members, Cluster._begun, Cluster._is_small = 0, False, False
                 self._join(address)
             elif address not in (None, "auto", ray.get_runtime_context().gcs_address):
                 raise ClusterError(
@@ -83,16 +86,21 @@ class Cluster:
             where = "a new one here" if address is None else f"the one at {address!r}"
             raise ClusterError(f"there is no Ray to work with, {where}: {error}") from error
         Cluster._begun = True
+        Cluster._is_small = address is None and _ADDRESS not in os.environ
 
-    def leave(self) -> None:
-        """Let go of Ray; a second call does nothing."""
+    def leave(self, *, at_once: bool = True) -> None:
+        """Let go of Ray; a second call does nothing.
+
+        ``at_once`` is whether a Ray that was started for pools ends with the last of them; else it
+        is left to the end of the process, or to pools that come.
+        """
         with self._lock:
             if not self._is_member:
                 return
             self._is_member = False
             Cluster._members -= 1
-            if Cluster._members == 0 and Cluster._begun:
-                Cluster._begun = False
+            if Cluster._members == 0 and Cluster._begun and at_once:
+                Cluster._begun = Cluster._is_small = False
                 self.ray.shutdown()
 
     @property
@@ -122,6 +130,11 @@ class Cluster:
         """Whether this node is known to be gone."""
         dead = [each["NodeID"] for each in self.ray.nodes() if not each["Alive"]]
         return node is not None and node.number in dead
+
+    @property
+    def may_grow(self) -> bool:
+        """Whether it may get more nodes than it has."""
+        return not Cluster._is_small
 
     def cpus(self) -> float:
         """How many CPUs it has in all."""
@@ -158,7 +171,13 @@ class Room:
     def _wait(self, cluster: Cluster, count: int, cpus: float, timeout: float) -> None:
         deadline = time.monotonic() + timeout
         needed = f"{count} actors with {cpus:g} CPUs each"
-        if count * cpus > cluster.cpus():
+        is_too_much = count * cpus > cluster.cpus()
+        if is_too_much and not cluster.may_grow:
+            raise ClusterError(
+                f"there is no room for {needed}: this machine has {cluster.cpus():g} CPUs. Ask for "
+                "fewer workers, for less with cpus_per_worker, or for another cluster with address"
+            )
+        if is_too_much:
             _log.warning(
                 "%s were asked for, the cluster has %g CPUs: waiting for more for %g seconds",
                 needed,

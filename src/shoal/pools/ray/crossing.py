@@ -30,6 +30,7 @@ __all__ = [
     "Introduction",
     "Rows",
     "Task",
+    "check_sendable",
     "pack_rows",
     "packed",
     "unpack_rows",
@@ -98,6 +99,20 @@ def packed(value: Any) -> bytes:
         return pickle.dumps(value, pickle.HIGHEST_PROTOCOL)
     except Exception:
         return bytes(cloudpickle.dumps(value, pickle.HIGHEST_PROTOCOL))
+
+
+def check_sendable(value: Any, what: str) -> None:
+    """Refuse what cannot be sent to an actor before anything of it is.
+
+    Raises:
+        TypeError: It cannot be pickled.
+    """
+    if not value:
+        return
+    try:
+        packed(value)
+    except Exception as error:
+        raise TypeError(f"{what} cannot be sent to an actor: {error}") from error
 
 
 def pack_rows(layout: Layout, number: int, batch: Batch, num_envs: int) -> Rows | Failed:

@@ -27,12 +27,20 @@ from shoal.pools.losses import Revival
 from shoal.pools.processes.failures import PackedError
 from shoal.pools.processes.supervision import OnCrash, RestartLimit, SlotSeeds
 from shoal.pools.ray.cluster import ActorLostError, Cluster, Placement
-from shoal.pools.ray.crossing import Answer, Failed, Introduction, Task, packed, unpack_rows
+from shoal.pools.ray.crossing import (
+    Answer,
+    Failed,
+    Introduction,
+    Task,
+    check_sendable,
+    packed,
+    unpack_rows,
+)
 from shoal.pools.ray.host import OPENING, Host
 from shoal.pools.ray.part import Part
 from shoal.pools.ray.staff import RayStaff
 from shoal.spaces import Layout, ObservationMode, agree
-from shoal.spaces.leaves import batch_leaves, batch_of_leaves, join_leaves, take_rows
+from shoal.spaces.leaves import Leaves, batch_leaves, batch_of_leaves, join_leaves, take_rows
 from shoal.types import Results
 
 __all__ = ["RayPool"]
@@ -156,6 +164,7 @@ class RayPool:
         with self._alone("reset"):
             chosen = self._idle(slots)
             given = checked_seeds(seeds, len(chosen))
+            check_sendable(options, "options of a reset")
             self._await_revivals(chosen)
             number = self._next_number()
             tasks = [
@@ -183,10 +192,9 @@ class RayPool:
         """Check actions, one for each of these slots, and send them to their actors."""
         with self._alone("send"):
             chosen = self._idle(slots)
-            leaves = self._actions.leaves(actions, chosen)
-            self._send(chosen, leaves)
+            self._send(chosen, self._leaves(actions, chosen))
 
-    def _send(self, slots: npt.NDArray[np.int64], leaves: Any) -> None:
+    def _send(self, slots: npt.NDArray[np.int64], leaves: Leaves) -> None:
         """Send slots one by one; those that have a loss to tell of tell it instead."""
         told = self._concerned(slots)
         goes = np.flatnonzero(~np.isin(slots, told))
@@ -210,7 +218,7 @@ class RayPool:
 
     def _begin_step(self, actions: Any) -> None:
         every = self._idle(None)
-        leaves = self._actions.leaves(actions, None)
+        leaves = self._leaves(actions, None)
         if self._concerned(every):
             self._send(every, leaves)
             return
@@ -220,6 +228,11 @@ class RayPool:
             for place, places, own in self._division.shares(every)
         ]
         self._post(_Posting(number, None, tasks))
+
+    def _leaves(self, actions: Any, slots: npt.NDArray[np.int64] | None) -> Leaves:
+        leaves = self._actions.leaves(actions, slots)
+        check_sendable(leaves[1], "actions")
+        return leaves
 
     def _next_number(self) -> int:
         self._number += 1
@@ -530,7 +543,9 @@ class RayPool:
             stacklevel=2,
             source=self,
         )
-        self.close(terminate=True)
+        self._closed = True
+        # Garbage is collected at any time, in any thread: no time for Ray itself to be ended.
+        self._staff.end(leaves_at_once=False)
 
     def __del__(self) -> None:
         self.abandon()

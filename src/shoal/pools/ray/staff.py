@@ -149,8 +149,8 @@ class RayStaff:
                     failures.append(self.error(host, answer))
         return failures
 
-    def end(self) -> None:
-        """End the actors, and give everything back to the cluster."""
+    def end(self, *, leaves_at_once: bool = True) -> None:
+        """End the actors, and give everything back to the cluster; see :meth:`.Cluster.leave`."""
         try:
             if self.is_there:
                 for host in self.hosts:
@@ -158,4 +158,4 @@ class RayStaff:
                 if self._room is not None:
                     self._room.give_back()
         finally:
-            self._cluster.leave()
+            self._cluster.leave(at_once=leaves_at_once)

@@ -1,0 +1,21 @@
+"""PettingZoo: parallel environments vectorised on every pool, and hockey as one of them.
+
+    >>> from shoal.pettingzoo import make
+    >>> envs = make("shoal/Hockey-v0", num_envs=1000)          # or: make(parallel_env, 8, ...)
+    >>> observations, infos = envs.reset(seed=1)
+    >>> observations.shape, int(infos["alive"].sum())
+    ((2000, 18), 2000)
+    >>> envs.close()
+
+There are two shapes. ``"batch"`` is a ``gymnasium.vector.VectorEnv`` in which each agent of each
+environment is a slot, with both flags, infos as Gymnasium has them, and a mask of living agents.
+``"dict"`` has a batch for each agent, which may then have different spaces. Both take the options
+of ``shoal.make``. :mod:`shoal.pettingzoo.hockey_v0` is hockey behind PettingZoo's own interface.
+"""
+
+from shoal.pettingzoo.by_agent import AgentBatch, ParallelVectorEnv
+from shoal.pettingzoo.making import make
+from shoal.pettingzoo.team import TeamEnv
+from shoal.pettingzoo.vector import AgentVectorEnv
+
+__all__ = ["AgentBatch", "AgentVectorEnv", "ParallelVectorEnv", "TeamEnv", "make"]

@@ -19,8 +19,16 @@ POOLS = {
     "inline": {"backend": "inline"},
     "thread": {"backend": "thread", "workers": 2},
     "process": {"backend": "process", "workers": 2, "start": "fork"},
+    "ray": {"backend": "ray", "workers": 2, "cpus_per_worker": 0.25, "worker_backend": "inline"},
 }
 SHAPED = {"reward": 1, "terminated": 2, "truncated": 3}
+
+
+@pytest.fixture(autouse=True)
+def ray_where_it_is_asked_for(request):
+    callspec = getattr(request.node, "callspec", None)
+    if callspec is not None and callspec.params.get("pool") == "ray":
+        request.getfixturevalue("ray_here")
 
 
 def loops(make_env, mode):

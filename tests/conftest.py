@@ -1,4 +1,4 @@
-"""One Ray for all tests of a process that need one, and pools in it."""
+"""One Ray for all tests of a process that need one."""
 
 import os
 

@@ -26,6 +26,12 @@ from benchmarks.contenders.shoal_kernels import (
 )
 from benchmarks.contenders.shoal_sb3_vectors import ShoalSb3Dummy, ShoalSb3Subproc
 from benchmarks.contenders.shoal_vectors import Shoal, ShoalFirstCome
+from benchmarks.contenders.tianshou_collectors import (
+    ShoalTianshou,
+    TianshouDummy,
+    TianshouShmem,
+    TianshouSubproc,
+)
 
 __all__ = ["CONTENDERS", "STANDARD", "Contender", "Vector"]
 
@@ -55,6 +61,11 @@ CONTENDERS: dict[str, Contender] = {
         Sb3Atari(),
         ShoalSb3Dummy(),
         ShoalSb3Subproc(),
+        ShoalTianshou("shoal-tianshou", backend="auto"),
+        ShoalTianshou("shoal-tianshou-python", backend="python"),
+        TianshouDummy(),
+        TianshouSubproc(),
+        TianshouShmem(),
         Loop(),
         GymnasiumSync(),
         GymnasiumAsync(),
@@ -89,6 +100,11 @@ _FOR_ONE_QUESTION = (
     "envpool-async",
     "shoal-sb3-dummy",
     "shoal-sb3-subproc",
+    "shoal-tianshou",
+    "shoal-tianshou-python",
+    "tianshou-dummy",
+    "tianshou-subproc",
+    "tianshou-shmem",
 )
 
 STANDARD = [name for name in CONTENDERS if name not in _FOR_ONE_QUESTION]

@@ -121,7 +121,9 @@ def test_a_run_measures_shoal_its_processes_its_kernels_and_all_others() -> None
     assert ours == ["shoal", "shoal-process", "shoal-kernel"]
     others = {name for name in CONTENDERS if not name.startswith("shoal")}
     of_games = {"ale-py", "envpool-atari", "gymnasium-atari", "sb3-atari"}
-    assert others - set(STANDARD) == {"plain-c", "box2d", "envpool-async"} | of_games
+    of_collectors = {"tianshou-dummy", "tianshou-subproc", "tianshou-shmem"}
+    for_one_question = {"plain-c", "box2d", "envpool-async"}
+    assert others - set(STANDARD) == for_one_question | of_games | of_collectors
 
 
 @pytest.mark.parametrize("workload", GYMNASIUM_IDS)

@@ -246,3 +246,15 @@ def test_agents_train(agent_class, count, tmp_path):
         assert not torch.equal(models[name].net.weight, weight)
     assert agent.memory.get_tensor_by_name("truncated" if agent_class is PPO else "rewards").any()
     env.close()
+
+
+@pytest.mark.parametrize("options", [{}, {"backend": "inline"}], ids=["kernel", "python"])
+def test_skrls_own_wrapper_knows_our_vectors(options):
+    from skrl.envs.wrappers.torch import wrap_env
+
+    ours = same_step("CartPole-v1", 2, **options)
+    env = wrap_env(ours, verbose=False)
+    assert env.num_envs == 2
+    observations, _ = env.reset()
+    assert observations.shape == (2, 4)
+    env.close()

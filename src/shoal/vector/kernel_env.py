@@ -5,17 +5,19 @@ from __future__ import annotations
 from math import ceil, sqrt
 from typing import Any
 
+import gymnasium
 import numpy as np
 import numpy.typing as npt
 
 from shoal.pools import KernelPool
 from shoal.pools.base import SlotChoice
-from shoal.vector.env import VectorEnv
+from shoal.vector.env import Arrays, VectorEnv
 
 __all__ = ["KernelVectorEnv"]
 
 
-class KernelVectorEnv(VectorEnv):
+# Gymnasium's class is named again for skrl, which recognises vectors by their direct bases.
+class KernelVectorEnv(VectorEnv, gymnasium.vector.VectorEnv[Any, Any, Arrays]):
     """Slots of a kernel behind Gymnasium's vector interface.
 
     Example:

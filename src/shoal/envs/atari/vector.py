@@ -7,6 +7,7 @@ from dataclasses import replace
 from operator import index
 from typing import Any, get_args
 
+import gymnasium
 import numpy as np
 import numpy.typing as npt
 from gymnasium.error import AlreadyPendingCallError
@@ -36,7 +37,8 @@ __all__ = ["AtariVector", "AtariVectorEnv", "VectorAtariEnv"]
 Results = tuple[Arrays, Arrays, Arrays, Arrays, dict[str, Any]]
 
 
-class AtariVector(VectorEnv):
+# Gymnasium's class is named again for skrl, which recognises vectors by their direct bases.
+class AtariVector(VectorEnv, gymnasium.vector.VectorEnv[Any, Any, Arrays]):
     """Atari games as :func:`shoal.make` makes them: a :class:`shoal.vector.env.VectorEnv`.
 
     Infos have ``lives``, ``frame_number`` and ``episode_frame_number`` of every slot, and with

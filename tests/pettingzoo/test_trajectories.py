@@ -21,6 +21,7 @@ POOLS = {
     "process": {"backend": "process", "workers": 2, "start": "fork"},
     "ray": {"backend": "ray", "workers": 2, "cpus_per_worker": 0.25, "worker_backend": "inline"},
 }
+EVERY_POOL = ["inline", "thread", "process", pytest.param("ray", marks=pytest.mark.slow)]
 SHAPED = {"reward": 1, "terminated": 2, "truncated": 3}
 
 
@@ -53,7 +54,7 @@ def assert_rows(space, got, infos, expected):
 
 
 @pytest.mark.parametrize("mode", AutoresetMode)
-@pytest.mark.parametrize("pool", POOLS)
+@pytest.mark.parametrize("pool", EVERY_POOL)
 def test_agents_times_environments_are_a_plain_loop(pool, mode):
     plain = loops(Crowd, mode)
     envs = make(Crowd, NUM_ENVS, autoreset_mode=mode, info_format="list", **POOLS[pool])
@@ -146,7 +147,7 @@ def test_a_dict_of_batches_is_a_plain_loop(pool, mode, copies):
                     assert [bool(info) for info in infos[agent]] == over.tolist()
 
 
-@pytest.mark.parametrize("pool", POOLS)
+@pytest.mark.parametrize("pool", EVERY_POOL)
 def test_an_environment_that_comes_with_pettingzoo(pool):
     """Rock, paper, scissors is an AEC environment with a parallel one made of it."""
     mode = AutoresetMode.SAME_STEP

@@ -7,11 +7,39 @@ from tests.pools.ray.pools import ray_pool
 
 pytestmark = pytest.mark.usefixtures("ray_here")
 
+MAIN_THINGS = {
+    "test_trajectories_equal_gymnasium",
+    "test_slots_stepped_alone_do_as_they_do_together",
+    "test_a_step_in_two_halves_is_a_step",
+    "test_a_slot_in_flight_is_not_sent_again",
+    "test_what_is_dropped_is_in_flight_no_more",
+    "test_a_finished_slot_is_refused_when_autoreset_is_disabled",
+    "test_an_exception_keeps_its_type_and_names_the_slot",
+    "test_a_constructor_that_fails_leaves_nothing_open",
+    "test_statistics_add_up",
+}
 
-class TestTwoActors(PythonPoolConformance):
+
+class _TwoActors(PythonPoolConformance):
     def make_python_pool(self, factories, **options):
         ray_options = {"copy": options.pop("copy", True)}
-        count = len(factories)
-        return ray_pool(
-            factories, [count // 2, count - count // 2], ray_options=ray_options, **options
+        half = len(factories) // 2
+        counts = [half, len(factories) - half]
+        return ray_pool(factories, counts, ray_options=ray_options, **options)
+
+
+class TestTheMainThings(_TwoActors):
+    """Each actor takes a second of a core to start, so there are not too many here."""
+
+    locals().update(
+        dict.fromkeys(
+            name
+            for name in dir(PythonPoolConformance)
+            if name.startswith("test_") and name not in MAIN_THINGS
         )
+    )
+
+
+@pytest.mark.slow
+class TestAll(_TwoActors):
+    """Everything that a pool promises."""

@@ -108,7 +108,10 @@ class TestCrashes:
             strict.recv()
         strict.close(terminate=True)
 
-    @pytest.mark.parametrize("use", ["step", "send", "call", "reset"])
+    @pytest.mark.parametrize(
+        "use",
+        ["step", "call", *(pytest.param(use, marks=pytest.mark.slow) for use in ("send", "reset"))],
+    )
     def test_are_noticed_after_idling(self, strict, use):
         victim = strict.call("pid")[0]
         os.kill(victim, signal.SIGKILL)

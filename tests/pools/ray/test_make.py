@@ -80,7 +80,10 @@ def test_any_spaces_give_the_trajectories_of_the_inline_pool(space, actions, mod
     theirs.close()
 
 
-@pytest.mark.parametrize("worker_backend", ["inline", "thread", "process"])
+@pytest.mark.parametrize(
+    "worker_backend",
+    ["process", *(pytest.param(kind, marks=pytest.mark.slow) for kind in ("inline", "thread"))],
+)
 def test_every_kind_of_pool_can_be_hosted(worker_backend):
     factories = [partial(ProbeEnv, label) for label in range(4)]
     ours = on_ray(factories, worker_backend=worker_backend, copy=False)

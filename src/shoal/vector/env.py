@@ -77,6 +77,11 @@ class VectorEnv(EnvironmentCalls, gymnasium.vector.VectorEnv[Any, Any, Arrays]):
         """What steps the environments; for other doors to be put on."""
         return self._pool
 
+    @property
+    def seeding(self) -> Seeding:
+        """How one seed becomes one for each slot."""
+        return self._seeding
+
     def reset(self, *, seed: Seed = None, options: dict[str, Any] | None = None) -> tuple[Any, Any]:
         """Begin new episodes, in all slots or in those that ``options["reset_mask"]`` selects.
 

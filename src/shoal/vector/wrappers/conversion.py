@@ -19,7 +19,7 @@ from gymnasium.wrappers.array_conversion import array_conversion
 from shoal.vector.seeding import Seed
 from shoal.vector.wrappers.base import Step, VectorWrapper
 
-__all__ = ["ArrayConversion", "JaxToNumpy", "JaxToTorch", "NumpyToTorch"]
+__all__ = ["ArrayConversion", "JaxToNumpy", "JaxToTorch", "NumpyToTorch", "tensors_of_infos"]
 
 Vector = gymnasium.vector.VectorEnv[Any, Any, Any]
 
@@ -113,6 +113,11 @@ class NumpyToTorch(ArrayConversion):
     def __init__(self, env: Vector, device: Any = None) -> None:
         super().__init__(env, env_xp=np, target_xp=_torch(), target_device=device)
         self.device = device
+
+
+def tensors_of_infos(infos: Any, device: Any = None) -> Any:
+    """Infos of any form with PyTorch tensors in the place of numbers and arrays."""
+    return _converted(infos, _torch(), device)
 
 
 def _converted(value: Any, xp: ModuleType, device: Any) -> Any:

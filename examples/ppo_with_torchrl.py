@@ -1,0 +1,64 @@
+"""PPO of TorchRL's own parts: its collector, its advantages and its loss, on sixteen CartPoles."""
+
+import torch
+from tensordict.nn import TensorDictModule
+from torch import nn
+from torchrl.collectors import Collector
+from torchrl.envs import RewardSum, TransformedEnv
+from torchrl.modules import MLP, ProbabilisticActor, ValueOperator
+from torchrl.objectives import ClipPPOLoss
+from torchrl.objectives.value import GAE
+
+import shoal.torchrl
+
+SLOTS, FRAMES, BATCHES, EPOCHS, MINIBATCH = 16, 2_048, 8, 4, 256
+
+torch.set_num_threads(1)  # for networks this small more are slower
+torch.manual_seed(0)
+envs = shoal.torchrl.make("CartPole-v1", num_envs=SLOTS, categorical_action_encoding=True)
+env = TransformedEnv(envs, RewardSum())
+env.set_seed(0)
+
+
+def network(outputs):
+    """A policy, or a value, of what is observed."""
+    return MLP(in_features=4, out_features=outputs, num_cells=[64, 64], activation_class=nn.Tanh)
+
+
+actor = ProbabilisticActor(
+    TensorDictModule(network(2), in_keys=["observation"], out_keys=["logits"]),
+    in_keys=["logits"],
+    spec=env.action_spec_unbatched,
+    distribution_class=torch.distributions.Categorical,
+    return_log_prob=True,
+)
+critic = ValueOperator(network(1), in_keys=["observation"])
+advantages = GAE(gamma=0.99, lmbda=0.95, value_network=critic)
+loss = ClipPPOLoss(actor, critic, entropy_coeff=0.01)
+optimizer = torch.optim.Adam(loss.parameters(), lr=1e-3)
+
+collector = Collector(
+    env,
+    actor,
+    frames_per_batch=FRAMES,
+    total_frames=FRAMES * BATCHES,
+    auto_register_policy_transforms=False,  # this policy needs none
+)
+for batch in collector:
+    for _ in range(EPOCHS):
+        with torch.no_grad():
+            advantages(batch)
+        samples = batch.reshape(-1)
+        for rows in torch.randperm(FRAMES).split(MINIBATCH):
+            parts = loss(samples[rows])
+            total = parts["loss_objective"] + parts["loss_critic"] + parts["loss_entropy"]
+            optimizer.zero_grad()
+            total.backward()
+            nn.utils.clip_grad_norm_(loss.parameters(), 0.5)
+            optimizer.step()
+    ended = batch["next", "done"]
+    returns = batch["next", "episode_reward"][ended]
+collector.shutdown()  # closes the environments
+
+steps = FRAMES * BATCHES
+print(f"{steps} steps; the last {len(returns)} episodes had a return of {returns.mean():.0f}")

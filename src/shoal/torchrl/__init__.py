@@ -1,0 +1,23 @@
+"""The TorchRL door: a vector as one batched environment of TorchRL.
+
+    >>> import shoal.torchrl
+    >>> env = shoal.torchrl.make("CartPole-v1", num_envs=8)
+    >>> env.rollout(5)["next", "reward"].shape
+    torch.Size([8, 5, 1])
+    >>> env.close()
+
+Where TorchRL's own ``ParallelEnv(8, ...)`` or ``GymEnv(..., num_envs=8)`` stands, such an
+environment goes as well: with collectors, ``TransformedEnv``, losses and all.
+"""
+
+from shoal.errors import MissingExtraError
+
+try:
+    import torchrl as _  # noqa: F401
+except ModuleNotFoundError as error:
+    raise MissingExtraError("TorchRL is not installed: pip install 'shoal[torchrl]'") from error
+
+from shoal.torchrl.env import ShoalEnv
+from shoal.torchrl.making import make
+
+__all__ = ["ShoalEnv", "make"]

@@ -11,6 +11,7 @@ from pathlib import Path
 from benchmarks import machine
 from benchmarks.contenders import CONTENDERS, STANDARD
 from benchmarks.learning.settings import LearningSettings
+from benchmarks.libraries import LIBRARIES
 from benchmarks.runner import Settings
 from benchmarks.training import TrainingSettings
 from benchmarks.workloads import STANDARD as STANDARD_WORKLOADS
@@ -97,6 +98,13 @@ def _remote(arguments: Namespace) -> int:
     from benchmarks.remote.measuring import measure_remote
 
     return 0 if measure_remote(_settings(arguments), arguments.output) else 1
+
+
+def _libraries(arguments: Namespace) -> int:
+    from benchmarks.libraries import measure_libraries
+
+    reached = measure_libraries(arguments.only, arguments.rounds, arguments.output)
+    return 0 if reached else 1
 
 
 def _learning(arguments: Namespace) -> int:
@@ -337,6 +345,23 @@ def _parser() -> ArgumentParser:
         help="remote vectors against bare sockets, gRPC, websockets and JSON",
     )
     remote.set_defaults(command=_remote)
+
+    libraries = commands.add_parser(
+        "libraries",
+        parents=[written],
+        help="the Ray pool, TorchRL, Tianshou, PettingZoo and RLlib on Shoal and on their own",
+    )
+    libraries.set_defaults(command=_libraries)
+    libraries.add_argument(
+        "--rounds", type=_count, default=Settings().rounds, help="how many (%(default)s)"
+    )
+    libraries.add_argument(
+        "--only",
+        type=_names(LIBRARIES),
+        default=list(LIBRARIES),
+        metavar="NAME,NAME,...",
+        help=f"of {', '.join(LIBRARIES)}",
+    )
 
     # A batch of updates, or a rollout, takes up to a second.
     defaults = LearningSettings()

@@ -3,11 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Collection, Mapping
-from dataclasses import asdict
 from functools import partial
 from importlib.metadata import version
 from pathlib import Path
-from textwrap import fill
 from typing import Any, ClassVar
 
 import numpy as np
@@ -16,16 +14,13 @@ from gymnasium import Space, spaces
 from gymnasium.vector.utils import batch_space
 from pettingzoo import ParallelEnv
 
-from benchmarks import machine
 from benchmarks.alone import call_alone
 from benchmarks.contenders.base import SEED, Lockstep
-from benchmarks.files import write_results
-from benchmarks.judging import Bench, Verdict, judge, times, verdict_table
+from benchmarks.judging import times
 from benchmarks.process import ContenderError
-from benchmarks.render import RATE_LEGEND, bullets, failure_notes, markdown_document, rate_text
-from benchmarks.results import Cell, Report
-from benchmarks.runner import Runner, Settings
-from benchmarks.tables import Table, markdown, plain
+from benchmarks.required import measure_required
+from benchmarks.results import Cell
+from benchmarks.runner import Settings
 
 __all__ = ["CONTENDERS", "GAMES", "REQUIRED", "March", "measure_game", "measure_pettingzoo"]
 
@@ -42,7 +37,7 @@ REQUIRED = (
 )
 
 _LEGEND = (
-    f"{RATE_LEGEND} A step is one agent's. In march four agents are shown eight numbers, and "
+    "A step is one agent's. In march four agents are shown eight numbers, and "
     "nothing is computed; hockey is Shoal's, as a PettingZoo environment. supersuit is "
     "concat_vec_envs_v1 with num_cpus=0, supersuit-2 with num_cpus=2; shoal-inline and "
     "shoal-process step the same Python environments, shoal steps the kernel of hockey."
@@ -136,20 +131,16 @@ def measure_pettingzoo(settings: Settings, output: Path) -> bool:
 
     Returns whether the required figures were reached.
     """
-    here = machine.describe()
-    contests = [figure.contest for figure in REQUIRED if figure.contest]
-    with Runner([], settings) as runner:
-        apart = dict.fromkeys(GAMES, partial(measure_game, settings))
-        bench = Bench(runner, contests, apart)
-        verdicts = judge(REQUIRED, bench)
-    cells = list(bench.cells.values())
-    versions = {package: version(package) for package in _PACKAGES}
-    report = Report(here, asdict(settings), {"all": versions}, cells)
-    data = {**report.as_json(), "figures": [verdict.as_json() for verdict in verdicts]}
-    print("\n\n".join(_parts(cells, verdicts, plain, partial(fill, width=100))))
-    document = markdown_document("PettingZoo", report, *_parts(cells, verdicts, markdown, str))
-    write_results(output, "pettingzoo", data, document)
-    return all(verdict.reached for verdict in verdicts)
+    return measure_required(
+        "pettingzoo",
+        REQUIRED,
+        _LEGEND,
+        settings,
+        output,
+        title="PettingZoo",
+        apart=dict.fromkeys(GAMES, partial(measure_game, settings)),
+        versions={"all": {package: version(package) for package in _PACKAGES}},
+    )
 
 
 def measure_game(settings: Settings, game: str, num_envs: int, names: Collection[str]) -> Cell:
@@ -200,23 +191,3 @@ def _opened(name: str, make_env: Callable[[], Any], num_envs: int) -> Lockstep:
     space.seed(SEED)
     batches: list[npt.NDArray[Any]] = [np.asarray(space.sample()) for _ in range(8)]
     return Lockstep(envs.step, batches, envs.close)
-
-
-def _parts(
-    cells: Collection[Cell],
-    verdicts: list[Verdict],
-    draw: Callable[[Table], str],
-    written: Callable[[str], str],
-) -> list[str]:
-    rates = [
-        [f"{cell.workload} x {cell.num_envs}, {name}", rate_text(cell, name)]
-        for cell in cells
-        for name in cell.contenders
-    ]
-    parts = [
-        draw(verdict_table(verdicts)),
-        draw(Table(["", "steps/s"], rates)),
-        written(_LEGEND),
-        bullets(failure_notes(list(cells))),
-    ]
-    return [part for part in parts if part]

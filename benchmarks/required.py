@@ -2,16 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import asdict
 from functools import partial
 from pathlib import Path
 from textwrap import fill
 
 from benchmarks import machine
-from benchmarks.contenders import CONTENDERS
+from benchmarks.contenders import CONTENDERS, Contender
 from benchmarks.files import write_results
-from benchmarks.judging import Bench, Figure, Verdict, judge, times, verdict_table
+from benchmarks.judging import Bench, Figure, Measure, Verdict, judge, times, verdict_table
 from benchmarks.render import RATE_LEGEND, bullets, failure_notes, markdown_document, rate_text
 from benchmarks.results import Cell, Report
 from benchmarks.runner import Runner, Settings
@@ -30,20 +30,41 @@ def worth_of_threads(together: str, alone: str, workload: str, num_envs: int) ->
 
 
 def measure_required(
-    name: str, figures: Sequence[Figure], legend: str, settings: Settings, output: Path
+    name: str,
+    figures: Sequence[Figure],
+    legend: str,
+    settings: Settings,
+    output: Path,
+    *,
+    title: str | None = None,
+    contenders: Iterable[Contender] = CONTENDERS.values(),
+    apart: Mapping[str, Measure] | None = None,
+    versions: Mapping[str, dict[str, str]] | None = None,
 ) -> bool:
-    """Measure figures, print tables, and write them under a name; whether they were reached."""
+    """Measure figures, print tables, and write them under a name; whether they were reached.
+
+    Args:
+        name: Of the files.
+        figures: What is required.
+        legend: What must be known to read the tables.
+        settings: How it is measured.
+        output: The folder.
+        title: Of the document; by default the name.
+        contenders: Those that may be measured.
+        apart: How workloads are measured that are no contenders' matter.
+        versions: What these were measured with.
+    """
     here = machine.describe()
     contests = [figure.contest for figure in figures if figure.contest]
-    with Runner(CONTENDERS.values(), settings) as runner:
-        bench = Bench(runner, contests)
+    with Runner(contenders, settings) as runner:
+        bench = Bench(runner, contests, apart)
         verdicts = judge(figures, bench)
     cells = list(bench.cells.values())
-    report = Report(here, asdict(settings), runner.versions, cells)
+    report = Report(here, asdict(settings), {**runner.versions, **(versions or {})}, cells)
     data = {**report.as_json(), "figures": [verdict.as_json() for verdict in verdicts]}
     parts = partial(_parts, cells, verdicts, f"{RATE_LEGEND} {legend}")
     print("\n\n".join(parts(plain, partial(fill, width=100))))
-    document = markdown_document(name.capitalize(), report, *parts(markdown, str))
+    document = markdown_document(title or name.capitalize(), report, *parts(markdown, str))
     write_results(output, name, data, document)
     return all(verdict.reached for verdict in verdicts)
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import NamedTuple
+from pathlib import Path
 
 from benchmarks.contenders.torchrl_collectors import (
     FRAMES_PER_SLOT,
@@ -10,21 +10,29 @@ from benchmarks.contenders.torchrl_collectors import (
     STEPPERS,
     Collecting,
 )
-from benchmarks.judging import Bench, Contest, Verdict, judge, times
-from benchmarks.results import Cell
-from benchmarks.runner import Runner, Settings
+from benchmarks.judging import times
+from benchmarks.required import measure_required
+from benchmarks.runner import Settings
 
-__all__ = ["LEGEND", "REQUIRED", "Measured", "measure_torchrl"]
+__all__ = ["REQUIRED", "measure_torchrl"]
 
 _WORKLOAD, _SLOTS = "cartpole", 8
 
-REQUIRED = {
-    policy: times(f"shoal, {policy}", f"torchrl-parallel, {policy}", _WORKLOAD, _SLOTS, at_least=3)
-    for policy in POLICIES
-}
-"""What must be reached with each policy."""
+_BOUNDS = (
+    ("shoal", "torchrl-parallel", 3.0),
+    ("shoal", "torchrl-serial", 1.0),
+    ("shoal", "torchrl-gym-env", 1.0),
+    ("shoal", "shoal-in-gym-wrapper", 1.0),
+    ("shoal-python", "torchrl-serial", 1.0),
+)
 
-LEGEND = (
+REQUIRED = tuple(
+    times(f"{ours}, {policy}", f"{rival}, {policy}", _WORKLOAD, _SLOTS, at_least=at_least)
+    for policy in POLICIES
+    for ours, rival, at_least in _BOUNDS
+)
+
+_LEGEND = (
     f"TorchRL's Collector on {_SLOTS} CartPoles, {FRAMES_PER_SLOT} steps of each to a batch, one "
     "thread of PyTorch; 'random': the collector draws the actions, 'mlp': a network of two layers "
     "of 64 chooses them. shoal is shoal.torchrl.make with its kernel, shoal-python with the Python "
@@ -34,23 +42,17 @@ LEGEND = (
 )
 
 
-class Measured(NamedTuple):
-    """Rates of all contenders, a cell for each policy; whether they suffice; what was installed."""
+def measure_torchrl(settings: Settings, output: Path) -> bool:
+    """Measure, print tables, and write ``torchrl`` as JSON and Markdown.
 
-    cells: list[Cell]
-    verdicts: list[Verdict]
-    versions: dict[str, dict[str, str]]
-
-
-def measure_torchrl(settings: Settings) -> Measured:
-    """Measure the collector on each of the environments, in turn, with one policy and the other."""
-    measured = Measured([], [], {})
-    for policy, figure in REQUIRED.items():
-        contenders = [Collecting(stepper, policy) for stepper in STEPPERS]
-        contest = Contest(_WORKLOAD, _SLOTS, tuple(each.name for each in contenders))
-        with Runner(contenders, settings) as runner:
-            bench = Bench(runner, [contest])
-            measured.verdicts.extend(judge([figure], bench))
-        measured.cells.extend(bench.cells.values())
-        measured.versions.update(runner.versions)
-    return measured
+    Returns whether the required figures were reached.
+    """
+    return measure_required(
+        "torchrl",
+        REQUIRED,
+        _LEGEND,
+        settings,
+        output,
+        title="TorchRL",
+        contenders=[Collecting(stepper, policy) for policy in POLICIES for stepper in STEPPERS],
+    )

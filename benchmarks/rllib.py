@@ -48,7 +48,10 @@ _LEGEND = (
     "default, with one thread for PyTorch. shoal-rllib: Shoal's vector and Shoal's env runner. "
     "shoal-rllib-vector: the same vector in RLlib's env runner, which treats actions one by one. "
     "rllib-sync, rllib-async: RLlib's own. rllib-sync-batched: its vector in Shoal's env runner. "
-    "random: without the module. The figures are medians over rounds of the ratio within a round."
+    "random: without the module. x: how many times as fast as rllib-sync, which is without it as "
+    "well where the contender is; the median over rounds of the ratio within a round. The required "
+    "figures are of vector and env runner together: what each is worth by itself is told by "
+    "shoal-rllib-vector and rllib-sync-batched."
 )
 
 
@@ -92,6 +95,15 @@ def _parts(
 
 
 def _rates_table(cells: Sequence[Cell]) -> Table:
-    header = [f"{_WORKLOAD}, steps/s", *(f"{cell.num_envs} envs" for cell in cells)]
-    rows = [[name, *(rate_text(cell, name) for cell in cells)] for name in contenders_of(cells)]
+    header = [f"{_WORKLOAD}, steps/s"]
+    for cell in cells:
+        header += [f"{cell.num_envs} envs", "x"]
+    rows = []
+    for name in contenders_of(cells):
+        row = [name]
+        for cell in cells:
+            rival = f"{_THEIRS}-random" if name.endswith("-random") else _THEIRS
+            ratio = cell.ratio(rival, name)
+            row += [rate_text(cell, name), "" if ratio is None else f"{ratio:.2f}"]
+        rows.append(row)
     return Table(header, rows)

@@ -2,23 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
-from dataclasses import asdict
-from functools import partial
-from importlib.util import find_spec
+from collections.abc import Sequence
 from pathlib import Path
-from textwrap import fill
 
-from benchmarks import machine
 from benchmarks.contenders.rllib_runners import RLLIB_CONTENDERS
-from benchmarks.files import write_results
-from benchmarks.judging import Bench, Contest, Verdict, judge, times, verdict_table
-from benchmarks.render import RATE_LEGEND, bullets, failure_notes, markdown_document, rate_text
-from benchmarks.results import Cell, Report, contenders_of
-from benchmarks.runner import Runner, Settings
-from benchmarks.tables import Table, markdown, plain
+from benchmarks.judging import Contest, times
+from benchmarks.render import rate_text
+from benchmarks.required import measure_required
+from benchmarks.results import Cell, contenders_of
+from benchmarks.runner import Settings
+from benchmarks.tables import Table
 
-__all__ = ["REQUIRED", "is_installed", "measure_rllib"]
+__all__ = ["REQUIRED", "measure_rllib"]
 
 _WORKLOAD = "cartpole"
 _NUM_ENVS = (8, 64, 256)
@@ -44,7 +39,7 @@ _FOR_COMPARISON = (
 )
 
 _LEGEND = (
-    f"{RATE_LEGEND} An env runner of PPO in one process samples rollouts of 4,000 steps, PPO's "
+    "An env runner of PPO in one process samples rollouts of 4,000 steps, PPO's "
     "default, with one thread for PyTorch. shoal-rllib: Shoal's vector and Shoal's env runner. "
     "shoal-rllib-vector: the same vector in RLlib's env runner, which treats actions one by one. "
     "rllib-sync, rllib-async: RLlib's own. rllib-sync-batched: its vector in Shoal's env runner. "
@@ -55,43 +50,22 @@ _LEGEND = (
 )
 
 
-def is_installed() -> bool:
-    """Whether this interpreter has RLlib, which asks for a Gymnasium of its own choice."""
-    return find_spec("ray") is not None and find_spec("tree") is not None
-
-
 def measure_rllib(settings: Settings, output: Path) -> bool:
     """Measure, print tables, and write ``rllib`` as JSON and Markdown.
 
     Returns whether the required figures were reached.
     """
-    here = machine.describe()
-    contests = [figure.contest for figure in REQUIRED if figure.contest] + list(_FOR_COMPARISON)
-    with Runner(RLLIB_CONTENDERS, settings) as runner:
-        bench = Bench(runner, contests)
-        verdicts = judge(REQUIRED, bench)
-    cells = list(bench.cells.values())
-    report = Report(here, asdict(settings), runner.versions, cells)
-    data = {**report.as_json(), "figures": [verdict.as_json() for verdict in verdicts]}
-    parts = partial(_parts, cells, verdicts)
-    print("\n\n".join(parts(plain, partial(fill, width=100))))
-    write_results(output, "rllib", data, markdown_document("RLlib", report, *parts(markdown, str)))
-    return all(verdict.reached for verdict in verdicts)
-
-
-def _parts(
-    cells: Sequence[Cell],
-    verdicts: Sequence[Verdict],
-    draw: Callable[[Table], str],
-    written: Callable[[str], str],
-) -> list[str]:
-    parts = [
-        draw(verdict_table(verdicts)),
-        draw(_rates_table(cells)),
-        written(_LEGEND),
-        bullets(failure_notes(cells)),
-    ]
-    return [part for part in parts if part]
+    return measure_required(
+        "rllib",
+        REQUIRED,
+        _LEGEND,
+        settings,
+        output,
+        title="RLlib",
+        contenders=RLLIB_CONTENDERS,
+        also=_FOR_COMPARISON,
+        rates=_rates_table,
+    )
 
 
 def _rates_table(cells: Sequence[Cell]) -> Table:

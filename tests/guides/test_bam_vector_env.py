@@ -1,6 +1,7 @@
 """The samples of the guide to BAM's vector environment: as written, but for the import lines.
 
-Of the one for RLlib, which is not installed for the tests, the function that makes the vector.
+Of the one for RLlib, the function that makes the vector; the whole of it, which needs RLlib, is in
+tests/rllib/test_guide.py.
 """
 
 import numpy as np

@@ -1,4 +1,4 @@
-"""One small Ray for all tests of this folder."""
+"""What all tests of this folder need."""
 
 from importlib.util import find_spec
 
@@ -9,19 +9,7 @@ collect_ignore = [] if find_spec("ray") and find_spec("tree") else ["collecting.
 
 
 @pytest.fixture(scope="session", autouse=True)
-def cluster():
-    """Ray with two CPUs, by name only: env runners in other processes take one each."""
-    ray = pytest.importorskip("ray")
+def cluster(ray_here):
+    """A Ray with two CPUs: env runners in other processes take one each."""
     torch = pytest.importorskip("torch")
     torch.set_num_threads(1)  # the networks are small, and there are other processes
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setenv("RAY_USAGE_STATS_ENABLED", "0")
-        ray.init(
-            num_cpus=2,
-            include_dashboard=False,
-            object_store_memory=100 * 2**20,
-            log_to_driver=False,
-            logging_level="error",
-        )
-        yield
-        ray.shutdown()

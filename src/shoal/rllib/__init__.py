@@ -28,7 +28,7 @@ from shoal.errors import MissingExtraError
 try:
     import ray.rllib as _  # noqa: F401
 except ImportError as error:
-    raise MissingExtraError('RLlib is not installed, run `pip install "shoal[ray]"`') from error
+    raise MissingExtraError('RLlib is not installed, run `pip install "shoal[rllib]"`') from error
 
 from shoal.rllib.connectors import BatchedActions, BatchedObservations
 from shoal.rllib.env_runner import EnvRunner

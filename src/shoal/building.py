@@ -115,7 +115,9 @@ def _shared(
     backend: Literal["process", "thread"], count: int, options: VectorOptions, reason: str
 ) -> Plan:
     caller_works = options.shares_with_workers
-    workers = options.workers or max(1, options.cores - caller_works)
+    workers = options.workers
+    if workers is None:
+        workers = max(1, options.cores - caller_works)
     shares = share_out(count, workers, caller_works)
     return Plan(backend, count, len(shares.workers), shares.own, reason)
 

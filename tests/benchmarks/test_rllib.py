@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from benchmarks import rllib
+from benchmarks import required
 from benchmarks.results import Cell
 from benchmarks.rllib import REQUIRED, measure_rllib
 from benchmarks.runner import Settings
@@ -48,7 +48,7 @@ def test_all_is_measured_written_and_judged(
     rate: float,
     reached: bool,
 ) -> None:
-    monkeypatch.setattr(rllib, "Runner", Scripted)
+    monkeypatch.setattr(required, "Runner", Scripted)
     monkeypatch.setattr(Scripted, "rate", rate)
     assert measure_rllib(Settings(rounds=1), tmp_path) is reached
     data = json.loads((tmp_path / "rllib.json").read_text())

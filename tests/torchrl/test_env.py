@@ -706,5 +706,5 @@ def test_a_missing_library_is_named(monkeypatch):
     for name in [name for name in sys.modules if name.startswith("shoal.torchrl")]:
         monkeypatch.delitem(sys.modules, name)
     monkeypatch.setitem(sys.modules, "torchrl", None)
-    with pytest.raises(MissingExtraError, match=r"pip install 'shoal\[torchrl\]'"):
+    with pytest.raises(MissingExtraError, match=r'pip install "shoal\[torchrl\]"'):
         import shoal.torchrl  # noqa: F401

@@ -12,7 +12,7 @@ from tianshou.utils.net.common import Net
 from shoal.tianshou import make  # was: tianshou.env.SubprocVectorEnv
 
 NUM_ENVS = 8
-STEPS = 2_000
+STEPS = 1_000
 
 torch.manual_seed(0)
 np.random.seed(0)  # Tianshou explores by it

@@ -19,6 +19,8 @@ from shoal.pools.shares import available_core_numbers, cores_from, share_out
 
 __all__ = ["atari_pool", "kernel_pool", "python_pool"]
 
+_NO_ENVIRONMENT = "a vector needs at least one environment, got none"
+
 Built = tuple[Pool, Plan]
 """A pool, and the plan that it was built by."""
 
@@ -91,7 +93,7 @@ def _kernel_cores(options: VectorOptions) -> list[int]:
 def _planned(factories: Sequence[EnvFactory], options: VectorOptions) -> Plan:
     count, backend = len(factories), options.backend
     if count == 0:
-        raise ValueError("a vector needs at least one environment, got none")
+        raise ValueError(_NO_ENVIRONMENT)
     if backend == "python":
         backend = "auto"
     if backend == "auto" and options.needs_processes:
@@ -197,6 +199,8 @@ def _on_ray(
 def _factories_on_ray(
     build: Callable[..., Built], factories: Sequence[EnvFactory], options: VectorOptions
 ) -> Built:
+    if not factories:
+        raise ValueError(_NO_ENVIRONMENT)
     theirs = options.in_actor()
     return _on_ray(
         len(factories),

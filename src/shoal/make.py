@@ -213,8 +213,8 @@ def _kernel(
         if options.excludes_kernels or wrappers:
             raise ValueError(
                 f"{what.name} is a kernel: it takes no wrappers around single environments, no "
-                "backend but 'kernel', and no options for worker processes; those given are "
-                f"{', '.join([*options.changed(), *(['wrappers'] if wrappers else [])])}"
+                "backend but 'kernel' or 'ray', and no options for worker processes; those given "
+                f"are {', '.join([*options.changed(), *(['wrappers'] if wrappers else [])])}"
             )
         return what.with_arguments(**env_kwargs)
     found = isinstance(what, str | EnvSpec) and has_builtin_kernel(what, env_kwargs)

@@ -116,6 +116,12 @@ class VectorOptions:
             return
         if given := [name for name in _NOT_FOR_RAY if name in changed]:
             raise ValueError(f"{', '.join(given)}: not for backend='ray'")
+        inner = [name for name in _FOR_PROCESSES if name in changed and name != "on_crash"]
+        if inner and self.worker_backend not in ("auto", "python", "process"):
+            raise ValueError(
+                f"{', '.join(inner)}: for worker_backend='process', got "
+                f"worker_backend={self.worker_backend!r}"
+            )
         cpus = self.cpus_per_worker
         if not cpus > 0 or (cpus > 1 and cpus != int(cpus)):
             raise ValueError(

@@ -59,9 +59,24 @@ class Revival:
             self._coming.discard(slot)
         return batch
 
+    def failed(self, slots: Iterable[int]) -> None:
+        """Slots could not be reset: they have an error to tell of instead."""
+        self._coming.difference_update(slots)
+
+    def to_tell(self, slots: Iterable[int]) -> dict[int, tuple[Batch, int]]:
+        """What those of these slots have to tell that have come back."""
+        return {slot: self._lost[slot] for slot in slots if slot in self._lost}
+
+    def forget(self, slots: Iterable[int]) -> None:
+        """These slots have told of their loss, or need not do so any more."""
+        for slot in slots:
+            self._lost.pop(slot, None)
+
     def told(self, slots: Iterable[int]) -> dict[int, tuple[Batch, int]]:
         """What those of these slots tell that have come back; they have told it then."""
-        return {slot: self._lost.pop(slot) for slot in slots if slot in self._lost}
+        told = self.to_tell(slots)
+        self.forget(told)
+        return told
 
 
 def lost_batch(begun: Batch, shown: Mapping[int, Any], autoreset_mode: AutoresetMode) -> Batch:

@@ -18,10 +18,12 @@ from shoal.errors import (
     StepTimeoutError,
     WorkerCrashedError,
 )
-from shoal.pools import ProcessPool
+from shoal.pools import InlinePool, ProcessPool
+from shoal.pools.ray import Part, RayPool
+from shoal.pools.ray.cluster import Cluster
 from shoal.vector import AutoresetMode
 from tests.faulty import FaultyEnv, OddError, fault
-from tests.pools.ray.pools import ray_pool, wait_until
+from tests.pools.ray.pools import CPUS, ray_pool, wait_until
 
 pytestmark = pytest.mark.usefixtures("ray_here")
 
@@ -223,6 +225,84 @@ class TestRestarts:
         pool.close()
 
 
+def is_here(process):
+    if os.getpid() != process:
+        raise ImportError("it is not there")
+
+
+class Fussy:
+    """What can be unpickled in one process only."""
+
+    def __reduce__(self):
+        return is_here, (os.getpid(),)
+
+
+class FailsAnew(FaultyEnv):
+    """One whose resets fail, in a process that is not the first."""
+
+    def __init__(self, label, flag):
+        super().__init__(label)
+        self._is_second = flag.exists()
+        flag.touch()
+
+    def reset(self, **arguments):
+        if self._is_second and self.label == 1:
+            self._is_second = False
+            raise ArithmeticError("it cannot begin anew")
+        return super().reset(**arguments)
+
+
+class TestFailingRestarts:
+    @pytest.mark.parametrize(
+        "build", [InlinePool, partial(ProcessPool, workers=2, caller_works=False)]
+    )
+    def test_a_reset_that_fails_then_is_told_once(self, tmp_path, build):
+        factories = [partial(FailsAnew, label, tmp_path / f"{label}") for label in range(3)]
+        pool = ray_pool(factories, [2, 1], build=build, ray_options={"on_crash": "restart"})
+        pool.reset(seeds=range(3))
+        pool.recv()
+        victim = pool._hosts[0].introduction.process
+        pool.begin_step([NOTHING] * 3)
+        pool.end_step()
+        os.kill(victim, signal.SIGKILL)
+        with pytest.raises(ArithmeticError, match="it cannot begin anew"):
+            pool.step([NOTHING] * 3)
+        assert pool.in_flight == 0
+        pool.reset(seeds=range(3))
+        assert pool.recv(timeout=20.0).raw_infos is None
+        assert pool.step([NOTHING] * 3)[0][:, 1].tolist() == [1, 1, 1]
+        pool.close()
+
+    def test_where_nothing_resets_slots_an_idle_one_still_tells_of_its_loss(self):
+        pool = started(on_crash="restart", autoreset_mode=AutoresetMode.DISABLED)
+        pool.send([fault("kill")], slots=[0])
+        assert pool.recv().truncated.tolist() == [True]
+        pool.send([NOTHING], slots=[1])
+        batch = pool.recv()
+        assert batch.truncated.tolist() == [True]
+        assert batch.raw_infos[0] == [(0, {"crashed": True})]
+        pool.close()
+
+    def test_an_actor_that_does_not_start_is_given_up_in_time(self, tmp_path):
+        flag = tmp_path / "begun"
+
+        def build():
+            if flag.exists():
+                time.sleep(30.0)
+            flag.touch()
+            return InlinePool([FaultyEnv])
+
+        options = {"on_crash": "restart", "start_timeout": 4.0, "cpus": CPUS}
+        pool = RayPool([Part(1, build)], Cluster(None), **options)
+        pool.reset()
+        pool.recv()
+        with pytest.raises(ClusterError, match="could not be started within 4 seconds"):
+            pool.step([fault("kill")])
+        begun = time.monotonic()
+        pool.close()
+        assert time.monotonic() - begun < 2.0
+
+
 class TestInnerWorkers:
     """Actors that host worker processes of their own."""
 
@@ -289,6 +369,21 @@ class TestExceptions:
             whole.call(lambda env: threading.Lock())
         assert whole.call("label") == [0, 1, 2, 3]
 
+    def test_an_info_that_cannot_be_read_here_costs_its_slots_only(self, whole):
+        def tell(env):
+            env.unwrapped.step = lambda action: (np.zeros(2), 0.0, False, False, {"odd": Fussy()})
+
+        whole.call(tell, slots=[1])
+        with pytest.raises(ImportError, match="it is not there"):
+            whole.step([NOTHING] * 4)
+        whole.call(lambda env: vars(env.unwrapped).pop("step"), slots=[1])
+        assert whole.step([NOTHING] * 4)[1].tolist() == [0, 1, 2, 3]
+
+    def test_a_result_that_cannot_be_read_here(self, whole):
+        with pytest.raises(ImportError, match="it is not there"):
+            whole.call(lambda env: Fussy(), slots=[1])
+        assert whole.call("label") == [0, 1, 2, 3]
+
     def test_large_infos_and_observations_arrive(self, whole):
         *_, infos = whole.step([fault("big info")] * 4)
         assert [float(info["data"][-1]) for _, info in infos[0]] == [0, 1, 2, 3]
@@ -325,10 +420,6 @@ class TestBadInput:
             ray_pool(factories, [1, 1])
 
     def test_a_cluster_that_is_too_small(self):
-        from shoal.pools import InlinePool
-        from shoal.pools.ray import Part, RayPool
-        from shoal.pools.ray.cluster import Cluster
-
         part = Part(1, partial(InlinePool, [FaultyEnv]))
         before = Cluster(None)
         with pytest.raises(ClusterError, match=r"1 actors with 99 CPUs each within 0\.3 s"):
@@ -336,8 +427,6 @@ class TestBadInput:
         before.leave()
 
     def test_another_cluster_than_the_one_that_is_joined(self):
-        from shoal.pools.ray.cluster import Cluster
-
         with pytest.raises(ClusterError, match=r"connected to the Ray at .* already"):
             Cluster("192.0.2.1:6379")
 

@@ -196,6 +196,7 @@ def test_runtime_environments_reach_the_actors():
         ({"worker_backend": "ray"}, "worker_backend must be one of"),
         ({"start_timeout": 0}, "start_timeout must be a positive number"),
         ({"workers": 0}, "workers must be a positive integer"),
+        ({"worker_backend": "inline", "step_timeout": 1.0}, "step_timeout: for worker_backend="),
         ({"backend": "process", "placement": "pack"}, "placement: for backend='ray'"),
         ({"backend": "auto", "address": "auto"}, "address: for backend='ray'"),
     ],
@@ -203,6 +204,18 @@ def test_runtime_environments_reach_the_actors():
 def test_wrong_options_are_refused_before_anything_happens(options, said):
     with pytest.raises(ValueError, match=said):
         on_ray("CartPole-v1", **{"num_envs": 2, **options})
+
+
+def test_no_environments_are_refused():
+    with pytest.raises(ValueError, match="at least one environment"):
+        on_ray([])
+
+
+def test_rewards_of_games_are_clipped_whoever_owns_the_arrays():
+    pytest.importorskip("ale_py")
+    with on_ray("ALE/Pong-v5", num_envs=1, workers=1, copy=False, reward_clipping=True) as envs:
+        envs.reset(seed=0)
+        assert envs.step([0])[1].tolist() == [0.0]
 
 
 def test_a_cluster_without_room_says_so():
@@ -277,25 +290,48 @@ def test_a_ray_that_was_started_for_a_vector_ends_with_it():
         print("still there:", ray.is_initialized(), second.reset(seed=1)[0].shape)
         second.close()
         print("there:", ray.is_initialized())
-        try:
-            shoal.make("CartPole-v1", 64, backend="ray", workers=64)
-        except shoal.errors.ClusterError as error:
-            print(str(error)[:40], ray.is_initialized())
+
+        def number(env):
+            return Number(7)
+
+        class Number(int):
+            pass
+
         third = shoal.make("CartPole-v1", 2, backend="ray", workers=1, cpus_per_worker=0.5)
+        print("sent along:", [type(found) is Number for found in third.pool.call(number)])
         ray.shutdown()
         try:
             third.reset()
         except shoal.errors.VectorFailedError as error:
             print(error)
+        ray.init(num_cpus=2, include_dashboard=False)
+        fourth = shoal.make("CartPole-v1", 2, backend="ray", workers=1, cpus_per_worker=0.5)
         third.close()
+        print("fourth:", fourth.reset(seed=1)[0].shape)
+        fourth.close()
+        print("the user's:", ray.is_initialized())
     """)
-    assert said.splitlines()[-5:] == [
+    assert said.splitlines()[-7:] == [
         "refused: True",
         "still there: True (2, 4)",
         "there: False",
-        "there is no room for 64 actors with 1 CP False",
+        "sent along: [True, True]",
         "reset: Ray was shut down, and with it the environments",
+        "fourth: (2, 4)",
+        "the user's: True",
     ]
+
+
+@pytest.mark.slow
+def test_a_ray_of_this_machine_refuses_at_once_what_it_has_no_room_for():
+    said = script("""
+        import ray, shoal
+        try:
+            shoal.make("CartPole-v1", 64, backend="ray", workers=64)
+        except shoal.errors.ClusterError as error:
+            print(str(error)[:40], ray.is_initialized())
+    """)
+    assert said.splitlines()[-1] == "there is no room for 64 actors with 1 CP False"
 
 
 def test_without_ray_it_says_what_to_install(monkeypatch):

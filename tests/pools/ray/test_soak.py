@@ -95,7 +95,7 @@ def soak(seconds):
 @pytest.mark.parametrize(
     "seconds",
     [
-        8.0,
+        4.0,
         pytest.param(
             60.0 * MINUTES, marks=[pytest.mark.slow, pytest.mark.timeout(60 * MINUTES + 120)]
         ),

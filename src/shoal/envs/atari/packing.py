@@ -226,7 +226,7 @@ class AtariPool:
         if self._tells_rewards:
             columns["unclipped_reward"] = rewards.astype(np.int32)
         if self._clips:
-            np.clip(rewards, -1, 1, out=rewards)
+            rewards = np.clip(rewards, -1, 1)  # the pool's own may be read-only
         events, episodes = raw if raw is not None else ([], None)
         finals = self._finals(events)
         if any(CRASHED in info for _, info in events):

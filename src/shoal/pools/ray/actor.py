@@ -21,7 +21,16 @@ from shoal.pools.inline import InlinePool
 from shoal.pools.processes.failures import PackedError, pack_error
 from shoal.pools.processes.registry import register_specs
 from shoal.pools.ray.cluster import Node
-from shoal.pools.ray.crossing import Answer, Failed, Introduction, Rows, Task, pack_rows, packed
+from shoal.pools.ray.crossing import (
+    REQUESTS,
+    Answer,
+    Failed,
+    Introduction,
+    Rows,
+    Task,
+    pack_rows,
+    packed,
+)
 from shoal.pools.ray.part import unpack_part
 from shoal.spaces import Layout
 
@@ -36,11 +45,8 @@ _TOGETHER = 0.005
 _PATIENCE = 0.02
 """Seconds after which a request is answered though nothing is done, since another may wait."""
 
-_SHARE = 0.1
-"""Of the time that nothing was done: as long may a request last, if that is longer."""
-
-_REMEMBERED = 2
-"""Answers that the caller may ask for again: as many as it awaits at a time."""
+_SHARE, _LONGEST = 0.1, 0.25
+"""Of the time that nothing was done, so much may a request last, up to so many seconds."""
 
 
 class PoolActor:
@@ -95,7 +101,7 @@ class PoolActor:
                 is_whole |= task.is_whole
         outcomes += self._gathered(is_whole)
         answer = Answer(outcomes, len(self._flying))
-        remembered = [*self._answers.items()][1 - _REMEMBERED :]
+        remembered = [*self._answers.items()][1 - REQUESTS :]
         self._answers = dict([*remembered, (number, answer)])
         return answer
 
@@ -106,7 +112,8 @@ class PoolActor:
         self._quiet_since = time.monotonic()
         try:
             if task.seeds is not None:
-                pool.reset(task.slots, task.seeds, task.options)
+                options = pickle.loads(task.options) if task.options else None
+                pool.reset(task.slots, task.seeds, options)
             elif task.is_whole:
                 batch = Batch(task.slots, *pool.step(task.actions))
                 return [self._packed(task.number, batch)]
@@ -163,7 +170,8 @@ class PoolActor:
     def _is_enough(self, now: float, begun: float, first: float | None) -> bool:
         if first is not None:
             return now - first >= _TOGETHER
-        return now - begun >= max(_PATIENCE, _SHARE * (now - self._quiet_since))
+        quiet = min(_LONGEST, _SHARE * (now - self._quiet_since))
+        return now - begun >= max(_PATIENCE, quiet)
 
     def _sort_in(self, batch: Batch, batches: dict[int, list[Batch]]) -> None:
         """Put the rows of a batch with others of the same tasks."""

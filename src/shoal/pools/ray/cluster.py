@@ -12,7 +12,7 @@ from typing import Any, Literal, NamedTuple, get_args
 
 from shoal.errors import ClusterError, MissingExtraError
 
-__all__ = ["ActorLostError", "Cluster", "Node", "Placement", "Room", "first_ready", "imported_ray"]
+__all__ = ["ActorLostError", "Cluster", "Node", "Placement", "Room", "imported_ray", "ready_ones"]
 
 _log = logging.getLogger("shoal")
 
@@ -60,16 +60,20 @@ class Cluster:
         ClusterError: There is no such cluster, or this process is connected to another one.
     """
 
-    _lock = threading.Lock()
+    # Reentrant: garbage may be collected, and a pool with it, while the lock is held.
+    _lock = threading.RLock()
     _members = 0
-    _begun = False  # whether Ray was started, or joined, by the first of them
-    _is_small = False  # whether it is one of this machine that nothing can be added to
+    _job: str | None = None  # this process's connection to Ray, as they have joined it
+    _begun = False  # whether that was made by the first of them
+    _is_small = False  # whether it is to a Ray that was started here, and cannot grow
 
     def __init__(self, address: str | None) -> None:
         self.ray = ray = imported_ray()
         with self._lock:
-            if not ray.is_initialized():
+            if not ray.is_initialized() or self._current_job() != Cluster._job:
+                # There was none, or somebody has ended it, or begun another one.
                 Cluster._members, Cluster._begun, Cluster._is_small = 0, False, False
+            if not ray.is_initialized():
                 self._join(address)
             elif address not in (None, "auto", ray.get_runtime_context().gcs_address):
                 raise ClusterError(
@@ -77,16 +81,22 @@ class Cluster:
                     f"{ray.get_runtime_context().gcs_address} already"
                 )
             Cluster._members += 1
+            self._job_joined = Cluster._job = self._current_job()
         self._is_member = True
+
+    def _current_job(self) -> str:
+        return str(self.ray.get_runtime_context().get_job_id())
 
     def _join(self, address: str | None) -> None:
         try:
-            self.ray.init(address=address, include_dashboard=None if address else False)
-        except Exception as error:
-            where = "a new one here" if address is None else f"the one at {address!r}"
-            raise ClusterError(f"there is no Ray to work with, {where}: {error}") from error
+            self.ray.init(address=address or "auto")
+        except ConnectionError as error:
+            if address is not None or _ADDRESS in os.environ:
+                where = address or os.environ[_ADDRESS]
+                raise ClusterError(f"there is no Ray at {where!r}: {error}") from error
+            self.ray.init(address="local", include_dashboard=False)
+            Cluster._is_small = True
         Cluster._begun = True
-        Cluster._is_small = address is None and _ADDRESS not in os.environ
 
     def leave(self, *, at_once: bool = True) -> None:
         """Let go of Ray; a second call does nothing.
@@ -97,7 +107,9 @@ class Cluster:
         with self._lock:
             if not self._is_member:
                 return
-            self._is_member = False
+            is_there, self._is_member = self.is_there, False
+            if not is_there:
+                return
             Cluster._members -= 1
             if Cluster._members == 0 and Cluster._begun and at_once:
                 Cluster._begun = Cluster._is_small = False
@@ -105,8 +117,12 @@ class Cluster:
 
     @property
     def is_there(self) -> bool:
-        """Whether this process is still connected to it."""
-        return bool(self._is_member and self.ray.is_initialized())
+        """Whether this process is still connected to it, as it was when it joined."""
+        return (
+            self._is_member
+            and bool(self.ray.is_initialized())
+            and self._current_job() == self._job_joined
+        )
 
     def read(self, ref: Any) -> Any:
         """What an actor has answered.
@@ -121,8 +137,6 @@ class Cluster:
             raise
         except errors.OutOfMemoryError as error:
             raise ActorLostError("Ray has ended it, since memory was short") from error
-        except errors.ActorDiedError as error:
-            raise ActorLostError("its process has ended") from error
         except errors.RayError as error:
             raise ActorLostError(" ".join(str(error).split())) from error
 
@@ -223,7 +237,7 @@ class Node(NamedTuple):
         return f"{self.name} ({self.address}, node {self.number[:8]})"
 
 
-def first_ready(ray: Any, refs: Sequence[Any], timeout: float | None) -> list[Any]:
+def ready_ones(ray: Any, refs: Sequence[Any], timeout: float | None) -> list[Any]:
     """Those of some references that can be read, waiting for one at least; none after a timeout.
 
     It waits in slices: Ray's own wait notices an interrupt after a second only.
@@ -232,5 +246,8 @@ def first_ready(ray: Any, refs: Sequence[Any], timeout: float | None) -> list[An
     while True:
         left = _SLICE if deadline is None else min(_SLICE, deadline - time.monotonic())
         ready, _ = ray.wait(list(refs), num_returns=1, timeout=max(0.0, left), fetch_local=True)
+        if ready and len(refs) > 1:
+            # All of them: those that come first in the list must not be served first for ever.
+            ready, _ = ray.wait(list(refs), num_returns=len(refs), timeout=0, fetch_local=True)
         if ready or left <= 0:
             return list(ready)

@@ -25,18 +25,22 @@ from shoal.spaces import Layout
 from shoal.spaces.leaves import batch_leaves, batch_of_leaves
 
 __all__ = [
+    "REQUESTS",
     "Answer",
     "Failed",
     "Introduction",
     "Rows",
     "Task",
-    "check_sendable",
     "pack_rows",
     "packed",
+    "sendable",
     "unpack_rows",
 ]
 
 Numbers = npt.NDArray[np.int64]
+
+REQUESTS = 2
+"""How many requests an actor has at a time: one that it works on, and one to go on with."""
 
 
 class Task(NamedTuple):
@@ -46,7 +50,8 @@ class Task(NamedTuple):
     slots: Numbers
     actions: Any = None
     seeds: Sequence[int | None] | None = None
-    options: dict[str, Any] | None = None
+    options: bytes = b""
+    """Of a reset, pickled; empty where there are none."""
     is_whole: bool = False
     """Whether these are all of the actor's slots, which are answered together."""
 
@@ -93,24 +98,28 @@ class Introduction(NamedTuple):
     """What kind of pool it has."""
 
 
-def packed(value: Any) -> bytes:
-    """Pickle something of a user's; classes that only the main module has are sent along."""
+def packed(value: Any, *, by_value: bool = False) -> bytes:
+    """Pickle something of a user's.
+
+    ``by_value`` is for the way to an actor, whose main module is another one: what stands in the
+    caller's is sent along.
+    """
+    if by_value:
+        return bytes(cloudpickle.dumps(value, pickle.HIGHEST_PROTOCOL))
     try:
         return pickle.dumps(value, pickle.HIGHEST_PROTOCOL)
     except Exception:
         return bytes(cloudpickle.dumps(value, pickle.HIGHEST_PROTOCOL))
 
 
-def check_sendable(value: Any, what: str) -> None:
-    """Refuse what cannot be sent to an actor before anything of it is.
+def sendable(value: Any, what: str) -> bytes:
+    """Pickle something for an actor, before anything else is done.
 
     Raises:
         TypeError: It cannot be pickled.
     """
-    if not value:
-        return
     try:
-        packed(value)
+        return packed(value, by_value=True)
     except Exception as error:
         raise TypeError(f"{what} cannot be sent to an actor: {error}") from error
 

@@ -6,23 +6,20 @@ done again: requests and tasks are numbered, and what an actor gets twice counts
 
 from __future__ import annotations
 
+import time
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, NamedTuple
 
 from shoal.pools.inline import InlinePool
 from shoal.pools.losses import Revival
-from shoal.pools.ray.actor import PoolActor
 from shoal.pools.ray.cluster import Cluster, Node, Room
-from shoal.pools.ray.crossing import Answer, Introduction, Task
+from shoal.pools.ray.crossing import REQUESTS, Answer, Introduction, Task
 
 __all__ = ["OPENING", "Host", "Terms"]
 
 OPENING = 0
 """The number of the request that builds the pool; the others count from there."""
-
-_MOST = 2
-"""Requests that an actor has at a time: one that it works on, one to go on with."""
 
 
 @dataclass(frozen=True)
@@ -30,6 +27,8 @@ class Terms:
     """What holds for all actors of a pool."""
 
     cluster: Cluster
+    kind: Any
+    """The class of the actors, as Ray has it."""
     room: Room
     cpus: float
     runtime_env: Mapping[str, Any] | None
@@ -52,7 +51,6 @@ class _Life:
     """An actor from its start to its loss."""
 
     actor: Any
-    opening: Any
     tasks: list[Task]
     """To be sent when there is room for another request."""
     calls: dict[int, _Call] = field(default_factory=dict)
@@ -63,6 +61,7 @@ class _Life:
     """The newest task."""
     left: int = 0
     """Slots that were in flight in the actor when it last answered."""
+    begun: float = field(default_factory=time.monotonic)
 
 
 class Host:
@@ -87,20 +86,27 @@ class Host:
     def start(self, tasks: Sequence[Task] = ()) -> None:
         """Start an actor, in the place of another one if there was one; it begins with these."""
         terms = self._terms
-        actor = (
-            terms.cluster.ray.remote(PoolActor)
-            .options(
-                num_cpus=terms.cpus,
-                num_gpus=0,
-                scheduling_strategy=terms.room.strategy(self.place),
-                runtime_env=terms.runtime_env,
-                max_restarts=0,
-                max_task_retries=0,
-            )
-            .remote()
-        )
+        actor = terms.kind.options(
+            num_cpus=terms.cpus,
+            num_gpus=0,
+            scheduling_strategy=terms.room.strategy(self.place),
+            runtime_env=terms.runtime_env,
+            max_restarts=0,
+            max_task_retries=0,
+        ).remote()
         opening = actor.open.remote(self._part, terms.specs, terms.observation_mode)
-        self._life = _Life(actor, opening, list(tasks), calls={OPENING: _Call(opening, 0)})
+        self.introduction = None
+        self._life = _Life(actor, list(tasks), calls={OPENING: _Call(opening, 0)})
+
+    @property
+    def is_opening(self) -> bool:
+        """Whether the actor has not introduced itself yet."""
+        return self.introduction is None
+
+    @property
+    def age(self) -> float:
+        """Seconds since the actor was asked for."""
+        return time.monotonic() - self._life.begun
 
     @property
     def actor(self) -> Any:
@@ -134,7 +140,7 @@ class Host:
     def submit(self) -> None:
         """Send what waits, and ask for what has not come, as far as there is room."""
         life = self._life
-        while len(life.calls) < _MOST and (life.request or life.tasks or self._wants_more(life)):
+        while len(life.calls) < REQUESTS and (life.request or life.tasks or self._wants_more(life)):
             request = life.request
             if request is None:
                 request = life.request = _Request(life.newest + 1, tuple(life.tasks))

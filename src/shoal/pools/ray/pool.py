@@ -32,8 +32,8 @@ from shoal.pools.ray.crossing import (
     Failed,
     Introduction,
     Task,
-    check_sendable,
     packed,
+    sendable,
     unpack_rows,
 )
 from shoal.pools.ray.host import OPENING, Host
@@ -48,12 +48,20 @@ __all__ = ["RayPool"]
 _log = logging.getLogger("shoal")
 
 
+Loss = tuple[Batch, int]
+"""What a slot tells of its loss: a row of a batch."""
+
+
 class _Posting(NamedTuple):
     """Tasks on their way to their actors; a round where ``slots`` is None."""
 
     number: int
     slots: list[int] | None
     tasks: list[tuple[int, Task]]
+    losses: dict[int, Loss | None]
+    """Slots that are not sent, since they have a loss to tell of, with that if it is known yet."""
+    forgotten: list[int]
+    """Slots that need not tell of a loss any more."""
 
 
 class RayPool:
@@ -72,7 +80,8 @@ class RayPool:
             takes its place, wherever there is room. Its slots then come back reset, truncated, with
             a reward of 0 and ``crashed`` in their infos; all others go on undisturbed.
         start_timeout: Seconds to wait for room in the cluster.
-        restarts_per_minute: How often actors may be replaced before the pool gives up.
+        restarts_per_minute: How often actors may be replaced before the pool gives up; by default
+            ten times, or two of each of them.
     """
 
     envs = None
@@ -89,7 +98,7 @@ class RayPool:
         copy: bool = True,
         on_crash: OnCrash = "raise",
         start_timeout: float = 60.0,
-        restarts_per_minute: int = 10,
+        restarts_per_minute: int | None = None,
     ) -> None:
         if on_crash not in get_args(OnCrash):
             raise ValueError(f"on_crash must be one of {get_args(OnCrash)}, got {on_crash!r}")
@@ -97,7 +106,7 @@ class RayPool:
         self.num_envs = self._division.num_envs
         self.copy = copy
         self.restarts = on_crash == "restart"
-        self._limit = RestartLimit(restarts_per_minute)
+        self._limit = RestartLimit(restarts_per_minute or max(10, 2 * len(parts)))
         self._seeds = SlotSeeds(self.num_envs)
         self._process = os.getpid()
         self._lock = threading.Lock()
@@ -120,10 +129,10 @@ class RayPool:
         self._hosts = self._staff.hosts
         try:
             self._meet(self._staff.introductions(), observation_mode)
+            self._closed = False
         except BaseException:
             self._staff.end()
             raise
-        self._closed = False
 
     def _meet(self, introductions: list[Introduction], mode: ObservationMode) -> None:
         first = introductions[0]
@@ -164,18 +173,17 @@ class RayPool:
         with self._alone("reset"):
             chosen = self._idle(slots)
             given = checked_seeds(seeds, len(chosen))
-            check_sendable(options, "options of a reset")
+            sent = b"" if options is None else sendable(options, "options of a reset")
             self._await_revivals(chosen)
             number = self._next_number()
             tasks = [
-                (place, self._reset_task(number, place, own, [given[k] for k in places], options))
+                (place, self._reset_task(number, place, own, [given[k] for k in places], sent))
                 for place, places, own in self._division.shares(chosen)
             ]
             for slot, seed in zip(chosen.tolist(), given, strict=True):
                 self._seeds.note(slot, seed)
-            for host in self._hosts:
-                host.revival.told(chosen.tolist())  # a reset needs no news of what was before
-            self._post(_Posting(number, chosen.tolist(), tasks))
+            # A reset needs no news of what was before.
+            self._post(_Posting(number, chosen.tolist(), tasks, {}, chosen.tolist()))
 
     def _reset_task(
         self,
@@ -183,7 +191,7 @@ class RayPool:
         place: int,
         own: npt.NDArray[np.int64],
         seeds: Sequence[int | None],
-        options: dict[str, Any] | None,
+        options: bytes = b"",
     ) -> Task:
         is_whole = len(own) == len(self._division.slots_of(place))
         return Task(number, own, None, seeds, options, is_whole)
@@ -204,12 +212,10 @@ class RayPool:
             for place, places, own in self._division.shares(slots[goes])
             if places
         ]
-        self._post(_Posting(number, slots[goes].tolist(), tasks))
+        losses: dict[int, Loss | None] = dict.fromkeys(told)
         for host in self._hosts:
-            lost = [slot for slot in told if slot in host.slots]
-            if lost:
-                self._arrivals.expect(lost, host.revival.number)
-                self._arrivals.done.update(host.revival.told(lost))
+            losses.update(host.revival.to_tell(told))
+        self._post(_Posting(number, slots[goes].tolist(), tasks, losses, told))
 
     def begin_step(self, actions: Any) -> None:
         """Send an action for every slot."""
@@ -227,11 +233,12 @@ class RayPool:
             (place, Task(number, own, self._actions.part(leaves, places), is_whole=True))
             for place, places, own in self._division.shares(every)
         ]
-        self._post(_Posting(number, None, tasks))
+        self._post(_Posting(number, None, tasks, {}, []))
 
     def _leaves(self, actions: Any, slots: npt.NDArray[np.int64] | None) -> Leaves:
         leaves = self._actions.leaves(actions, slots)
-        check_sendable(leaves[1], "actions")
+        if leaves[1]:
+            sendable(leaves[1], "actions")
         return leaves
 
     def _next_number(self) -> int:
@@ -258,6 +265,13 @@ class RayPool:
             self._round = posting.number
         for place, task in posting.tasks:
             self._hosts[place].ask(task)
+        for host in self._hosts:
+            told = [slot for slot in posting.losses if slot in host.slots]
+            self._arrivals.expect(told, host.revival.number)
+            host.revival.forget(posting.forgotten)
+        self._arrivals.done.update(
+            (slot, loss) for slot, loss in posting.losses.items() if loss is not None
+        )
         self._posting = None
 
     # Waiting
@@ -339,7 +353,7 @@ class RayPool:
             if is_done():
                 return
             left = None if deadline is None else max(0.0, deadline - time.monotonic())
-            if not self._take_ready(left):
+            if not self._take_ready(left) and left == 0.0:
                 flying = self.num_envs if self._round else len(self._arrivals.flying)
                 raise ReceiveTimeoutError(
                     f"slots were not done within {timeout} seconds; the {flying} that are in "
@@ -371,40 +385,53 @@ class RayPool:
     def _take(self, host: Host, answer: Answer) -> None:
         for outcome in answer.outcomes:
             if isinstance(outcome, Failed):
-                self._take_failure(host, outcome)
+                error = self._staff.error(host, outcome.error)
+                self._fail(host, outcome.number, outcome.slots, error)
             else:
-                batch = unpack_rows(self._layout, outcome, host.slots.start)
-                self._take_batch(host, outcome.number, batch)
+                try:
+                    batch = unpack_rows(self._layout, outcome, host.slots.start)
+                except Exception as error:  # of a class that is not there here
+                    error.add_note(f"shoal: it came from {host}")
+                    self._fail(host, outcome.number, outcome.slots.tolist(), error)
+                else:
+                    self._take_batch(host, outcome.number, batch)
 
     def _take_batch(self, host: Host, number: int, batch: Batch) -> None:
-        is_revival = host.revival.is_of(number)
-        if is_revival:
+        # Of slots that tell of a loss: they have been reset, so nothing more is due.
+        self._actions.note(batch)
+        if host.revival.is_of(number):
             waited_for = self._waited_for(host)
             shown = self._last_shown(batch)
             batch = host.revival.begun(batch, waited_for, shown, self.autoreset_mode)
-        self._actions.note(batch)
         if self.restarts and self.autoreset_mode is AutoresetMode.SAME_STEP:
             rows = enumerate(batch.slots.tolist())
             self._shown.update({slot: (batch.observations, row) for row, slot in rows})
-        if self._round and (number == self._round or is_revival):
+        if self._is_of_round(host, number):
             self._parts.setdefault(host.place, batch)
         else:
             self._arrivals.add(number, batch)
 
-    def _take_failure(self, host: Host, failed: Failed) -> None:
-        error = self._staff.error(host, failed.error)
-        if self._round and (failed.number == self._round or host.revival.is_of(failed.number)):
-            self._parts.setdefault(host.place, error)
+    def _fail(self, host: Host, number: int, slots: list[int], error: BaseException) -> None:
+        """Take note of what came instead of rows for an actor's slots, by its own numbers."""
+        concerned = [slot + host.slots.start for slot in slots]
+        if host.revival.is_of(number):
+            host.revival.failed(concerned)
+        if self._is_of_round(host, number):
+            self._parts[host.place] = error  # also where others of its slots have rows
         else:
-            slots = [slot + host.slots.start for slot in failed.slots]
-            self._arrivals.fail(failed.number, slots, error)
+            self._arrivals.fail(number, concerned, error)
+
+    def _is_of_round(self, host: Host, number: int) -> bool:
+        """Whether an answer under this number is an actor's part of the round under way."""
+        began_since = host.revival.is_of(number) and number > self._round
+        return self._round != 0 and (number == self._round or began_since)
 
     # Losses
 
     def _lose(self, host: Host, error: ActorLostError) -> None:
         """Deal with the loss of an actor: replace it, or give up."""
         loss = self._staff.loss(host, error)
-        if not self.restarts or host.introduction is None:
+        if not self.restarts:
             self._failure = loss
             raise loss
         if not self._limit.allows():
@@ -422,7 +449,7 @@ class RayPool:
             self._arrivals.renumber(at_work, number)
         own = np.arange(len(host.slots))
         seeds = [self._seeds.after_crash(slot) for slot in host.slots]
-        host.start([self._reset_task(number, host.place, own, seeds, None)])
+        host.start([self._reset_task(number, host.place, own, seeds)])
 
     def _waited_for(self, host: Host) -> list[int]:
         """Slots of an actor that are in flight, and for which nothing has come."""
@@ -470,7 +497,7 @@ class RayPool:
         with self._alone("call"):
             chosen = slot_numbers(slots, self.num_envs)
             shares = [share for share in self._division.shares(chosen) if share.places]
-            requests = [packed((what, args, share.own, kwargs)) for share in shares]
+            requests = [packed((what, args, share.own, kwargs), by_value=True) for share in shares]
             found = self._ask_each(
                 [
                     (share.place, "call", request)
@@ -485,8 +512,7 @@ class RayPool:
 
     def _ask_each(self, questions: Sequence[tuple[int, str, Any]]) -> list[Any]:
         """Ask actors something beside their tasks, and wait for the answers."""
-        self._go_on_posting()
-        self._staff.submit()
+        self._pump(lambda: not any(host.is_opening for host in self._hosts), None)
         found = []
         for (place, *_), answer in zip(questions, self._staff.ask_each(questions), strict=True):
             host = self._hosts[place]

@@ -6,18 +6,25 @@ import time
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
-from shoal.errors import WorkerCrashedError
+from shoal.errors import ClusterError, WorkerCrashedError
 from shoal.failures import renumber_notes
 from shoal.pools.division import Division
 from shoal.pools.processes.failures import PackedError, unpack_error
 from shoal.pools.processes.registry import registered_specs
-from shoal.pools.ray.cluster import ActorLostError, Cluster, Placement, Room, first_ready
+from shoal.pools.ray.actor import PoolActor
+from shoal.pools.ray.cluster import ActorLostError, Cluster, Placement, Room, ready_ones
 from shoal.pools.ray.crossing import Introduction
 from shoal.pools.ray.host import OPENING, Host, Terms
 from shoal.pools.ray.part import Part, pack_part
 from shoal.spaces import ObservationMode
 
 __all__ = ["RayStaff"]
+
+_LOOK = 0.5
+"""Seconds between two looks at whether an actor has started."""
+
+_DIED = "ActorDied"
+"""In the name of what Ray raises where an actor's process has ended, at some length."""
 
 
 class RayStaff:
@@ -48,6 +55,7 @@ class RayStaff:
     ) -> None:
         self._cluster = cluster
         self._num_envs = division.num_envs
+        self._start_timeout = start_timeout
         self._room: Room | None = None
         self.hosts: list[Host] = []
         try:
@@ -55,7 +63,9 @@ class RayStaff:
                 pack_part(part, division.slots_of(place).start) for place, part in enumerate(parts)
             ]
             self._room = room = Room(cluster, len(parts), cpus, placement, start_timeout)
-            terms = Terms(cluster, room, cpus, runtime_env, registered_specs(), observation_mode)
+            kind = cluster.ray.remote(PoolActor)
+            specs = registered_specs()
+            terms = Terms(cluster, kind, room, cpus, runtime_env, specs, observation_mode)
             for place, letter in enumerate(letters):
                 self.hosts.append(Host(terms, place, division.slots_of(place), letter))
         except BaseException:
@@ -69,7 +79,7 @@ class RayStaff:
 
     def introductions(self) -> list[Introduction]:
         """Wait until all pools are built; raise if one's cannot be."""
-        while any(host.introduction is None for host in self.hosts):
+        while any(host.is_opening for host in self.hosts):
             for host, number, answer in self.answers(None):
                 assert number == OPENING
                 if isinstance(answer, ActorLostError):
@@ -86,14 +96,27 @@ class RayStaff:
     def answers(self, timeout: float | None) -> Iterator[tuple[Host, int, Any]]:
         """What has come, by the numbers of requests; waits for the first so many seconds.
 
-        An actor that was lost answers with an ActorLostError, until another one is started.
+        An actor that was lost answers with an ActorLostError, until another one is started. Where
+        an actor is being started, the wait may end before there is an answer.
+
+        Raises:
+            ClusterError: There was no room for a new actor in time.
         """
+        opening = [host for host in self.hosts if host.is_opening]
+        for host in opening:
+            if host.age > self._start_timeout:
+                raise ClusterError(
+                    f"{host} could not be started within {self._start_timeout:g} seconds: is there "
+                    "room for it?"
+                )
+        if opening:
+            timeout = _LOOK if timeout is None else min(timeout, _LOOK)
         awaited = {}
         for host in self.hosts:
             found = host.awaited()
             if found is not None:
                 awaited[found[1]] = host, found[0]
-        for ref in first_ready(self._cluster.ray, list(awaited), timeout):
+        for ref in ready_ones(self._cluster.ray, list(awaited), timeout):
             yield *awaited[ref], self._read(ref)
 
     def _read(self, ref: Any) -> Any:
@@ -113,7 +136,7 @@ class RayStaff:
         ]
         found = []
         for ref in refs:
-            first_ready(self._cluster.ray, [ref], None)
+            ready_ones(self._cluster.ray, [ref], None)
             found.append(self._read(ref))
         return found
 
@@ -132,18 +155,23 @@ class RayStaff:
 
     def loss(self, host: Host, error: ActorLostError) -> WorkerCrashedError:
         """What to tell the caller of an actor that was lost."""
-        fate = "its node is gone" if self._cluster.has_lost(host.node) else str(error)
+        fate = str(error)
+        if self._cluster.has_lost(host.node):
+            fate = "its node is gone"
+        elif not host.is_opening and _DIED in type(error.__cause__).__name__:
+            fate = "its process has ended"
         loss = WorkerCrashedError(f"{host} was lost: {fate}")
         loss.__cause__ = error
         return loss
 
     def close(self, timeout: float | None) -> list[BaseException]:
-        """Have every actor close its environments; what they failed of."""
+        """Have every actor close its environments, if it has any; what they failed of."""
         deadline = None if timeout is None else time.monotonic() + timeout
         failures = []
-        for host, ref in [(host, host.actor.close.remote()) for host in self.hosts]:
+        there = [host for host in self.hosts if not host.is_opening]
+        for host, ref in [(host, host.actor.close.remote()) for host in there]:
             left = None if deadline is None else max(0.0, deadline - time.monotonic())
-            if first_ready(self._cluster.ray, [ref], left):
+            if ready_ones(self._cluster.ray, [ref], left):
                 answer = self._read(ref)  # who is lost has nothing any more that could be closed
                 if isinstance(answer, PackedError):
                     failures.append(self.error(host, answer))
@@ -152,10 +180,9 @@ class RayStaff:
     def end(self, *, leaves_at_once: bool = True) -> None:
         """End the actors, and give everything back to the cluster; see :meth:`.Cluster.leave`."""
         try:
-            if self.is_there:
-                for host in self.hosts:
-                    host.kill()
-                if self._room is not None:
-                    self._room.give_back()
+            if self.is_there and self._room is not None:
+                self._room.give_back()  # which ends what runs there
+            for host in self.hosts if self.is_there else ():
+                host.kill()
         finally:
             self._cluster.leave(at_once=leaves_at_once)

@@ -68,8 +68,8 @@ def resident_kilobytes():
 @pytest.mark.parametrize(
     ("make", "cycles"),
     [
-        (partial(ProcessPool, start="fork", doorbell="futex"), 100),
-        (partial(ProcessPool, start="fork", doorbell="pipe"), 50),
+        (partial(ProcessPool, start="fork", doorbell="futex"), 40),
+        (partial(ProcessPool, start="fork", doorbell="pipe"), 20),
         (partial(ThreadPool, doorbell="futex"), 300),
         (partial(ThreadPool, doorbell="pipe"), 300),
         (ProcessPool, 10),

@@ -23,6 +23,7 @@ class TestIsolated(PythonPoolConformance):
         return ProcessPool(factories, workers=3, caller_works=False, **options)
 
 
+@pytest.mark.slow
 class TestOneWorkerByPipe(PythonPoolConformance):
     def make_python_pool(self, factories, **options):
         return ProcessPool(factories, workers=1, doorbell="pipe", **options)
@@ -40,6 +41,7 @@ class TestThreads(PythonPoolConformance):
         return ThreadPool(factories, workers=2, **options)
 
 
+@pytest.mark.slow
 class TestThreadsByPipe(PythonPoolConformance):
     def make_python_pool(self, factories, **options):
         return ThreadPool(

@@ -254,7 +254,13 @@ class FailsAnew(FaultyEnv):
 
 class TestFailingRestarts:
     @pytest.mark.parametrize(
-        "build", [InlinePool, partial(ProcessPool, workers=2, caller_works=False)]
+        "build",
+        [
+            InlinePool,
+            pytest.param(
+                partial(ProcessPool, workers=2, caller_works=False), marks=pytest.mark.slow
+            ),
+        ],
     )
     def test_a_reset_that_fails_then_is_told_once(self, tmp_path, build):
         factories = [partial(FailsAnew, label, tmp_path / f"{label}") for label in range(3)]
@@ -283,6 +289,7 @@ class TestFailingRestarts:
         assert batch.raw_infos[0] == [(0, {"crashed": True})]
         pool.close()
 
+    @pytest.mark.slow
     def test_an_actor_that_does_not_start_is_given_up_in_time(self, tmp_path):
         flag = tmp_path / "begun"
 

@@ -1,17 +1,18 @@
 """Train an agent, evaluate it, and go on with what it has learnt against somebody stronger.
 
-    python examples/train_an_agent.py
+    python examples/train_an_agent.py [STEPS]
 
 Configs are usually JSON files (`shoal train CONFIG`); here one is written in Python, to be read
 from top to bottom. A minute of `hockey_demo` beats the weak player almost always.
 """
 
+import sys
 import tempfile
 
 from shoal.train import load_agent, play_matches, train_single_run
 from shoal.train.config import parse_config
 
-STEPS = 200_000
+STEPS = int(sys.argv[1]) if len(sys.argv) > 1 else 200_000
 
 
 def config(opponent: str) -> dict:

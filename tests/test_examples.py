@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-SHORTER = {"ppo_cleanrl": ["--total-steps", "12000"]}
+SHORTER = {"ppo_cleanrl": ["--total-steps", "12000"], "train_an_agent": ["20000"]}
 """Arguments of those that would train for longer than needs be to see that they run."""
 
 EXAMPLES = sorted((Path(__file__).parent.parent / "examples").glob("*.py"))

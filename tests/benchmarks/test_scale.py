@@ -54,7 +54,9 @@ def test_cores_can_be_limited(cores: set[int]) -> None:
     assert machine.describe()["cores"] == machine.core_count() == 1
 
 
-@pytest.mark.parametrize(("required_cores", "judged"), [(1, True), (1000, False)])
+@pytest.mark.parametrize(
+    ("required_cores", "judged"), [(1, True), pytest.param(1000, False, marks=pytest.mark.slow)]
+)
 def test_scale_is_measured_written_and_judged_where_there_are_the_cores(
     monkeypatch: pytest.MonkeyPatch,
     tmp_path: Path,

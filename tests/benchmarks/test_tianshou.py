@@ -13,6 +13,7 @@ def test_required_figures_are_about_what_there_is():
         assert all(CONTENDERS[name].supports(workload) for name in names)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", ["shoal-tianshou", "shoal-tianshou-python", "tianshou-dummy"])
 def test_contenders_collect(name):
     vector = CONTENDERS[name].open(WORKLOADS["cartpole"], 2)

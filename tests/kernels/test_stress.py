@@ -39,6 +39,7 @@ def stress(folder, rounds, workers, spin, *options):
     assert finished.stdout == f"{rounds} rounds with {workers} workers\n"
 
 
+@pytest.mark.slow
 def test_under_thread_sanitizer(tmp_path):
     stress(tmp_path, 300, 3, True, "-O1", "-g", "-fsanitize=thread")
 

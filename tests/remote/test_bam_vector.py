@@ -322,6 +322,7 @@ class PaddedTransport:
 SLOTS = 4096
 
 
+@pytest.mark.slow
 def test_nothing_is_kept_of_a_slot_but_its_newest_observation():
     size = 64
     space = spaces.Box(0, np.inf, (size,), np.float32)

@@ -73,7 +73,7 @@ SOCKETS = ("tls", "tcp", "unix")
         pytest.param(SOCKETS, b"", True, id="sockets, closed"),
         pytest.param(SOCKETS, b"", False, id="sockets"),
         pytest.param(("ws",), b"", True, id="half a websocket, closed"),
-        pytest.param(("ws",), b"", False, id="half a websocket"),
+        pytest.param(("ws",), b"", False, id="half a websocket", marks=pytest.mark.slow),
         pytest.param(("ws",), UPGRADE, True, id="a websocket, closed"),
         pytest.param(("ws",), UPGRADE, False, id="a websocket"),
     ],

@@ -253,7 +253,7 @@ def is_free(url):
     return True
 
 
-@pytest.mark.parametrize("shared", [False, True])
+@pytest.mark.parametrize("shared", [False, pytest.param(True, marks=pytest.mark.slow)])
 def test_an_owner_keeps_it_through_a_pause_of_the_server_that_is_longer_than_the_lease(shared):
     """It was there all the time, and has let itself be heard; only nobody was listening."""
     with process(SERVER.format(lease=1.5)) as host:
@@ -277,7 +277,7 @@ def test_an_owner_keeps_it_through_a_pause_of_the_server_that_is_longer_than_the
         assert host.rest() == "closed\n"
 
 
-@pytest.mark.parametrize("on_lost", ["raise", "resume"])
+@pytest.mark.parametrize("on_lost", ["raise", pytest.param("resume", marks=pytest.mark.slow)])
 def test_a_client_that_dies_while_the_server_is_stopped_has_lost_it_afterwards(on_lost):
     with process(SERVER.format(lease=1.5)) as host:
         url = f"{host.told[0]}/it"

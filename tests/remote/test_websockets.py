@@ -123,6 +123,7 @@ def is_stuck(told):
     return 0 < count == len(told)
 
 
+@pytest.mark.slow
 def test_a_client_that_stops_reading_holds_up_nobody_else_and_is_given_up(monkeypatch):
     monkeypatch.setattr(sys.modules["shoal.remote.session"], "PATIENCE", 3.0)
     told = []

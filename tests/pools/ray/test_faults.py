@@ -112,7 +112,7 @@ class TestCrashes:
 
     @pytest.mark.parametrize(
         "use",
-        ["step", "call", *(pytest.param(use, marks=pytest.mark.slow) for use in ("send", "reset"))],
+        ["step", *(pytest.param(use, marks=pytest.mark.slow) for use in ("send", "reset", "call"))],
     )
     def test_are_noticed_after_idling(self, strict, use):
         victim = strict.call("pid")[0]
@@ -196,6 +196,7 @@ class TestRestarts:
         assert final["final_info"] == info == {"crashed": True}
         pool.close()
 
+    @pytest.mark.slow
     def test_are_limited(self):
         pool = started(on_crash="restart", ray_options={"restarts_per_minute": 1})
         pool.step(actions(0, "exit"))
@@ -279,6 +280,7 @@ class TestFailingRestarts:
         assert pool.step([NOTHING] * 3)[0][:, 1].tolist() == [1, 1, 1]
         pool.close()
 
+    @pytest.mark.slow
     def test_where_nothing_resets_slots_an_idle_one_still_tells_of_its_loss(self):
         pool = started(on_crash="restart", autoreset_mode=AutoresetMode.DISABLED)
         pool.send([fault("kill")], slots=[0])

@@ -95,10 +95,6 @@ def interrupt_restart(number):
     return bool(lines.where)
 
 
-def test_an_interrupted_restart_is_done_all_the_same():
-    assert interrupt_restart(60)
-
-
 @pytest.mark.slow
 @pytest.mark.timeout(900)
 def test_a_restart_interrupted_at_any_line_is_done_all_the_same():

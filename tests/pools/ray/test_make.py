@@ -29,7 +29,14 @@ pytestmark = pytest.mark.usefixtures("ray_here")
 on_ray = partial(shoal.make, backend="ray", workers=2, cpus_per_worker=CPUS)
 
 
-@pytest.mark.parametrize("mode", AutoresetMode)
+@pytest.mark.parametrize(
+    "mode",
+    [
+        AutoresetMode.SAME_STEP,
+        pytest.param(AutoresetMode.NEXT_STEP, marks=pytest.mark.slow),
+        pytest.param(AutoresetMode.DISABLED, marks=pytest.mark.slow),
+    ],
+)
 def test_kernels_give_their_trajectories(mode):
     options = {"num_envs": 5, "autoreset_mode": mode, "statistics": True}
     ours = on_ray("CartPole-v1", **options)
@@ -177,6 +184,7 @@ def test_actors_have_the_environments_that_are_registered_here():
     del gymnasium.registry["OnlyHere-v0"]
 
 
+@pytest.mark.slow
 def test_runtime_environments_reach_the_actors():
     envs = on_ray(
         [ProbeEnv] * 2, workers=1, runtime_env={"env_vars": {"SHOAL_TEST_OF_RAY": "there"}}

@@ -136,7 +136,10 @@ def kill_and_resume(name, tmp_path, whole, kills, seed):
     compare(folder, whole)
 
 
-@pytest.mark.parametrize("name", ["DDDQN", "SAC", "PPO", "league"])
+@pytest.mark.parametrize(
+    "name",
+    ["SAC", "league", *(pytest.param(name, marks=pytest.mark.slow) for name in ("DDDQN", "PPO"))],
+)
 def test_a_killed_run_comes_to_the_same_bits(tmp_path, uninterrupted, name):
     kill_and_resume(name, tmp_path, uninterrupted(name), kills=1, seed=name)
 

@@ -85,7 +85,10 @@ CASES = [
 ]
 
 
-@pytest.mark.parametrize(("choice", "mode"), CASES)
+@pytest.mark.parametrize(
+    ("choice", "mode"),
+    [*CASES[:3], *(pytest.param(*case, marks=pytest.mark.slow) for case in CASES[3:])],
+)
 @pytest.mark.filterwarnings("ignore:.*last frame")
 def test_videos_are_those_that_gymnasium_records(choice, mode, tmp_path):
     ours = wrappers.RecordVideo(painted(mode=mode), tmp_path / "ours", **choice)

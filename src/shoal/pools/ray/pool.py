@@ -404,8 +404,7 @@ class RayPool:
             shown = self._last_shown(batch)
             batch = host.revival.begun(batch, waited_for, shown, self.autoreset_mode)
         if self.restarts and self.autoreset_mode is AutoresetMode.SAME_STEP:
-            rows = enumerate(batch.slots.tolist())
-            self._shown.update({slot: (batch.observations, row) for row, slot in rows})
+            self._note_shown(batch, is_whole=len(batch.slots) == len(host.slots))
         if self._is_of_round(host, number):
             self._parts.setdefault(host.place, batch)
         else:
@@ -469,6 +468,17 @@ class RayPool:
         places = set(self._division.owners(slots).tolist())
         revivals = [host for host in self._hosts if host.place in places]
         self._pump(lambda: not any(host.revival.is_under_way for host in revivals), None)
+
+    def _note_shown(self, batch: Batch, *, is_whole: bool) -> None:
+        """Keep what slots show; of some slots a copy, so that no batch is kept for each of them."""
+        observations = batch.observations
+        if not is_whole:
+            arrays, objects = batch_leaves(self._layout, observations)
+            copies = [array.copy() for array in arrays]
+            observations = batch_of_leaves(self._layout, copies, objects)
+        self._shown.update(
+            (slot, (observations, row)) for row, slot in enumerate(batch.slots.tolist())
+        )
 
     def _last_shown(self, begun: Batch) -> dict[int, Any]:
         """What slots have shown before they were lost, where infos must tell it."""

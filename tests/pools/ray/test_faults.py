@@ -291,6 +291,16 @@ class TestFailingRestarts:
         assert batch.raw_infos[0] == [(0, {"crashed": True})]
         pool.close()
 
+    def test_environments_may_take_their_time_to_be_built(self):
+        def build():
+            time.sleep(1.5)
+            return InlinePool([FaultyEnv])
+
+        pool = RayPool([Part(1, build)], Cluster(None), cpus=CPUS, start_timeout=1.0)
+        pool.reset()
+        assert pool.recv().slots.tolist() == [0]
+        pool.close()
+
     @pytest.mark.slow
     def test_an_actor_that_does_not_start_is_given_up_in_time(self, tmp_path):
         flag = tmp_path / "begun"

@@ -81,6 +81,8 @@ class Host:
         self._part = part
         self.revival = Revival()
         self.introduction: Introduction | None = None
+        self.opening_took: float | None = None
+        """Seconds until its first actor had built its pool, once it has."""
         self.start()
 
     def start(self, tasks: Sequence[Task] = ()) -> None:

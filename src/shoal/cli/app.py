@@ -12,6 +12,7 @@ import shoal
 from shoal.cli.new_kernel import write_kernel
 from shoal.cli.play import play
 from shoal.cli.serve import serve_command
+from shoal.cli.telling import explained
 from shoal.cli.training import add_training
 
 __all__ = ["app"]
@@ -41,11 +42,8 @@ def new_kernel(
     ] = None,
 ) -> None:
     """Write a native environment to start from: source, build and test."""
-    try:
+    with explained():
         written = write_kernel(name, folder)
-    except (ValueError, OSError) as error:
-        Console(stderr=True).print(str(error), style="red", highlight=False)
-        raise typer.Exit(1) from error
     console = Console()
     console.print(f"{written}/: {', '.join(path.name for path in sorted(written.iterdir()))}")
     console.print(f"Next: cd {written} && make test", highlight=False)

@@ -2,29 +2,18 @@
 
 from __future__ import annotations
 
-import importlib
-import sys
-from operator import attrgetter
-from pathlib import Path
 from typing import Annotated, Any
 
 import typer
-from gymnasium.error import DependencyNotInstalled
 from rich.console import Console
 
+from shoal.cli.naming import found, is_id
+from shoal.cli.telling import explained
 from shoal.envs.hockey import human as hockey_for_humans
 from shoal.envs.hockey.human import Policy
 from shoal.hockey import BasicOpponent, HockeyEnv
 
 __all__ = ["play"]
-
-_USERS_MISTAKES = (
-    ValueError,
-    ImportError,
-    AttributeError,
-    DependencyNotInstalled,
-    RuntimeError,  # no display
-)
 
 play = typer.Typer(no_args_is_help=True, help="Play against a policy, in a window.")
 
@@ -49,14 +38,11 @@ def hockey(
     seed: Annotated[int | None, typer.Option(help="Of everything that is random.")] = None,
 ) -> None:
     """Play hockey: you are the orange one, on the left."""
-    try:
+    with explained(RuntimeError):  # there is no display
         policy = _policy(opponent, seed)
         env = HockeyEnv(mode=int(mode) if mode.isdigit() else mode.upper())
         env.reset(seed=seed)
         env.render("human")
-    except _USERS_MISTAKES as error:
-        Console(stderr=True).print(str(error), style="red", highlight=False)
-        raise typer.Exit(1) from error
     try:
         goals = hockey_for_humans.play(env, policy, max_steps)
     finally:
@@ -67,12 +53,10 @@ def hockey(
 def _policy(name: str, seed: int | None) -> Policy:
     if name in ("weak", "strong"):
         return BasicOpponent(weak=name == "weak", seed=seed).act
-    module, separator, path = name.partition(":")
-    if not separator:
+    if is_id(name):
         raise ValueError(f"opponent must be weak, strong or module:function, got {name!r}")
-    sys.path.insert(0, str(Path.cwd()))
-    found: Any = attrgetter(path)(importlib.import_module(module))
-    policy: Policy = getattr(found, "act", found)
+    player: Any = found(name)
+    policy: Policy = getattr(player, "act", player)
     if not callable(policy):
         raise ValueError(f"{name} is no function, and has no method act")
     return policy

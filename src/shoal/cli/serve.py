@@ -2,31 +2,18 @@
 
 from __future__ import annotations
 
-import importlib
 import os
-import sys
-from operator import attrgetter
 from pathlib import Path
 from typing import Annotated, Any
 
-import gymnasium
 import typer
 from rich.console import Console
 
 import shoal
-from shoal.errors import MissingExtraError
+from shoal.cli.naming import found, is_id
+from shoal.cli.telling import explained
 
 __all__ = ["serve_command"]
-
-_USERS_MISTAKES = (
-    ValueError,
-    TypeError,
-    OSError,
-    ImportError,
-    AttributeError,
-    gymnasium.error.Error,
-    MissingExtraError,
-)
 
 
 def serve_command(
@@ -66,9 +53,7 @@ def serve_command(
     ] = False,
 ) -> None:
     """Host vectors of environments until Ctrl-C."""
-    sys.path.insert(0, str(Path.cwd()))
-    console = Console(stderr=True)
-    try:
+    with explained():
         tls = _tls(certificate, key, authority)
         server = shoal.serve(
             _by_name(hosted),
@@ -82,9 +67,7 @@ def serve_command(
             max_meta=max_meta,
             tracebacks=tracebacks,
         )
-    except _USERS_MISTAKES as error:
-        console.print(str(error), style="red", highlight=False)
-        raise typer.Exit(1) from error
+    console = Console(stderr=True)
     with server:
         for url in server.urls:
             names = ", ".join(server.names)
@@ -93,25 +76,21 @@ def serve_command(
 
 
 def _by_name(hosted: list[str]) -> dict[str, Any]:
-    found: dict[str, Any] = {}
+    named: dict[str, Any] = {}
     for text in hosted:
         name, what = _named(text)
-        if not name or name in found:
+        if not name or name in named:
             problem = "is given twice" if name else "is empty"
             raise ValueError(f"{text}: the name {name!r} {problem}")
-        found[name] = what
-    return found
+        named[name] = what
+    return named
 
 
 def _named(text: str) -> tuple[str, Any]:
     name, separator, what = text.partition("=")
     if not separator:
-        what = text
-    module, colon, path = what.partition(":")
-    if not colon:
-        return name, what  # an environment's id
-    found: Any = attrgetter(path)(importlib.import_module(module))
-    return (name if separator else path), found
+        name, what = (text if is_id(text) else text.partition(":")[2]), text
+    return name, found(what)
 
 
 def _token(file: Path | None) -> str | None:

@@ -8,32 +8,12 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Annotated, Any, Literal
 
-import gymnasium
 import typer
 from rich.console import Console
 
-from shoal.errors import (
-    CheckpointError,
-    ConfigError,
-    MissingExtraError,
-    NotFiniteError,
-    RunInUseError,
-)
+from shoal.cli.telling import INTERRUPTED, complain, explained, print_line
 
 __all__ = ["add_training"]
-
-_USERS_MISTAKES = (
-    ConfigError,
-    CheckpointError,
-    MissingExtraError,
-    NotFiniteError,
-    RunInUseError,
-    OSError,
-    ValueError,
-    gymnasium.error.Error,
-)
-
-_INTERRUPTED = 130
 
 Device = Annotated[str | None, typer.Option(help="Such as cuda or cpu; a GPU if there is one.")]
 
@@ -49,19 +29,9 @@ def add_training(app: typer.Typer) -> None:
 
 @contextmanager
 def _explained() -> Iterator[None]:
-    """What a user can mend is said in one line."""
-    try:
-        with warnings.catch_warnings():
-            warnings.simplefilter("default", RuntimeWarning)
-            yield
-    except _USERS_MISTAKES as error:
-        _say(str(error))
-        raise typer.Exit(1) from error
-
-
-def _say(text: str) -> None:
-    # A path may have brackets, and is not to be broken into lines.
-    Console(stderr=True).print(text, style="red", markup=False, highlight=False, soft_wrap=True)
+    with warnings.catch_warnings(), explained():
+        warnings.simplefilter("default", RuntimeWarning)
+        yield
 
 
 def _told(run: Callable[[], dict[str, Any]]) -> None:
@@ -69,14 +39,11 @@ def _told(run: Callable[[], dict[str, Any]]) -> None:
         with _explained():
             result = run()
     except KeyboardInterrupt as interrupt:
-        _say(str(interrupt) or "interrupted")
-        raise typer.Exit(_INTERRUPTED) from None
-    Console().print(
+        complain(str(interrupt) or "interrupted")
+        raise typer.Exit(INTERRUPTED) from None
+    print_line(
         f"{result['total_steps']:,} steps, {result['total_episodes']:,} episodes, "
-        f"{result['total_gradient_steps']:,} updates; see {result['run_folder']}/report.html",
-        markup=False,
-        highlight=False,
-        soft_wrap=True,
+        f"{result['total_gradient_steps']:,} updates; see {result['run_folder']}/report.html"
     )
 
 
@@ -208,4 +175,4 @@ def watch(
         from shoal.train import film_agent
 
         path = film_agent(agent, output, opponent, episodes, env=env, seed=seed)
-    Console().print(str(path), markup=False, highlight=False, soft_wrap=True)
+    print_line(str(path))

@@ -1,0 +1,47 @@
+"""What users name on the command line, found."""
+
+from __future__ import annotations
+
+import importlib
+import sys
+from operator import attrgetter
+from pathlib import Path
+from typing import Any
+
+__all__ = ["found", "is_id"]
+
+
+def is_id(text: str) -> bool:
+    """Whether this is an environment's id, and no name of something in a module or a file.
+
+    >>> is_id("CartPole-v1"), is_id("ale_py:ALE/Pong-v5")
+    (True, True)
+    >>> is_id("my_envs:make_env"), is_id("envs/my_envs.py:MyEnv")
+    (False, False)
+    """
+    _, colon, name = text.partition(":")
+    return not colon or not all(part.isidentifier() for part in name.split("."))
+
+
+def found(text: str) -> Any:
+    """What ``module:name`` or ``folder/file.py:name`` names; an environment's id as it is.
+
+    Modules are looked for in the current folder as well.
+
+    >>> found("CartPole-v1")
+    'CartPole-v1'
+    >>> found("math:pi")
+    3.141592653589793
+    """
+    if is_id(text):
+        return text
+    source, _, name = text.partition(":")
+    folder = Path.cwd()
+    if source.endswith(".py"):
+        file = Path(source).resolve()
+        if not file.is_file():
+            raise FileNotFoundError(f"there is no file {source}")
+        folder, source = file.parent, file.stem
+    if str(folder) not in sys.path:  # which workers are told of
+        sys.path.insert(0, str(folder))
+    return attrgetter(name)(importlib.import_module(source))

@@ -304,6 +304,7 @@ NB_MODULE(_native, module) {
       .def("set_seed", &shoal::KernelRunner::set_seed, "slot"_a, "seed"_a.none())
       .def("parameters", &shoal::KernelRunner::parameters, "slot"_a)
       .def("set_parameter", &shoal::KernelRunner::set_parameter, "slot"_a, "number"_a, "value"_a)
+      .def_prop_ro("thread_ids", &shoal::KernelRunner::thread_ids)
       .def("stop", &shoal::KernelRunner::stop, "seconds"_a);
 
   module.def("random_functions", [] {

@@ -79,6 +79,9 @@ class KernelRunner {
   std::vector<double> parameters(int64_t slot) const;
   void set_parameter(int64_t slot, size_t number, double value);
 
+  /// The threads as the system knows them, 0 for one that has not been started. Any thread may ask.
+  std::vector<int> thread_ids() const { return team_.thread_ids(); }
+
   /// Ends the threads, and waits for calls of other threads of Python's; false where one has not
   /// come back in time. Nothing can be done afterwards.
   bool stop(double seconds);

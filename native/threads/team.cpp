@@ -4,6 +4,7 @@
 #include <sched.h>
 #include <signal.h>
 #include <time.h>
+#include <unistd.h>
 
 #include <algorithm>
 #include <deque>
@@ -84,12 +85,14 @@ struct Team::State {
       : workers(worker_count),
         cores(std::move(worker_cores)),
         may_spin(spinning),
+        ids(static_cast<size_t>(worker_count)),
         calls(call_words, make_futex_sleep(), spinning),
         answers(answer_words, make_futex_sleep(), spinning) {}
 
   const int workers;
   const std::vector<int> cores;
   const bool may_spin;
+  std::vector<std::atomic<pid_t>> ids;  // of the threads as the system knows them, 0 for none
 
   BellWords call_words, answer_words;
   Bell calls;    // for ringing: each worker waits at a bell of its own over the same words
@@ -145,6 +148,7 @@ struct Team::State {
   }
 
   void work(int number) {
+    ids[static_cast<size_t>(number)].store(gettid());
     Bell call(call_words, make_futex_sleep(), may_spin);
     for (;;) {
       const uint32_t heard = call.generation();
@@ -201,6 +205,7 @@ void after_fork_in_child() {
     // The threads are gone, and so are those who slept at the bells.
     team->mutex.unlock();
     team->threads.clear();
+    for (auto& id : team->ids) id.store(0);
     team->call_words.sleepers.store(0);
     team->answer_words.sleepers.store(0);
     const int mine = chunks_inside > 0 ? 1 : 0;
@@ -277,6 +282,8 @@ Team::~Team() {
 
 int Team::workers() const { return state_->workers; }
 
+std::vector<int> Team::thread_ids() const { return {state_->ids.begin(), state_->ids.end()}; }
+
 void Team::post(std::shared_ptr<Job> job) {
   {
     const std::lock_guard lock(state_->mutex);
@@ -322,6 +329,7 @@ bool Team::stop(double seconds) {
     pthread_detach(thread);
     all_ended = false;
   }
+  for (auto& id : state_->ids) id.store(0);
   if (!all_ended) {
     state_->abandoned.store(true);
     strike_off(state_.get());  // no fork shall wait for it

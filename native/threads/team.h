@@ -64,6 +64,9 @@ class Team {
 
   int workers() const;
 
+  /// The threads as the system knows them; 0 for one that has not been started.
+  std::vector<int> thread_ids() const;
+
   /// Lets the workers begin with a job.
   void post(std::shared_ptr<Job> job);
 

@@ -15,7 +15,7 @@ from shoal.pettingzoo.roster import Roster
 from shoal.pettingzoo.teams import Teams, explaining
 from shoal.pettingzoo.turning import check_alike
 from shoal.pettingzoo.views import emptied, results_of, view_of_rows
-from shoal.pools.base import Batch, SlotChoice, checked_seeds, slot_numbers
+from shoal.pools.base import Batch, SlotChoice, WorkerState, checked_seeds, slot_numbers
 from shoal.pools.environments import Called
 from shoal.spaces import Layout, VectorSpaces
 from shoal.spaces.leaves import batch_leaves, batch_of_leaves, take_rows
@@ -147,6 +147,14 @@ class AgentsPool:
         environments, places = np.unique(owners, return_inverse=True)
         results = self.teams.pool.call(what, *args, slots=environments, **kwargs)
         return [results[place] for place in places.tolist()]
+
+    def worker_states(self) -> list[WorkerState]:
+        """Who drives the environments, each of which has some slots."""
+        agents = len(self.agents)
+        return [
+            state._replace(slots=range(state.slots.start * agents, state.slots.stop * agents))
+            for state in self.teams.pool.worker_states()
+        ]
 
     def close(self, *, terminate: bool = False, timeout: float | None = None) -> None:
         """Close every environment and give back everything; a second call does nothing."""

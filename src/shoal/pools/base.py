@@ -14,7 +14,15 @@ from shoal.pools.environments import Called
 from shoal.spaces import VectorSpaces
 from shoal.types import RawInfos, Results, as_events
 
-__all__ = ["Batch", "Pool", "SlotChoice", "checked_seeds", "slot_numbers"]
+__all__ = [
+    "Batch",
+    "Pool",
+    "SlotChoice",
+    "WorkerState",
+    "caller_state",
+    "checked_seeds",
+    "slot_numbers",
+]
 
 SlotChoice = Sequence[int] | npt.NDArray[np.integer[Any]] | npt.NDArray[np.bool_] | None
 
@@ -39,6 +47,21 @@ class Batch(NamedTuple):
     def raw_infos(self) -> RawInfos | None:
         """``infos`` as a pool gives them, in the form of a list."""
         return as_events(self.infos, len(self.slots))
+
+
+class WorkerState(NamedTuple):
+    """Who drives a share of the slots, at this moment."""
+
+    name: str
+    slots: range
+    place: str = ""
+    """Where, if that is not this machine."""
+    process: int | None = None
+    """None for a thread of this process."""
+    thread: int | None = None
+    """Of this process, as the system knows it; None for whichever thread steps the vector."""
+    restarts: int = 0
+    """How often it was lost, and another one took its place."""
 
 
 class Pool(Protocol):
@@ -127,6 +150,9 @@ class Pool(Protocol):
         function, which is called with the environment before the other arguments.
         """
 
+    def worker_states(self) -> list[WorkerState]:
+        """Who drives the slots, the caller included. Any thread may ask, also during a step."""
+
     def close(self, *, terminate: bool = False, timeout: float | None = None) -> None:
         """Close every environment and give back everything; a second call does nothing.
 
@@ -137,6 +163,15 @@ class Pool(Protocol):
 
     def abandon(self) -> None:
         """Give back everything, for a vector that is garbage and was not closed."""
+
+
+def caller_state(slots: range) -> WorkerState:
+    """The share of whoever steps the vector.
+
+    >>> caller_state(range(4, 8)).name
+    'caller'
+    """
+    return WorkerState("caller", slots)
 
 
 def slot_numbers(slots: SlotChoice, num_envs: int) -> npt.NDArray[np.int64]:

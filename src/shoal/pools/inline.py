@@ -14,7 +14,14 @@ from gymnasium.vector import AutoresetMode
 
 from shoal import _native
 from shoal.memory import VectorColumns
-from shoal.pools.base import Batch, SlotChoice, checked_seeds, slot_numbers
+from shoal.pools.base import (
+    Batch,
+    SlotChoice,
+    WorkerState,
+    caller_state,
+    checked_seeds,
+    slot_numbers,
+)
 from shoal.pools.environments import (
     Called,
     EnvFactory,
@@ -202,6 +209,10 @@ class InlinePool:
         if error is not None:
             raise error
         return results
+
+    def worker_states(self) -> list[WorkerState]:
+        """Nobody but the caller drives slots."""
+        return [caller_state(range(self.num_envs))]
 
     def close(self, *, terminate: bool = False, timeout: float | None = None) -> None:  # noqa: ARG002
         """Close every environment; a second call does nothing. There are no workers to end."""

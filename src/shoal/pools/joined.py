@@ -13,7 +13,7 @@ from gymnasium.vector.utils import batch_differing_spaces, batch_space
 
 from shoal.errors import ReceiveTimeoutError, SpaceMismatchError
 from shoal.pools.arrivals import Arrivals
-from shoal.pools.base import Batch, Pool, SlotChoice, checked_seeds, slot_numbers
+from shoal.pools.base import Batch, Pool, SlotChoice, WorkerState, checked_seeds, slot_numbers
 from shoal.pools.batches import join_batches
 from shoal.pools.division import CheckedActions, Division
 from shoal.pools.environments import Called
@@ -279,6 +279,16 @@ class JoinedPool:
             for place, result in zip(places, found, strict=True):
                 results[place] = result
         return results
+
+    def worker_states(self) -> list[WorkerState]:
+        """The workers of all pools."""
+        first, found = 0, []
+        for place, pool in enumerate(self.pools):
+            for state in pool.worker_states():
+                slots = range(first + state.slots.start, first + state.slots.stop)
+                found.append(state._replace(name=f"{place}: {state.name}", slots=slots))
+            first += pool.num_envs
+        return found
 
     def close(self, *, terminate: bool = False, timeout: float | None = None) -> None:
         """Close all pools, also after one has failed to."""

@@ -19,7 +19,14 @@ from shoal import _native
 from shoal.errors import ReceiveTimeoutError
 from shoal.kernels.definition import Kernel
 from shoal.memory import VectorColumns
-from shoal.pools.base import Batch, SlotChoice, checked_seeds, slot_numbers
+from shoal.pools.base import (
+    Batch,
+    SlotChoice,
+    WorkerState,
+    caller_state,
+    checked_seeds,
+    slot_numbers,
+)
 from shoal.pools.environments import Called, call_environments
 from shoal.pools.kernel_slot import KernelSlot
 from shoal.pools.shares import available_cores
@@ -278,6 +285,19 @@ class KernelPool:
                 f"dtype {rows.dtype} and shape {rows.shape}"
             )
         self._runner.restore(chosen, rows)
+
+    def worker_states(self) -> list[WorkerState]:
+        """The caller and its threads, which share all slots. Idle threads may not exist yet."""
+        every = range(self.num_envs)
+        ids = self._runner.thread_ids
+        return [
+            caller_state(every),
+            *(
+                WorkerState(f"thread {number}", every, thread=thread)
+                for number, thread in enumerate(ids)
+                if thread
+            ),
+        ]
 
     def close(self, *, terminate: bool = False, timeout: float | None = None) -> None:  # noqa: ARG002
         """End the threads, after the chunks that they are in; a second call does nothing."""

@@ -22,7 +22,14 @@ from gymnasium.vector import AutoresetMode
 from shoal import _native
 from shoal.errors import ReceiveTimeoutError, VectorFailedError, WorkerCrashedError
 from shoal.memory import BoardMemory, VectorColumns
-from shoal.pools.base import Batch, SlotChoice, checked_seeds, slot_numbers
+from shoal.pools.base import (
+    Batch,
+    SlotChoice,
+    WorkerState,
+    caller_state,
+    checked_seeds,
+    slot_numbers,
+)
 from shoal.pools.doorbell import DoorbellPipes
 from shoal.pools.environments import Called, call_environments, close_environments
 from shoal.pools.messages import (
@@ -76,6 +83,9 @@ class Staff(Protocol):
 
     def receive(self, worker: int, seconds: float) -> Message | None:
         """The next message of a worker, or None if none comes within the time."""
+
+    def whereabouts(self, worker: int) -> tuple[int | None, int | None]:
+        """The process of a worker, or the thread of this process that it is."""
 
     @property
     def can_be_killed(self) -> bool:
@@ -636,6 +646,17 @@ class ParallelPool:
         if self._failure is not None:
             raise self._failure.with_traceback(None)
         return self._lock
+
+    def worker_states(self) -> list[WorkerState]:
+        """The workers, and the caller if it has a share."""
+        found = []
+        for worker, (first, last) in enumerate(self._shares.workers):
+            process, thread = self._staff.whereabouts(worker)
+            slots, lives = range(first, last), self._lives[worker]
+            found.append(WorkerState(f"worker {worker}", slots, "", process, thread, lives))
+        if self._shares.own:
+            found.append(caller_state(range(self._shares.remote, self.num_envs)))
+        return found
 
     def close(self, *, terminate: bool = False, timeout: float | None = None) -> None:
         """Close every environment and end the workers; a second call does nothing.

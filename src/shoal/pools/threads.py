@@ -78,6 +78,9 @@ class _ThreadStaff:
         except Empty:
             return None
 
+    def whereabouts(self, worker: int) -> tuple[int | None, int | None]:
+        return None, self._threads[worker].native_id
+
     def end(self, terminate: bool, timeout: float | None) -> BaseException | None:
         failure: BaseException | None = None
         for thread, mail in zip(self._threads, self._mail, strict=True):

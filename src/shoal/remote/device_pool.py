@@ -29,7 +29,7 @@ from shoal.errors import (
     StepResultError,
 )
 from shoal.memory import VectorColumns
-from shoal.pools.base import Batch, Pool, SlotChoice, checked_seeds, slot_numbers
+from shoal.pools.base import Batch, Pool, SlotChoice, WorkerState, checked_seeds, slot_numbers
 from shoal.pools.environments import Called, naming_slot
 from shoal.pools.wanted import Wanted
 from shoal.remote.device import STATUS, Device, Feedback, Status
@@ -251,6 +251,12 @@ class DevicePool:
             found = getattr(reached if hasattr(reached, what) else device, what)
             found = found(*args, **kwargs) if callable(found) else found
         return [found] * len(chosen)
+
+    def worker_states(self) -> list[WorkerState]:
+        """The device, which a thread of the pool's calls."""
+        thread = self._thread
+        number = None if thread is None else thread.native_id
+        return [WorkerState("device", range(self.num_envs), thread=number)]
 
     def close(self, *, terminate: bool = False, timeout: float | None = None) -> None:  # noqa: ARG002
         """Let a call that is under way end, then close the device; a second call does nothing."""

@@ -15,7 +15,7 @@ from gymnasium.vector.utils import batch_space
 from shoal import _native
 from shoal.errors import ProtocolError, ReceiveTimeoutError
 from shoal.memory import VectorColumns
-from shoal.pools.base import Batch, SlotChoice, checked_seeds, slot_numbers
+from shoal.pools.base import Batch, SlotChoice, WorkerState, checked_seeds, slot_numbers
 from shoal.pools.environments import Called
 from shoal.remote.conversation import Conversation
 from shoal.remote.described import space_of
@@ -310,6 +310,12 @@ class RemotePool:
     def stats(self) -> Stats:
         """What the connection has done so far."""
         return self._conversation.link.stats()
+
+    def worker_states(self) -> list[WorkerState]:
+        """The server, which alone knows of workers of its own."""
+        where = str(self._target.address)
+        reconnects = self.stats().reconnects
+        return [WorkerState("server", range(self.num_envs), place=where, restarts=reconnects)]
 
     def close(self, *, terminate: bool = False, timeout: float | None = None) -> None:
         """Have the server close the environments, and hang up; a second call does nothing.

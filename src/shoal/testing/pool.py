@@ -196,6 +196,14 @@ class PoolConformance:
             previous, text = batch, str(tuple(batch[:5]))
         pool.close()
 
+    def test_every_slot_has_somebody_who_drives_it(self) -> None:
+        pool = self.started()
+        states = pool.worker_states()
+        assert {slot for state in states for slot in state.slots} == set(range(self.num_envs))
+        assert len({state.name for state in states}) == len(states)
+        assert all(state.restarts == 0 for state in states)
+        pool.close()
+
     def test_a_closed_pool_says_so(self) -> None:
         pool = self.started()
         (action,) = self.actions(pool, 1)

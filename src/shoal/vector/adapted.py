@@ -17,7 +17,14 @@ from gymnasium.vector.utils import iterate
 from shoal import _native
 from shoal.errors import ResetMaskError
 from shoal.memory import VectorColumns
-from shoal.pools.base import Batch, SlotChoice, checked_seeds, slot_numbers
+from shoal.pools.base import (
+    Batch,
+    SlotChoice,
+    WorkerState,
+    caller_state,
+    checked_seeds,
+    slot_numbers,
+)
 from shoal.pools.environments import Called
 from shoal.pools.reaching import (
     call_method,
@@ -280,6 +287,11 @@ class VectorEnvPool:
         except AttributeError:
             return False
         return True
+
+    def worker_states(self) -> list[WorkerState]:
+        """Those of the vector's pool if it has one; else nobody knows but the vector."""
+        pool = getattr(self.vector.unwrapped, "pool", None)
+        return [caller_state(range(self.num_envs))] if pool is None else pool.worker_states()
 
     def close(self, *, terminate: bool = False, timeout: float | None = None) -> None:  # noqa: ARG002
         """Close the vector; a second call does nothing."""

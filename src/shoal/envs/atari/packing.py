@@ -23,7 +23,7 @@ from shoal.envs.atari.game import AtariGame, SavedGame
 from shoal.envs.atari.settings import GameSettings
 from shoal.errors import InvalidActionError
 from shoal.pools import Batch, Pool
-from shoal.pools.base import SlotChoice, slot_numbers
+from shoal.pools.base import SlotChoice, WorkerState, slot_numbers
 from shoal.pools.environments import Called, EnvFactory
 from shoal.spaces import VectorSpaces
 from shoal.types import CRASHED, FINAL_KEYS, ColumnInfos, Event, Finals, Results
@@ -179,6 +179,10 @@ class AtariPool:
     def call(self, what: Called, *args: Any, slots: SlotChoice = None, **kwargs: Any) -> list[Any]:
         """Reach each environment, wherever it is."""
         return self._packed.call(what, *args, slots=slots, **kwargs)
+
+    def worker_states(self) -> list[WorkerState]:
+        """Who drives the games."""
+        return self._packed.worker_states()
 
     def close(self, *, terminate: bool = False, timeout: float | None = None) -> None:
         """Close every environment, and give back everything."""

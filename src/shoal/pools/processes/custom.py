@@ -40,7 +40,7 @@ from shoal.errors import (
     SpaceMismatchError,
     WorkerCrashedError,
 )
-from shoal.pools.base import Batch, SlotChoice, checked_seeds, slot_numbers
+from shoal.pools.base import Batch, SlotChoice, WorkerState, checked_seeds, slot_numbers
 from shoal.pools.environments import Called, EnvFactory, checked_factories
 from shoal.pools.parallel import Ticket
 from shoal.pools.processes.failures import RemoteTraceback
@@ -325,6 +325,13 @@ class CustomWorkerPool:
             return -1, RemoteError(f"an environment has failed, and its error is lost: {lost!r}")
         error.__cause__ = RemoteTraceback(trace)
         return slot, error
+
+    def worker_states(self) -> list[WorkerState]:
+        """A process for each slot."""
+        return [
+            WorkerState(f"worker {slot}", range(slot, slot + 1), process=process.pid)
+            for slot, process in enumerate(self._processes)
+        ]
 
     def close(self, *, terminate: bool = False, timeout: float | None = None) -> None:
         """Close every environment and end the processes."""

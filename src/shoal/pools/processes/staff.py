@@ -165,6 +165,10 @@ class ProcessStaff:
         """The process of a worker."""
         return self._workers[worker].process.pid
 
+    def whereabouts(self, worker: int) -> tuple[int | None, int | None]:
+        """The process of a worker."""
+        return self.pid(worker), None
+
     def fate(self, worker: int) -> str:
         """How the process of a worker has ended, in words."""
         return _fate(self._workers[worker].process)

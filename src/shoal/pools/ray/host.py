@@ -11,6 +11,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, NamedTuple
 
+from shoal.pools.base import WorkerState
 from shoal.pools.inline import InlinePool
 from shoal.pools.losses import Revival
 from shoal.pools.ray.cluster import Cluster, Node, Room
@@ -80,6 +81,7 @@ class Host:
         self.slots = slots
         self._part = part
         self.revival = Revival()
+        self._actors = 0
         self.introduction: Introduction | None = None
         self.opening_took: float | None = None
         """Seconds until its first actor had built its pool, once it has."""
@@ -88,6 +90,7 @@ class Host:
     def start(self, tasks: Sequence[Task] = ()) -> None:
         """Start an actor, in the place of another one if there was one; it begins with these."""
         terms = self._terms
+        self._actors += 1
         actor = terms.kind.options(
             num_cpus=terms.cpus,
             num_gpus=0,
@@ -126,6 +129,13 @@ class Host:
             return f"actor {self.place} ({slots})"
         where = f"process {self.introduction.process} on {self.introduction.node}"
         return f"actor {self.place} ({where}, {slots})"
+
+    def worker_state(self) -> WorkerState:
+        """Which slots its actor drives, and where."""
+        where = "a cluster" if self.introduction is None else str(self.introduction.node)
+        return WorkerState(
+            f"actor {self.place}", self.slots, place=where, restarts=self._actors - 1
+        )
 
     def ask(self, task: Task) -> None:
         """Have the actor do something, as soon as it has not too much to do."""

@@ -19,7 +19,7 @@ from gymnasium.vector.utils import batch_space, iterate
 
 from shoal.errors import ReceiveTimeoutError, VectorFailedError, WorkerCrashedError
 from shoal.pools.arrivals import Arrivals
-from shoal.pools.base import Batch, SlotChoice, checked_seeds, slot_numbers
+from shoal.pools.base import Batch, SlotChoice, WorkerState, checked_seeds, slot_numbers
 from shoal.pools.batches import join_batches
 from shoal.pools.division import CheckedActions, Division
 from shoal.pools.environments import Called
@@ -547,6 +547,10 @@ class RayPool:
         return not self._arrivals.missing()
 
     # The end
+
+    def worker_states(self) -> list[WorkerState]:
+        """The actors, and on which node each is."""
+        return [host.worker_state() for host in self._hosts]
 
     def close(self, *, terminate: bool = False, timeout: float | None = None) -> None:
         """Close every environment and end the actors; a second call does nothing.

@@ -34,7 +34,7 @@ let movedAt = 0; // when there was a new batch
 let lost = false;
 let paused = false;
 let drawn = null; // the state that is on the screen
-let drawnAt = 0;
+let drawnAt = -DRAW_MS;
 let drawing = null; // what waits to draw
 
 function hear(next) {
@@ -43,8 +43,8 @@ function hear(next) {
   state = next;
   lost = false;
   log.add(next.log);
-  drawSoon();
   showStatus();
+  drawSoon();
 }
 
 function beginAnew() {
@@ -55,10 +55,14 @@ function beginAnew() {
 
 function drawSoon() {
   if (drawing !== null || paused || document.hidden || state === drawn) return;
-  const wait = Math.max(0, drawnAt + DRAW_MS - performance.now());
+  const wait = drawnAt + DRAW_MS - performance.now();
+  if (wait <= 0) {
+    drawState();
+    return;
+  }
   drawing = setTimeout(() => {
     drawing = null;
-    if (!paused && !document.hidden) drawState();
+    drawSoon();
   }, wait);
 }
 

@@ -1,6 +1,6 @@
 // Hears what the server tells, and tries again when the connection was lost.
 
-const AGAIN_MS = 3000;
+const AGAIN_MS = 1000;
 const SILENT_MS = 10_000; // the server says something every two seconds, whatever happens
 
 /** Calls `onState(state)` with each state until one has ended, and `onLost()` when the connection breaks. */
@@ -8,29 +8,24 @@ export function listen(onState, onLost) {
   const source = new EventSource("events");
   let heardAt = performance.now();
 
-  const giveUp = () => {
+  const leave = () => {
     source.close();
     clearInterval(watch);
   };
-  const watch = setInterval(() => {
-    if (performance.now() - heardAt > SILENT_MS) again(0);
-  }, 1000);
-  const again = (wait) => {
-    giveUp();
+  const tryAgain = () => {
+    leave();
     onLost();
-    setTimeout(() => listen(onState, onLost), wait);
+    setTimeout(() => listen(onState, onLost), AGAIN_MS);
   };
+  const watch = setInterval(() => {
+    if (performance.now() - heardAt > SILENT_MS) tryAgain();
+  }, AGAIN_MS);
 
   source.addEventListener("state", (event) => {
     heardAt = performance.now();
     const state = JSON.parse(event.data);
-    if (state.ended) giveUp();
+    if (state.ended) leave();
     onState(state);
   });
-  source.addEventListener("error", () => {
-    heardAt = performance.now();
-    // The browser comes back by itself unless it was told no, as by another program at this port.
-    if (source.readyState === EventSource.CLOSED) again(AGAIN_MS);
-    else onLost();
-  });
+  source.addEventListener("error", tryAgain);
 }

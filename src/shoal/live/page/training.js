@@ -69,7 +69,7 @@ export class Training {
     this.#ratings.update(training.ratings.toSorted((one, other) => (other.rating ?? 0) - (one.rating ?? 0)));
     const { phase, phase_number: at, phases } = training;
     if (phase === undefined) return; // it has only just begun
-    say(byId("phase-label"), phases > 1 ? `Phase ${at} of ${phases}: ${phase}` : `Phase: ${phase}`);
+    say(byId("phase-label"), phases > 1 ? `Phase ${at + 1} of ${phases}: ${phase}` : `Phase: ${phase}`);
     this.#progress("phase", training.phase_share);
     this.#progress("run", training.share);
     say(byId("training-pace"), `${whole(training.updates)} updates · ${figure(training.updates_per_second)} a second`);

@@ -1,0 +1,78 @@
+"""A browser for the tests of a process, and vectors to look at."""
+
+import os
+import shutil
+
+import pytest
+
+import shoal
+from tests.live.browser.browsing import Window, start_browser
+from tests.live.browser.stepping import FlickeringEnv, Stepping, TrainingShown
+
+
+def _needed():
+    """The paths of chromium and its driver, or a line that says what is missing."""
+    try:
+        import selenium  # noqa: F401
+    except ImportError:
+        return "the browser's tests need selenium: pip install selenium"
+    paths = [shutil.which(name) for name in ("chromium", "chromedriver")]
+    if None in paths:
+        return "the browser's tests need chromium: apt-get install chromium chromium-driver"
+    return paths
+
+
+@pytest.fixture(scope="session")
+def _window(tmp_path_factory):
+    needed = _needed()
+    if isinstance(needed, str):
+        if os.environ.get("SHOAL_REQUIRE_BROWSER") == "1":
+            pytest.fail(needed)
+        pytest.skip(needed)
+    driver = start_browser(*needed, tmp_path_factory.mktemp("browser"))
+    try:
+        yield Window(driver, os.environ.get("SHOAL_SCREENSHOTS"))
+    finally:
+        driver.quit()
+
+
+@pytest.fixture
+def careless_window(_window):
+    """A fresh window whose complaints nobody reads, for pages that lose their server."""
+    _window.fresh()
+    return _window
+
+
+@pytest.fixture
+def window(careless_window):
+    """A fresh window; a test that lets the browser complain has failed."""
+    yield careless_window
+    assert careless_window.errors() == []
+
+
+@pytest.fixture(scope="session")
+def hockey():
+    """64 matches, of which 16 are tiles."""
+    with Stepping(shoal.make("shoal/HockeyOne-v0", num_envs=64), picture_share=0.3) as stepping:
+        yield stepping
+
+
+@pytest.fixture(scope="session")
+def flickering():
+    """Four environments in Python, in two worker processes that may be lost."""
+    envs = shoal.make(
+        [lambda: FlickeringEnv("rgb_array")] * 4,
+        backend="process",
+        workers=2,
+        on_crash="restart",
+    )
+    with Stepping(envs, title="FlickeringEnv", picture_share=0.3) as stepping:
+        yield stepping
+
+
+@pytest.fixture(scope="session")
+def training():
+    """A run of training, as its page is told of it."""
+    pytest.importorskip("torch")
+    with TrainingShown() as shown:
+        yield shown

@@ -1,0 +1,78 @@
+"""The event log, and crashes that show in it."""
+
+import os
+import signal
+
+import pytest
+
+import shoal
+from tests.live.browser.stepping import FlickeringEnv, Stepping
+
+
+def kinds(window):
+    return window.texts("#log .kind")
+
+
+def test_a_killed_worker_shows_as_a_crash_and_as_a_restart(window, flickering):
+    window.open(flickering.url)
+    window.wait_for(lambda: kinds(window)[-1:] == ["start"])
+    pool = flickering.envs.unwrapped.pool
+    victim = next(state for state in pool.worker_states() if state.process is not None)
+    window.wait_for(lambda: window.number("#batches") > 10)
+    before = window.texts("#workers td:last-child")
+    os.kill(victim.process, signal.SIGKILL)
+    window.wait_for(lambda: {"crash", "restart"} <= set(kinds(window)))
+    assert any(
+        f"slot {victim.slots[0]} " in text for text in window.texts("#log [data-kind=crash] .text")
+    )
+    window.wait_for(lambda: window.texts("#workers td:last-child") != before)
+    assert "1" in window.texts("#workers td:last-child")
+    # Who cannot see it hears of it, politely.
+    assert window.attribute("#log-news", "aria-live") == "polite"
+    heard = window.wait_for(
+        lambda: window.run("return document.querySelector('#log-news').textContent")
+    )
+    assert "crash" in heard or "restart" in heard
+
+
+def test_the_newest_event_is_the_first_and_what_was_there_is_not_announced(window, hockey):
+    journal = hockey.page.watcher.journal
+    journal.add("checkpoint", "the one before")
+    journal.add("checkpoint", "the newest one")
+    window.open(hockey.url)
+    window.wait_for(lambda: "the newest one" in window.text("#log"))
+    assert window.texts("#log .text")[:2] == ["the newest one", "the one before"]
+    assert window.run("return document.querySelector('#log-news').textContent") == ""
+
+
+def test_the_log_is_filtered_by_kind(window, hockey):
+    journal = hockey.page.watcher.journal
+    journal.add("note", "first note")
+    journal.add("phase", "first phase")
+    window.open(hockey.url)
+    window.wait_for(lambda: {"start", "note", "phase"} <= set(kinds(window)))
+    window.click("#log-kinds [data-kind=phase]")
+    assert set(kinds(window)) == {"phase"}
+    # What comes later is filtered too.
+    journal.add("note", "second note")
+    journal.add("phase", "second phase")
+    window.wait_for(lambda: "second phase" in window.text("#log"))
+    assert set(kinds(window)) == {"phase"}
+    window.press("ARROW_LEFT")  # these are radio buttons: the keyboard moves between them
+    assert len(set(kinds(window))) == 1
+    assert "phase" not in kinds(window)
+    window.click("#log-kinds [data-kind=all]")
+    assert "second note" in window.texts("#log .text")
+    assert "first phase" in window.texts("#log .text")
+
+
+@pytest.mark.parametrize(
+    "text", ["<img src=x onerror=alert(1)><b>bold</b>", "&amp; \u202e<script>"]
+)
+def test_what_the_server_tells_is_only_text(window, text):
+    with Stepping(shoal.make([FlickeringEnv], backend="inline"), title=text) as stepping:
+        stepping.page.watcher.journal.add("note", text)
+        window.open(stepping.url)
+        window.wait_for(lambda: window.text("#title") == text)
+        window.wait_for(lambda: text in window.texts("#log .text"))
+        assert not window.sees("main img, main b, #title *")

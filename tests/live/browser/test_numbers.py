@@ -1,0 +1,142 @@
+"""The page's numbers and charts."""
+
+import json
+import re
+
+import shoal
+from tests.live.browser.browsing import GAP, MINUS, UNKNOWN
+from tests.live.browser.stepping import FlickeringEnv, Stepping
+
+WORDS = {
+    "compact(45213)": "45.2 k",
+    "compact(999960)": "1.00 M",
+    "compact(0)": "0",
+    "compact(null)": "-",
+    "mark(20000)": "20 k",
+    "mark(-2.5)": "-2.5",
+    "mark(100)": "100",
+    "whole(1234567)": "1 234 567",
+    "whole(123)": "123",
+    "figure(21.54)": "21.5",
+    "figure(9.996)": "10.0",
+    "figure(0.00012)": "1.2e-4",
+    "figure(-1234.4)": "-1234",
+    "span(1.2e-5)": "12.0 µs",
+    "span(0.00099996)": "1.00 ms",
+    "span(2.5)": "2.50 s",
+    "spanMark(1e-5)": "10 µs",
+    "clock(65)": "1:05",
+    "clock(3905)": "1:05:05",
+    "percent(0.834)": "83 %",
+    "percent(0.0081)": "0.8 %",
+    "slotRange([0, 31])": "0-31",
+    "slotRange([5, 5])": "5",
+    "several(1, 'restart')": "1 restart",
+    "several(1200, 'restart')": "1 200 restarts",
+}
+
+
+def test_the_numbers_move(window, hockey):
+    window.open(hockey.url)
+    assert window.text("#title") == "shoal/HockeyOne-v0"
+    assert window.text("#status") == "running"
+    assert window.text("#plan") == str(hockey.envs.plan)
+    assert window.number("#slots") == 64
+    before = {name: window.number(f"#{name}") for name in ("steps", "batches", "episodes")}
+    for name, number in before.items():
+        window.wait_for(lambda name=name, number=number: window.number(f"#{name}") > number)
+    window.wait_for(lambda: window.number("#rate") > 100)
+    window.wait_for(lambda: window.number("#return-length") > 1)
+    assert 0 < window.number("#cost") < 50
+
+
+def test_the_numbers_are_those_of_the_vector(window):
+    with Stepping(shoal.make([FlickeringEnv] * 2, backend="inline")) as stepping:
+        window.open(stepping.url)
+        # 30 steps of reward 1 each.
+        window.wait_for(lambda: window.number("#return-mean") == 30)
+        assert window.number("#return-length") == 30
+        stepping.halt()
+        told = stepping.page.watcher.state()
+        window.wait_for(lambda: window.number("#batches") == told["batches"])
+        assert window.number("#steps") == told["steps"] == 2 * told["batches"]
+        window.wait_for(lambda: window.text("#status") == "nothing is stepped")
+
+
+def test_nothing_jumps_while_the_numbers_change(window, hockey):
+    def places():
+        return window.run(
+            "return [...document.querySelectorAll('.panel, dd, h2, .tile')]"
+            ".map(one => one.getBoundingClientRect()).map(({x, y, width}) => [x, y, width])"
+        )
+
+    window.open(hockey.url)
+    window.wait_for(lambda: window.text("#return-mean") != UNKNOWN)
+    before, steps = places(), window.number("#steps")
+    window.wait_for(lambda: window.number("#steps") > steps)
+    assert places() == before
+
+
+def test_batch_times_lie_in_order(window, hockey):
+    window.open(hockey.url)
+    window.wait_for(lambda: window.text("#time-p99") != UNKNOWN)
+    units = {"ns": 1e-9, "µs": 1e-6, "ms": 1e-3, "s": 1}
+
+    def seconds(name):
+        value, unit = window.text(f"#time-{name}").split(GAP)
+        return float(value) * units[unit]
+
+    times = [seconds(name) for name in ("median", "p90", "p99", "longest")]
+    assert times == sorted(times)
+    assert times[0] > 0
+    lines = [
+        float(window.attribute(f"#times-chart .{name}", "x1")) for name in ("median", "p90", "p99")
+    ]
+    assert lines == sorted(lines)
+    assert window.attribute("#times-chart .bars", "d").count("M") > 2
+
+
+def test_a_chart_tells_what_is_pointed_at(window, hockey):
+    window.open(hockey.url)
+    for chart, words in (
+        ("rate", r" at \d+:\d\d$"),
+        ("return", r" to .* at .*steps$"),
+        ("times", r" to .*s: \d"),
+    ):
+        drawn = f"#{chart}-chart .axes text"
+        window.wait_for(lambda drawn=drawn: len(window.texts(drawn)) > 2)
+        assert not window.sees(f"#{chart}-chart .probe")
+        window.point_at(f"#{chart}-chart")
+        assert re.search(words, window.text(f"#{chart}-chart .probe text"))
+        assert window.attribute(f"#{chart}-chart svg", "aria-label") != "nothing yet"
+
+
+def test_who_drives_which_slots_is_told(window, flickering):
+    window.open(flickering.url)
+    states = flickering.envs.unwrapped.pool.worker_states()
+    rows = window.wait_for(lambda: window.texts("#workers tr"))
+    assert len(rows) == len(states)
+    for row, state in zip(rows, states, strict=True):
+        assert state.name in row
+        assert f"{state.slots[0]}{UNKNOWN}{state.slots[-1]}" in row
+        assert state.process is None or f"process {state.process}" in row
+    window.wait_for(
+        lambda: int(window.attribute("#workers tr:last-child [role=meter]", "aria-valuenow")) > 0
+    )
+
+
+def test_numbers_are_put_into_few_words(window, hockey):
+    window.driver.get(hockey.url)
+    found = window.driver.execute_async_script(
+        "const [calls, done] = arguments;"
+        "import('./words.js').then(words =>"
+        "  done(calls.map(([name, given]) => words[name](...given))));",
+        [_call(expression) for expression in WORDS],
+    )
+    plain = str.maketrans({GAP: " ", MINUS: "-", UNKNOWN: "-"})
+    assert [words.translate(plain) for words in found] == list(WORDS.values())
+
+
+def _call(expression):
+    name, _, given = expression.rstrip(")").partition("(")
+    return name, json.loads(f"[{given}]".replace("'", '"'))

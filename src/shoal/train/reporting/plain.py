@@ -22,6 +22,7 @@ from shoal.train.reporting.wording import (
     share_of,
     speed,
 )
+from shoal.vector.env import VectorEnv
 
 __all__ = ["Display", "PlainDisplay", "SilentDisplay"]
 
@@ -30,6 +31,11 @@ _PLAYERS_SHOWN = 5
 
 class Display(ABC):
     """Shows people how a run is doing, until it is closed. A context manager closes it."""
+
+    def begin(self, title: str, phases: Sequence[str], envs: VectorEnv) -> None:  # noqa: ARG002
+        """Show with which environments a run of these phases begins, or goes on."""
+        if envs.plan is not None:
+            self.note(str(envs.plan))
 
     @abstractmethod
     def progress(self, record: ProgressRecord) -> None:

@@ -92,6 +92,7 @@ class Window:
         self._before.append(found["identifier"])
 
     def resize(self, width, height):
+        self._width = width
         self.command(
             "Emulation.setDeviceMetricsOverride",
             width=width,
@@ -155,6 +156,7 @@ class Window:
         from selenium.webdriver import ActionChains
 
         place = self.driver.find_element("css selector", selector)
+        self.run("arguments[0].scrollIntoView({block: 'center'})", place)
         ActionChains(self.driver, duration=0).move_to_element(place).perform()
 
     def press(self, *keys):
@@ -189,7 +191,11 @@ class Window:
         """Keep a picture of the whole page, where pictures are wanted."""
         if self._pictures is None:
             return
-        content = self.command("Page.captureScreenshot", format="png", captureBeyondViewport=True)
+        height = self.run("return innerHeight")
+        whole = self.run("return document.documentElement.scrollHeight")
+        self.resize(self._width, height if self.sees("dialog") else whole)
+        content = self.command("Page.captureScreenshot", format="png")
+        self.resize(self._width, height)
         folder = Path(self._pictures)
         folder.mkdir(parents=True, exist_ok=True)
         (folder / f"{name}.png").write_bytes(base64.b64decode(content["data"]))

@@ -53,20 +53,23 @@ def window(careless_window):
 @pytest.fixture(scope="session")
 def hockey():
     """64 matches, of which 16 are tiles."""
-    with Stepping(shoal.make("shoal/HockeyOne-v0", num_envs=64), picture_share=0.3) as stepping:
+    with Stepping(shoal.make("shoal/HockeyOne-v0", num_envs=64), picture_share=0.15) as stepping:
         yield stepping
 
 
 @pytest.fixture(scope="session")
 def flickering():
-    """Four environments in Python, in two worker processes that may be lost."""
-    envs = shoal.make(
-        [lambda: FlickeringEnv("rgb_array")] * 4,
-        backend="process",
-        workers=2,
-        on_crash="restart",
-    )
-    with Stepping(envs, title="FlickeringEnv", picture_share=0.3) as stepping:
+    """Four environments whose pictures are known."""
+    envs = shoal.make([lambda: FlickeringEnv("rgb_array")] * 4, backend="inline")
+    with Stepping(envs, title="FlickeringEnv", picture_share=0.15) as stepping:
+        yield stepping
+
+
+@pytest.fixture(scope="session")
+def staffed():
+    """Four environments in two worker processes, which may be lost."""
+    envs = shoal.make([FlickeringEnv] * 4, backend="process", workers=2, on_crash="restart")
+    with Stepping(envs) as stepping:
         yield stepping
 
 

@@ -85,7 +85,7 @@ class Stepping:
             self.envs.action_space.seed(1)
             actions = [self.envs.action_space.sample() for _ in range(32)]
             # The browser has something to do as well.
-            for k in itertools.takewhile(lambda _: not self._halt.wait(0.002), itertools.count()):
+            for k in itertools.takewhile(lambda _: not self._halt.wait(0.005), itertools.count()):
                 self.envs.step(actions[k % len(actions)])
         except BaseException as error:
             self._error = error
@@ -107,10 +107,9 @@ class TrainingShown(Stepping):
     def _show(self, _):
         # What it needs is an extra.
         from shoal.live.training import TrainingPage
-
         from shoal.train.records import EvaluationRecord, ProgressRecord, RatingRecord
 
-        page = TrainingPage(port=0, picture_share=0.3)
+        page = TrainingPage(port=0, picture_share=0.15)
         page.begin("hockey_dddqn", ["shooting", "defense", "play"], self.envs)
         for step in range(10_000, 70_000, 10_000):
             page.progress(

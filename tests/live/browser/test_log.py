@@ -3,8 +3,6 @@
 import os
 import signal
 
-import pytest
-
 import shoal
 from tests.live.browser.stepping import FlickeringEnv, Stepping
 
@@ -13,10 +11,10 @@ def kinds(window):
     return window.texts("#log .kind")
 
 
-def test_a_killed_worker_shows_as_a_crash_and_as_a_restart(window, flickering):
-    window.open(flickering.url)
+def test_a_killed_worker_shows_as_a_crash_and_as_a_restart(window, staffed):
+    window.open(staffed.url)
     window.wait_for(lambda: kinds(window)[-1:] == ["start"])
-    pool = flickering.envs.unwrapped.pool
+    pool = staffed.envs.unwrapped.pool
     victim = next(state for state in pool.worker_states() if state.process is not None)
     window.wait_for(lambda: window.number("#batches") > 10)
     before = window.texts("#workers td:last-child")
@@ -66,13 +64,11 @@ def test_the_log_is_filtered_by_kind(window, hockey):
     assert "first phase" in window.texts("#log .text")
 
 
-@pytest.mark.parametrize(
-    "text", ["<img src=x onerror=alert(1)><b>bold</b>", "&amp; \u202e<script>"]
-)
-def test_what_the_server_tells_is_only_text(window, text):
+def test_what_the_server_tells_is_only_text(window):
+    text = "<img src=x onerror=alert(1)> <b>bold</b> &amp; <script>"
     with Stepping(shoal.make([FlickeringEnv], backend="inline"), title=text) as stepping:
         stepping.page.watcher.journal.add("note", text)
         window.open(stepping.url)
-        window.wait_for(lambda: window.text("#title") == text)
-        window.wait_for(lambda: text in window.texts("#log .text"))
+        assert window.text("#title") == text
+        assert text in window.texts("#log .text")
         assert not window.sees("main img, main b, #title *")

@@ -60,7 +60,7 @@ def test_the_numbers_are_those_of_the_vector(window):
         told = stepping.page.watcher.state()
         window.wait_for(lambda: window.number("#batches") == told["batches"])
         assert window.number("#steps") == told["steps"] == 2 * told["batches"]
-        window.wait_for(lambda: window.text("#status") == "nothing is stepped")
+        window.wait_for(lambda: window.text("#status") == "waiting for a batch")
 
 
 def test_nothing_jumps_while_the_numbers_change(window, hockey):
@@ -111,9 +111,9 @@ def test_a_chart_tells_what_is_pointed_at(window, hockey):
         assert window.attribute(f"#{chart}-chart svg", "aria-label") != "nothing yet"
 
 
-def test_who_drives_which_slots_is_told(window, flickering):
-    window.open(flickering.url)
-    states = flickering.envs.unwrapped.pool.worker_states()
+def test_who_drives_which_slots_is_told(window, staffed):
+    window.open(staffed.url)
+    states = staffed.envs.unwrapped.pool.worker_states()
     rows = window.wait_for(lambda: window.texts("#workers tr"))
     assert len(rows) == len(states)
     for row, state in zip(rows, states, strict=True):

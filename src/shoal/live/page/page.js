@@ -13,7 +13,7 @@ import { compact } from "./words.js";
 import { Workers } from "./workers.js";
 
 const DRAW_MS = 490;
-const STILL_MS = 3000;
+const STILL_MS = 2000;
 
 const log = new Log();
 const panels = new Panels();
@@ -88,7 +88,7 @@ function status() {
   if (lost) return ["lost", "connection lost, trying again"];
   if (state === null) return ["waiting", "connecting"];
   if (paused) return ["paused", "paused here"];
-  if (performance.now() - movedAt > STILL_MS) return ["waiting", "nothing is stepped"];
+  if (performance.now() - movedAt > STILL_MS) return ["waiting", "waiting for a batch"];
   return ["running", "running"];
 }
 

@@ -1,7 +1,7 @@
 // Small charts, drawn as SVG: a line with a band, and a histogram of times.
 
 import { draw, say } from "./elements.js";
-import { clockMarks, linear, logMarks, marks, roundDomain } from "./scales.js";
+import { clockMarks, linear, logMarks, marks, marksAround } from "./scales.js";
 import { clock, mark, span, spanMark, whole } from "./words.js";
 
 const LEFT = 44;
@@ -127,12 +127,13 @@ export class LineChart extends Chart {
     const lows = points.map((point) => point[2] ?? point[1]);
     const highs = points.map((point) => point[3] ?? point[1]);
     const lowest = fromZero ? 0 : Math.min(...lows);
-    const [low, high] = top === null ? roundDomain(lowest, Math.max(...highs), 3) : [0, top];
+    const levels = top === null ? marksAround(lowest, Math.max(...highs), 3) : marks(0, top, 3);
+    const low = levels[0];
     const [first, last] = [points[0][0], points.at(-1)[0]];
     const x = linear([first, Math.max(last, first + 1e-9)], [this.left, this.right]);
-    const y = linear([low, high], [this.bottom, TOP]);
+    const y = linear([low, levels.at(-1)], [this.bottom, TOP]);
     const xMarks = (clocked ? clockMarks : marks)(first, last, this.fitting(80));
-    this.renderAxes(x, xMarks, clocked ? clock : mark, y, marks(low, high, 3), yMarks);
+    this.renderAxes(x, xMarks, clocked ? clock : mark, y, levels, yMarks);
 
     const middle = points.map((point) => [x(point[0]), y(point[1])]);
     const banded = points.some((point) => point.length > 2);

@@ -37,11 +37,11 @@ export function clockMarks(low, high, wanted) {
   return high > low ? multiples(clockStep(high - low, wanted), low, high) : [low];
 }
 
-/** The domain that holds `low` and `high` and begins and ends at a mark, so that it seldom moves. */
-export function roundDomain(low, high, wanted) {
-  if (!(high > low)) return high > 0 && low >= 0 ? [0, high * 2] : [low - 1, high + 1];
+/** Marks around `low` and `high`; an axis from the first to the last of them seldom moves. */
+export function marksAround(low, high, wanted) {
+  if (high <= low) [low, high] = low < 0 ? [low - 1, high + 1] : [0, high * 2 || 1];
   const step = niceStep(high - low, wanted);
-  return [Math.floor(low / step + 1e-9) * step, Math.ceil(high / step - 1e-9) * step];
+  return multiples(step, Math.floor(low / step + 1e-9) * step, Math.ceil(high / step - 1e-9) * step);
 }
 
 /** Powers of ten between `low` and `high`; with their doubles and fives where those are few. */

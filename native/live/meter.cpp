@@ -54,7 +54,8 @@ Meter::Meter(int64_t num_envs, Autoreset mode, double interval)
       returns_(static_cast<size_t>(std::min(num_envs, kFollowed))),
       lengths_(returns_.size()) {
   if (num_envs < 1) raise(PyExc_ValueError, "there must be slots to count");
-  began_ = due_ = now();
+  began_ = now();
+  due_ = began_ + interval_;
 }
 
 double Meter::now() const {

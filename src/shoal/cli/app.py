@@ -14,12 +14,14 @@ from shoal.cli.play import play
 from shoal.cli.serve import serve_command
 from shoal.cli.telling import explained
 from shoal.cli.training import add_training
+from shoal.cli.watch import watch
 
 __all__ = ["app"]
 
 app = typer.Typer(no_args_is_help=True)
 app.add_typer(play, name="play")
 app.command("serve")(serve_command)
+app.command()(watch)
 add_training(app)
 
 

@@ -19,7 +19,7 @@ from shoal.errors import (
     RunInUseError,
 )
 
-__all__ = ["INTERRUPTED", "AsJson", "complain", "explained", "print_json", "print_line"]
+__all__ = ["INTERRUPTED", "AsJson", "complain", "explained", "print_json", "print_line", "say"]
 
 INTERRUPTED = 130
 """How a command ends after Ctrl-C."""
@@ -54,6 +54,11 @@ def explained(*more: type[Exception]) -> Iterator[None]:
 def complain(text: str) -> None:
     """Say what is wrong."""
     _print(Console(stderr=True), text, "red")
+
+
+def say(text: str) -> None:
+    """Tell people something that is no result."""
+    _print(Console(stderr=True), text)
 
 
 def print_line(text: str) -> None:

@@ -1,4 +1,4 @@
-"""``shoal train`` and what belongs to it: eval, resume, tournament, watch."""
+"""``shoal train`` and what belongs to it: eval, resume, tournament."""
 
 from __future__ import annotations
 
@@ -24,7 +24,6 @@ def add_training(app: typer.Typer) -> None:
         app.command()(command)
     app.command("eval")(evaluate)
     app.command()(tournament)
-    app.command()(watch)
 
 
 @contextmanager
@@ -158,21 +157,3 @@ def tournament(
 
         standings = play_tournament(agents, games, seed=seed, device=device)
     Console().print(render_standings(standings))
-
-
-def watch(
-    agent: Annotated[Path, typer.Argument(help="A run, or the file of an agent.")],
-    output: Annotated[Path | None, typer.Option(help="The video; by default in the run.")] = None,
-    opponent: Annotated[str, typer.Option(help="In hockey: weak, strong, or an agent.")] = "strong",
-    episodes: Annotated[int, typer.Option(min=1, help="How many.")] = 3,
-    env: Annotated[
-        str | None, typer.Option(help="The environment; that of the run, or hockey.")
-    ] = None,
-    seed: Annotated[int, typer.Option(min=0, help="Of the environment.")] = 0,
-) -> None:
-    """Film what an agent does."""
-    with _explained():
-        from shoal.train import film_agent
-
-        path = film_agent(agent, output, opponent, episodes, env=env, seed=seed)
-    print_line(str(path))

@@ -11,12 +11,14 @@ import sys
 import threading
 import time
 from collections.abc import Iterable
+from contextlib import suppress
 from functools import cache
 from http import HTTPStatus
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from importlib import resources
+from socketserver import TCPServer
 from typing import Any
-from urllib.parse import parse_qs, urlsplit
+from urllib.parse import parse_qs
 
 from shoal.live.pictures import Picture
 from shoal.live.watcher import Watcher
@@ -64,9 +66,7 @@ class PageServer:
     def __init__(self, watcher: Watcher, host: str, port: int) -> None:
         self.token = secrets.token_urlsafe(16)
         self._server = _Server(watcher, host, port, self.token)
-        self._thread = threading.Thread(
-            target=self._server.serve_forever, args=(0.1,), name="shoal page", daemon=True
-        )
+        self._thread = threading.Thread(target=self._server.welcome, name="shoal page", daemon=True)
         self._thread.start()
 
     @property
@@ -82,10 +82,7 @@ class PageServer:
     def stop(self) -> None:
         """Tell the last news, and hang up; a second call does nothing."""
         self._server.hang_up()
-        if self._thread.is_alive():
-            self._server.shutdown()
-            self._thread.join(_PATIENCE)
-        self._server.server_close()
+        self._thread.join(_PATIENCE)
 
 
 class _Server(ThreadingHTTPServer):
@@ -101,6 +98,16 @@ class _Server(ThreadingHTTPServer):
         self._all_gone = threading.Condition()
         self.is_stopping = False
         super().__init__((host, port), _Handler)
+
+    def server_bind(self) -> None:
+        """Without a look at how this machine is called, which can take long."""
+        TCPServer.server_bind(self)
+
+    def welcome(self) -> None:
+        """Answer everybody, until it is hung up."""
+        with self:
+            while not self.is_stopping:
+                self.handle_request()  # which waits for somebody
 
     def process_request(self, request: Any, client_address: Any) -> None:
         with self._all_gone:
@@ -138,15 +145,16 @@ class _Server(ThreadingHTTPServer):
             if self.is_stopping:
                 return
             self.is_stopping = True
+        with suppress(OSError):  # wakes who waits for somebody; or has the end been seen already?
+            address, port = self.server_address[:2]
+            socket.create_connection((str(address), port), timeout=1.0).close()
         self.watcher.tell()
         with self._all_gone:
             self._all_gone.wait_for(lambda: not self._connections, timeout=0.5)
             left = list(self._connections)
         for connection in left:
-            try:
+            with suppress(OSError):  # it may have gone by itself
                 connection.shutdown(socket.SHUT_RDWR)
-            except OSError:
-                continue  # it has gone by itself
         with self._all_gone:
             self._all_gone.wait_for(lambda: not self._connections, timeout=_PATIENCE)
 
@@ -201,16 +209,16 @@ class _Handler(BaseHTTPRequestHandler):
 
     def _place(self) -> tuple[str, dict[str, list[str]]] | None:
         """What is asked for, below the token; None for a stranger, who has been answered."""
-        parts = urlsplit(self.path)
-        _, _, rest = parts.path.partition("/")
+        path, _, query = self.path.partition("?")
+        _, _, rest = path.partition("/")
         token, _, name = rest.partition("/")
-        # A page of somebody else's that has had its name resolved to this machine says that name.
-        host = urlsplit(f"//{self.headers.get('Host', '')}").hostname or ""
         knows = secrets.compare_digest(token.encode(), self.server.token.encode())
-        if not knows or (self.server.is_local and not _is_loopback(host)):
+        # A page of somebody else's that has had its name resolved to this machine says that name.
+        host = self.headers.get("Host", "")
+        if not knows or (self.server.is_local and not _is_loopback(_without_port(host))):
             self._refuse(HTTPStatus.NOT_FOUND)
             return None
-        return name, parse_qs(parts.query)
+        return name, parse_qs(query)
 
     def _send_file(self, name: str) -> None:
         content = _files().get(name)
@@ -280,6 +288,17 @@ def _packed(pictures: Iterable[Picture]) -> bytes:
         parts += struct.pack("<IIHH", slot, version, width, height), pixels.tobytes()
     parts[0] = struct.pack("<I", len(parts) // 2)
     return b"".join(parts)
+
+
+def _without_port(host: str) -> str:
+    """The name or address alone.
+
+    >>> _without_port("[::1]:80"), _without_port("localhost:80"), _without_port("127.0.0.1")
+    ('::1', 'localhost', '127.0.0.1')
+    """
+    if host.startswith("["):
+        return host[1:].partition("]")[0]
+    return host.partition(":")[0]
 
 
 def _is_loopback(host: str) -> bool:

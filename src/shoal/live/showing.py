@@ -3,21 +3,18 @@
 from __future__ import annotations
 
 import errno
+from collections.abc import Callable
 from contextlib import suppress
 from types import TracebackType
 from typing import Any, Self
 
+from shoal.live.attaching import PICTURE_SHARE, attach, title_of
 from shoal.live.server import PageServer
-from shoal.live.watched_pool import WatchedPool
 from shoal.live.watcher import Watcher
-from shoal.pools import Pool
 
-__all__ = ["PICTURE_SHARE", "LivePage", "show"]
+__all__ = ["LivePage", "show"]
 
 DEFAULT_PORT = 7788
-
-PICTURE_SHARE = 0.012
-"""So much of the time of the thread that steps goes into pictures, unless it is told otherwise."""
 
 
 class LivePage:
@@ -34,8 +31,8 @@ class LivePage:
 
     def __init__(self, watcher: Watcher, host: str = "127.0.0.1", port: int | None = None) -> None:
         self.watcher = watcher
-        self._vector: Any = None
         self._server = _opened(watcher, host, port)
+        self._detach: Callable[[], None] = lambda: None
 
     @property
     def url(self) -> str:
@@ -51,22 +48,11 @@ class LivePage:
             picture_share: Which part of the time of the thread that steps goes into pictures at
                 the most. Where nobody looks, none does.
         """
-        if not 0 <= picture_share <= 1:
-            raise ValueError(f"picture_share must be between 0 and 1, got {picture_share}")
-        door = _door(vector)
-        if isinstance(door.pool, WatchedPool):
-            raise ValueError("the vector is shown on a page already: close that one first")
-        pool: Pool = door.pool
-        plan = getattr(door, "plan", None)
-        meter = self.watcher.attach(pool, "" if plan is None else str(plan), picture_share)
-        door.pool = WatchedPool(pool, self.watcher, meter, self._server.stop)
-        self._vector = door
+        self._detach = attach(self.watcher, vector, picture_share, self._server.stop)
 
     def close(self) -> None:
         """Take the page away. The vector, if it is open, goes on as if there had been none."""
-        door, self._vector = self._vector, None
-        if door is not None and isinstance(door.pool, WatchedPool):
-            door.pool = door.pool.watched
+        self._detach()
         self.watcher.end("no longer shown")
         self._server.stop()
 
@@ -114,33 +100,13 @@ def show(
         True
         >>> envs.close()
     """
-    door = _door(vector)
-    page = LivePage(Watcher(title or _title(door)), host, port)
+    page = LivePage(Watcher(title or title_of(vector)), host, port)
     try:
         page.watch(vector, picture_share)
     except BaseException:
         page.close()
         raise
     return page
-
-
-def _door(vector: Any) -> Any:
-    door = getattr(vector, "unwrapped", vector)
-    described = getattr(type(door), "pool", None)
-    if not isinstance(described, property) or described.fset is None:
-        raise TypeError(
-            "a page shows vectors of Shoal's, as shoal.make, shoal.vector and shoal.sb3 make them; "
-            f"this is a {type(door).__name__}"
-        )
-    return door
-
-
-def _title(door: Any) -> str:
-    spec = getattr(door, "spec", None)
-    kernel = getattr(door.pool, "kernel", None)
-    if spec is not None:
-        return str(spec.id)
-    return type(door).__name__ if kernel is None else str(kernel.name)
 
 
 def _opened(watcher: Watcher, host: str, port: int | None) -> PageServer:

@@ -6,9 +6,10 @@ from collections.abc import Mapping, Sequence
 from math import isfinite
 from typing import Any, get_args
 
+from shoal.live.attaching import PICTURE_SHARE
 from shoal.live.curve import Curve
 from shoal.live.journal import Kind
-from shoal.live.showing import PICTURE_SHARE, LivePage
+from shoal.live.showing import LivePage
 from shoal.live.watcher import Watcher
 from shoal.train.records import EvaluationRecord, ProgressRecord, RatingRecord
 from shoal.train.reporting import Display

@@ -49,8 +49,7 @@ class Watcher:
         self._started = time.time()
         self._began = time.perf_counter()
         self._ended: str | None = None
-        self._spent = 0.0
-        self._tell_at = 0.0
+        self._spent = self._tell_at = 0.0
         self._num_envs = 0
         self._counts: Counts | None = None
         self._meter: Meter | None = None
@@ -73,6 +72,7 @@ class Watcher:
         self._camera = Camera(pool, self.gallery, picture_share)
         self._workers = pool.worker_states()
         self._began = time.perf_counter()
+        self._tell_at = self._began + _TELL_EVERY
         self.journal.add("start", plan or f"{pool.num_envs} slots")
         self.tell()
         return self._meter

@@ -10,19 +10,9 @@ from types import TracebackType
 from typing import Self
 
 from shoal.train.records import EvaluationRecord, ProgressRecord, RatingRecord
-from shoal.train.reporting.wording import (
-    count,
-    duration,
-    interval,
-    measured,
-    number,
-    percent,
-    printable,
-    remaining_seconds,
-    share_of,
-    speed,
-)
+from shoal.train.reporting.wording import interval, measured, remaining_seconds
 from shoal.vector.env import VectorEnv
+from shoal.wording import count, duration, number, percent, printable, share_of, speed
 
 __all__ = ["Display", "PlainDisplay", "SilentDisplay"]
 

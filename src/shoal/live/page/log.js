@@ -76,8 +76,17 @@ export class Log {
   }
 
   #make({ time, kind, text }, isNew) {
-    const moment = make("time", { datetime: new Date(time * 1000).toISOString(), text: timeOfDay(time) });
-    const item = make("li", { "data-kind": kind, class: isNew ? "new" : "" }, moment, make("span", { class: "kind", text: kind }), make("span", { class: "text", text }));
+    const moment = make("time", {
+      datetime: new Date(time * 1000).toISOString(),
+      text: timeOfDay(time),
+    });
+    const item = make(
+      "li",
+      { "data-kind": kind, class: isNew ? "new" : "" },
+      moment,
+      make("span", { class: "kind", text: kind }),
+      make("span", { class: "text", text }),
+    );
     item.hidden = this.#hides(kind);
     return item;
   }

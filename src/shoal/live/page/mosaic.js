@@ -11,8 +11,9 @@ const ROOM = 2.2; // how much wider than high the mosaic would best be
 function columnsFor(count, form, width) {
   const most = Math.max(1, Math.min(count, Math.floor(width / SMALLEST)));
   const ideal = Math.min(most, Math.sqrt((count * ROOM) / form));
+  const last = Math.min(most, Math.ceil(ideal * 1.25));
   let best = [Infinity];
-  for (let columns = Math.ceil(ideal * 0.75); columns <= Math.min(most, Math.ceil(ideal * 1.25)); columns += 1) {
+  for (let columns = Math.ceil(ideal * 0.75); columns <= last; columns += 1) {
     const empty = Math.ceil(count / columns) * columns - count;
     const badness = empty / count + Math.abs(columns - ideal) / (4 * ideal);
     if (badness < best[0]) best = [badness, columns];
@@ -53,25 +54,26 @@ export class Mosaic {
   enter(slot) {
     const tile = this.#tiles.get(slot);
     if (!tile) return;
-    for (const other of this.#tiles.values()) other.tabIndex = other === tile ? 0 : -1;
+    this.#giveTab(tile);
     tile.focus();
   }
 
   /** Takes tiles as the server tells them; those that stay keep their pictures. */
-  update({ tiles, shown_of: all, per_second: rate, why_none: why }) {
+  update({ tiles, shown_of: count, per_second: rate, why_none: why }) {
     if (tiles.join() !== this.slots.join()) {
       this.#tiles = new Map(tiles.map((slot) => [slot, this.#tiles.get(slot) ?? this.#make(slot)]));
       this.#place.replaceChildren(...this.#tiles.values());
       this.#arrange();
-      if (tiles.length && ![...this.#tiles.values()].some((tile) => tile.tabIndex === 0)) {
-        this.#tiles.get(tiles[0]).tabIndex = 0;
-      }
+      const all = [...this.#tiles.values()];
+      if (all.length) this.#giveTab(all.find((tile) => tile.tabIndex === 0) ?? all[0]);
     }
     this.#place.hidden = why !== null;
     this.#none.hidden = why === null;
     say(this.#none, why ?? "");
-    const shown = tiles.length < all ? `${whole(tiles.length)} of ${whole(all)}` : several(all, "slot");
-    say(this.#note, why === null ? `${shown} · ${mark(Math.round(rate * 10) / 10)} pictures/s` : "");
+    const some = tiles.length < count;
+    const shown = some ? `${whole(tiles.length)} of ${whole(count)}` : several(count, "slot");
+    const pace = `${mark(Math.round(rate * 10) / 10)} pictures/s`;
+    say(this.#note, why === null ? `${shown} · ${pace}` : "");
   }
 
   /** Shows a picture in its tile. */
@@ -80,8 +82,9 @@ export class Mosaic {
     if (!tile) return;
     tile.classList.remove("waiting");
     // One form for all tiles; a picture of another one is fitted in.
-    if (tile === this.#tiles.values().next().value && this.#form !== picture.width / picture.height) {
-      this.#form = picture.width / picture.height;
+    const form = picture.width / picture.height;
+    if (tile === this.#place.firstElementChild && form !== this.#form) {
+      this.#form = form;
       this.#arrange();
     }
     paint(tile.querySelector("canvas"), picture);
@@ -103,19 +106,40 @@ export class Mosaic {
   #make(slot) {
     const canvas = make("canvas", { width: 3, height: 2 });
     const name = make("span", { text: String(slot) });
-    const tile = make("button", { type: "button", class: "tile waiting", tabindex: -1, "data-slot": slot, "aria-label": `Slot ${slot}, enlarge` }, canvas, name);
+    const tile = make(
+      "button",
+      {
+        type: "button",
+        class: "tile waiting",
+        tabindex: -1,
+        "data-slot": slot,
+        "aria-label": `Slot ${slot}, enlarge`,
+      },
+      canvas,
+      name,
+    );
     tile.addEventListener("click", () => this.#onOpen(slot));
-    tile.addEventListener("focus", () => {
-      for (const other of this.#tiles.values()) other.tabIndex = other === tile ? 0 : -1;
-    });
+    tile.addEventListener("focus", () => this.#giveTab(tile));
     return tile;
+  }
+
+  // The tab key reaches one tile; from there, arrow keys reach the others.
+  #giveTab(tile) {
+    for (const other of this.#tiles.values()) other.tabIndex = other === tile ? 0 : -1;
   }
 
   #move(event) {
     const slots = this.slots;
     const now = slots.indexOf(Number(document.activeElement?.dataset.slot));
     if (now < 0) return;
-    const to = { ArrowLeft: now - 1, ArrowRight: now + 1, ArrowUp: now - this.#columns, ArrowDown: now + this.#columns, Home: 0, End: slots.length - 1 }[event.key];
+    const to = {
+      ArrowLeft: now - 1,
+      ArrowRight: now + 1,
+      ArrowUp: now - this.#columns,
+      ArrowDown: now + this.#columns,
+      Home: 0,
+      End: slots.length - 1,
+    }[event.key];
     if (to === undefined) return;
     event.preventDefault();
     if (to >= 0 && to < slots.length) this.enter(slots[to]);

@@ -1,4 +1,4 @@
-// The page: hears states, draws the newest at most twice a second, and only when someone can see it.
+// The page: hears states, and draws the newest at most twice a second while someone can see it.
 
 import { Closeup } from "./closeup.js";
 import { byId, say } from "./elements.js";
@@ -25,7 +25,7 @@ const feed = new PictureFeed(
     mosaic.show(picture);
     closeup.show(picture);
   },
-  () => paused || document.hidden,
+  () => paused || lost || document.hidden || Boolean(state?.ended),
 );
 const closeup = new Closeup(mosaic, feed);
 
@@ -79,7 +79,7 @@ function drawState() {
   log.update();
   mosaic.update(state.pictures);
   closeup.update(state.pictures.tiles);
-  if (state.pictures.why_none === null && !state.ended) feed.refresh();
+  if (state.pictures.why_none === null) feed.refresh();
 }
 
 /** How it is, in a word for the style sheet and in words for who reads. */

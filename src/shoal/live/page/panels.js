@@ -1,13 +1,18 @@
 // The panels of numbers and charts: speed, batch times, returns, win rate.
 
-import { LineChart, TimesChart } from "./charts.js";
 import { byId, say } from "./elements.js";
+import { LineChart } from "./linechart.js";
+import { TimesChart } from "./timeschart.js";
 import { clock, compact, figure, percent, span, whole } from "./words.js";
 
 const orNull = (history) => (history.length ? history : null);
 
 export class Panels {
-  #rates = new LineChart(byId("rate-chart"), "Steps per second", { clocked: true, fromZero: true, words: compact });
+  #rates = new LineChart(byId("rate-chart"), "Steps per second", {
+    clocked: true,
+    fromZero: true,
+    words: compact,
+  });
   #times = new TimesChart(byId("times-chart"));
   #returns = new LineChart(byId("return-chart"), "Mean return", { words: figure });
   #wins = new LineChart(byId("win-chart"), "Win rate", { top: 1, words: percent, yMarks: percent });
@@ -31,7 +36,8 @@ export class Panels {
 
   #batchTimes(times) {
     this.#times.show(times.counts.length ? times : null);
-    for (const name of ["median", "p90", "p99", "longest"]) say(byId(`time-${name}`), span(times[name]));
+    for (const name of ["median", "p90", "p99", "longest"])
+      say(byId(`time-${name}`), span(times[name]));
   }
 
   #episodes(returns, wins) {

@@ -39,6 +39,16 @@ export function paint(canvas, { width, height, pixels }) {
   context.putImageData(image, 0, 0);
 }
 
+/** What is there, or null where nobody answers; the stream tells of a lost connection. */
+async function load(address) {
+  try {
+    const answer = await fetch(address);
+    return answer.ok ? await answer.arrayBuffer() : null;
+  } catch {
+    return null;
+  }
+}
+
 /** Fetches what is new, one request at a time, and hands each picture to `onPicture`. */
 export class PictureFeed {
   #onPicture;
@@ -58,13 +68,16 @@ export class PictureFeed {
     this.#newest = 0;
   }
 
-  /** Fetches what is new of all tiles. To ask is also to say that somebody looks: else none are taken. */
+  /** Fetches what is new of all tiles. Pictures are taken only while somebody asks for them. */
   async refresh() {
     if (this.#busy || this.#close !== null || this.#resting()) return;
     this.#busy = true;
-    const pictures = await this.#ask(this.#newest, "");
-    for (const picture of pictures) this.#newest = Math.max(this.#newest, picture.version);
-    this.#busy = false;
+    try {
+      const pictures = await this.#ask(this.#newest, "");
+      this.#newest = Math.max(this.#newest, ...pictures.map(({ version }) => version));
+    } finally {
+      this.#busy = false;
+    }
   }
 
   /** Asks the server to look at one slot more often, and follows that one alone; null ends it. */
@@ -72,7 +85,8 @@ export class PictureFeed {
     this.#close = slot;
     const body = JSON.stringify({ slot });
     // `keepalive`: a page that is closed says so.
-    const told = fetch("focus", { method: "POST", body, keepalive: true, headers: { "Content-Type": "application/json" } });
+    const headers = { "Content-Type": "application/json" };
+    const told = fetch("focus", { method: "POST", body, headers, keepalive: true });
     await told.catch(() => {}); // the stream tells of a lost connection
     let version = 0;
     while (slot !== null && this.#close === slot) {
@@ -83,15 +97,9 @@ export class PictureFeed {
   }
 
   async #ask(after, only) {
-    try {
-      const answer = await fetch(`pictures?after=${after}${only}`);
-      if (!answer.ok) return [];
-      const pictures = decode(await answer.arrayBuffer());
-      pictures.forEach(this.#onPicture);
-      return pictures;
-    } catch (error) {
-      if (error instanceof TypeError) return []; // the connection is lost, as the stream tells
-      throw error;
-    }
+    const buffer = await load(`pictures?after=${after}${only}`);
+    const pictures = buffer === null ? [] : decode(buffer);
+    pictures.forEach(this.#onPicture);
+    return pictures;
   }
 }

@@ -14,16 +14,21 @@ function niceStep(length, wanted) {
   return 10 * power;
 }
 
-const CLOCK_STEPS = [1, 2, 5, 10, 15, 30, 60, 120, 300, 600, 900, 1800, 3600, 7200, 10800, 21600, 43200, 86400];
+const CLOCK_STEPS = [
+  1, 2, 5, 10, 15, 30, 60, 120, 300, 600, 900, 1800, 3600, 7200, 10800, 21600, 43200, 86400,
+];
 
 /** The step that a clock would have: 5 s, 30 s, 2 minutes. */
 function clockStep(length, wanted) {
-  return CLOCK_STEPS.find((step) => length / step <= wanted) ?? niceStep(length / 86400, wanted) * 86400;
+  return (
+    CLOCK_STEPS.find((step) => length / step <= wanted) ?? niceStep(length / 86400, wanted) * 86400
+  );
 }
 
 function multiples(step, low, high) {
   const found = [];
-  for (let k = Math.ceil(low / step - 1e-9); k * step <= high + step * 1e-9; k += 1) found.push(k * step);
+  for (let k = Math.ceil(low / step - 1e-9); k * step <= high + step * 1e-9; k += 1)
+    found.push(k * step);
   return found;
 }
 
@@ -41,7 +46,11 @@ export function clockMarks(low, high, wanted) {
 export function marksAround(low, high, wanted) {
   if (high <= low) [low, high] = low < 0 ? [low - 1, high + 1] : [0, high * 2 || 1];
   const step = niceStep(high - low, wanted);
-  return multiples(step, Math.floor(low / step + 1e-9) * step, Math.ceil(high / step - 1e-9) * step);
+  return multiples(
+    step,
+    Math.floor(low / step + 1e-9) * step,
+    Math.ceil(high / step - 1e-9) * step,
+  );
 }
 
 /** Powers of ten between `low` and `high`; with their doubles and fives where those are few. */

@@ -3,7 +3,10 @@
 const AGAIN_MS = 1000;
 const SILENT_MS = 10_000; // the server says something every two seconds, whatever happens
 
-/** Calls `onState(state)` with each state until one has ended, and `onLost()` when the connection breaks. */
+/**
+ * Calls `onState(state)` with each state until one has ended, and `onLost()` when the connection
+ * breaks.
+ */
 export function listen(onState, onLost) {
   const source = new EventSource("events");
   let heardAt = performance.now();

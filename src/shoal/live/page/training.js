@@ -14,12 +14,17 @@ function winCell({ win_rate: rate, low, high }) {
   interval.style.width = `${((high ?? rate) - (low ?? rate)) * 100}%`;
   point.style.left = `${rate * 100}%`;
   const range = make("span", { class: "range", "aria-hidden": "true" }, interval, point);
-  return make("td", {}, make("span", { class: "load" }, range, make("span", { class: "share", text: percent(rate) })));
+  return make(
+    "td",
+    {},
+    make("span", { class: "load" }, range, make("span", { class: "share", text: percent(rate) })),
+  );
 }
 
 /** The mean reward, with its interval where that is what was measured. */
 function rewardCell({ win_rate: rate, low, high, mean_reward: mean }) {
-  const interval = rate === null && low !== null && high !== null ? ` (${figure(low)} to ${figure(high)})` : "";
+  const interval =
+    rate === null && low !== null && high !== null ? ` (${figure(low)} to ${figure(high)})` : "";
   return number(figure(mean) + interval);
 }
 
@@ -35,7 +40,14 @@ const evaluationRow = (evaluation) =>
   );
 
 const ratingRow = (rating) =>
-  make("tr", {}, make("td", { text: rating.player }), make("td", { text: rating.role }), number(figure(rating.rating)), number(whole(rating.games)));
+  make(
+    "tr",
+    {},
+    make("td", { text: rating.player }),
+    make("td", { text: rating.role }),
+    number(figure(rating.rating)),
+    number(whole(rating.games)),
+  );
 
 /** Fills a part with rows where they are others than before, and hides it where there are none. */
 class Part {
@@ -58,7 +70,9 @@ class Part {
 
 export class Training {
   #panel = byId("training");
-  #losses = new Part("losses", ([name, value]) => make("div", {}, make("dt", { text: name }), make("dd", { text: figure(value) })));
+  #losses = new Part("losses", ([name, value]) =>
+    make("div", {}, make("dt", { text: name }), make("dd", { text: figure(value) })),
+  );
   #evaluations = new Part("evaluations", evaluationRow);
   #ratings = new Part("ratings", ratingRow);
 
@@ -66,13 +80,21 @@ export class Training {
     this.#panel.hidden = training === null;
     if (training === null) return;
     this.#evaluations.update(training.evaluations.toReversed());
-    this.#ratings.update(training.ratings.toSorted((one, other) => (other.rating ?? 0) - (one.rating ?? 0)));
+    this.#ratings.update(
+      training.ratings.toSorted((one, other) => (other.rating ?? 0) - (one.rating ?? 0)),
+    );
     const { phase, phase_number: at, phases } = training;
     if (phase === undefined) return; // it has only just begun
-    say(byId("phase-label"), phases > 1 ? `Phase ${at + 1} of ${phases}: ${phase}` : `Phase: ${phase}`);
+    say(
+      byId("phase-label"),
+      phases > 1 ? `Phase ${at + 1} of ${phases}: ${phase}` : `Phase: ${phase}`,
+    );
     this.#progress("phase", training.phase_share);
     this.#progress("run", training.share);
-    say(byId("training-pace"), `${whole(training.updates)} updates · ${figure(training.updates_per_second)} a second`);
+    say(
+      byId("training-pace"),
+      `${whole(training.updates)} updates · ${figure(training.updates_per_second)} a second`,
+    );
     this.#losses.update(Object.entries(training.losses));
   }
 

@@ -30,7 +30,8 @@ export function compact(value) {
   if (unknown(value)) return DASH;
   // What rounds up to the next prefix has it: 999 950 is 1.00 M.
   const size = Math.abs(value) * (1 + 5e-4);
-  for (const [unit, prefix] of PREFIXES) if (size >= unit) return digits(value / unit) + GAP + prefix;
+  for (const [unit, prefix] of PREFIXES)
+    if (size >= unit) return digits(value / unit) + GAP + prefix;
   return digits(value);
 }
 

@@ -20,11 +20,22 @@ export class Workers {
     const where = make("span", { class: "where" });
     const slots = make("td", { class: "number" });
     const fill = make("span", { class: "fill" });
-    const bar = make("span", { class: "bar", role: "meter", "aria-valuemin": 0, "aria-valuemax": 100 }, fill);
+    const bar = make(
+      "span",
+      { class: "bar", role: "meter", "aria-valuemin": 0, "aria-valuemax": 100 },
+      fill,
+    );
     const load = make("span", { class: "share" });
     const restarts = make("td", { class: "number" });
     const who = make("th", { scope: "row" }, name, where);
-    const row = make("tr", {}, who, slots, make("td", {}, make("span", { class: "load" }, bar, load)), restarts);
+    const row = make(
+      "tr",
+      {},
+      who,
+      slots,
+      make("td", {}, make("span", { class: "load" }, bar, load)),
+      restarts,
+    );
     this.#body.append(row);
     this.#rows.push({ row, name, where, slots, bar, fill, load, restarts });
   }

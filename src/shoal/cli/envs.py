@@ -137,8 +137,8 @@ def _space(space: gymnasium.Space[Any]) -> str:
     >>> from gymnasium import spaces
     >>> _space(spaces.Box(0, 1, (4,))), _space(spaces.Discrete(3))
     ('Box(4,) float32', 'Discrete(3)')
-    >>> _space(spaces.Dict(pose=spaces.Box(0, 1, (4,)), held=spaces.Discrete(2)))
-    'Dict(held: Discrete(2), pose: Box(4,) float32)'
+    >>> _space(spaces.Dict(pose=spaces.Box(0, 1, (4,))))
+    'Dict(pose: Box(4,) float32)'
     """
     if isinstance(space, gymnasium.spaces.Box):
         return f"Box{space.shape} {space.dtype}"

@@ -89,7 +89,7 @@ def _in_one_process(
     told: Callable[[str], None],
 ) -> Iterator[tuple[Outcome, list[str]]]:
     """The outcomes of one process, the last of which may be that it has crashed or hangs."""
-    with tempfile.TemporaryFile() as errors, tempfile.TemporaryDirectory() as scratch:
+    with tempfile.TemporaryFile() as errors, _scratch() as scratch:
         lines, sink = os.pipe()
         try:
             child = subprocess.Popen(
@@ -125,6 +125,11 @@ def _in_one_process(
         finally:
             os.close(lines)
             _end(child)
+
+
+def _scratch() -> tempfile.TemporaryDirectory[str]:
+    # What Ray has started may still write there when its process has ended.
+    return tempfile.TemporaryDirectory(prefix="shoal-doctor-", ignore_cleanup_errors=True)
 
 
 class _Reader:

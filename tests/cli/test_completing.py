@@ -67,7 +67,7 @@ def test_runs_agents_and_configs_are_found_on_the_way_there():
     assert completing.agents("") == ["good.agent"]
     assert completing.agents("m") == ["mine/"]
     assert completing.agents("mine/") == ["mine/first", "mine/best.agent"]
-    assert completing.opponents("we") == ["weak"]
+    assert completing.players("we") == ["weak"]
     assert completing.configs("weekly") == ["weekly.json"]
     assert "hockey_sac" in completing.configs("")
     assert completing.agents("nowhere/at/all") == []
@@ -78,7 +78,7 @@ def test_nothing_slow_is_imported():
 import sys
 from shoal.cli.app import app
 from shoal.cli import completing
-completing.environments(""), completing.configs(""), completing.opponents("")
+completing.environments(""), completing.configs(""), completing.players("")
 slow = {"torch", "matplotlib", "ray", "numba", "openskill", "pygame", "cv2", "shoal.doctor"}
 print(sorted(slow & set(sys.modules)))
 """

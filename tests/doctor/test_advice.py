@@ -54,12 +54,12 @@ def test_where_all_is_well_nothing_is_said():
         (with_(cores={"allowed": 4, "usable": 4}), "note", ["4 of 16 cores"]),
         (with_(cores={"allowed": 16, "usable": 1}), "note", ["one core"]),
         (with_(cores={"load": 40.2}), "note", ["40 programs", "16 cores"]),
-        (with_(open_files=Limit(32, 4096)), "warning", ["open 32 files", "ulimit -n 96"]),
+        (with_(open_files=Limit(32, 4096)), "warning", ["open 32 files", "ulimit -n 80"]),
         (with_(open_files=Limit(32, 32)), "warning", ["open 32 files", "give workers="]),
         (with_(processes=Limit(50, 50)), "warning", ["this user may have 50", "ulimit -u"]),
         (with_(groups={"processes": 20}), "warning", ["control group may have 20", "pids.max"]),
-        (with_(groups={"memory": GIB // 2}), "warning", ["512 MiB", "take 800", "start='fork'"]),
-        (with_(memory={"available": GIB // 4}), "warning", ["256 MiB"]),
+        (with_(groups={"memory": GIB // 4}), "warning", ["256 MiB", "about 480", "start='fork'"]),
+        (with_(memory={"available": GIB // 8}), "warning", ["128 MiB"]),
     ],
 )
 def test_what_limits_a_machine_is_told_with_numbers_and_a_remedy(machine, level, words):

@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 from pathlib import Path
 
-__all__ = ["RUNS", "agents", "configs", "environments", "opponents", "players", "runs"]
+__all__ = ["RUNS", "agents", "configs", "environments", "players", "runs"]
 
 RUNS = Path("results/runs")
 """Where runs of training are, unless the user says otherwise."""
@@ -45,13 +45,9 @@ def agents(incomplete: str) -> list[str]:
     return [*runs(incomplete), *_paths(incomplete, _AGENT)]
 
 
-def opponents(incomplete: str) -> list[str]:
-    """Who can be played against: scripted players, and agents."""
+def players(incomplete: str) -> list[str]:
+    """Who can play hockey: scripted players, and agents."""
     return [*_beginning(incomplete, _SCRIPTED), *agents(incomplete)]
-
-
-players = opponents
-"""Who can take part in a tournament."""
 
 
 def _shipped_configs() -> list[str]:

@@ -6,7 +6,7 @@ from collections.abc import Iterable, Iterator
 from typing import TYPE_CHECKING, Annotated
 
 import typer
-from rich.console import Console, Group, RenderableType
+from rich.console import Console, RenderableType
 from rich.padding import Padding
 from rich.table import Table
 from rich.text import Text
@@ -90,11 +90,9 @@ def _tell(examination: Examination) -> None:
 
 
 def _facts(facts: Iterable[tuple[str, str]]) -> Table:
-    table = Table.grid(padding=(0, 2))
-    table.add_column(style="dim", no_wrap=True)
-    table.add_column(overflow="fold")
+    table = _grid(2)
     for name, text in facts:
-        table.add_row(name, Text(text))
+        table.add_row(Text(name, style="dim"), Text(text))
     return table
 
 
@@ -134,10 +132,7 @@ def _of_software(software: Software, required: Iterable[Part]) -> Iterator[tuple
 
 
 def _extras(extras: Iterable[Extra]) -> Table:
-    table = Table.grid(padding=(0, 2))
-    table.add_column(no_wrap=True)
-    table.add_column(no_wrap=True)
-    table.add_column(overflow="fold")
+    table = _grid(3)
     for extra in extras:
         table.add_row(extra.name, _word(extra.state), _of_extra(extra))
     return table
@@ -162,27 +157,28 @@ def _lack(part: Part) -> str:
 
 
 def _backends(outcomes: Iterable[Outcome]) -> Table:
-    table = Table.grid(padding=(0, 2))
-    table.add_column(no_wrap=True)
-    table.add_column(no_wrap=True)
-    table.add_column(overflow="fold")
+    table = _grid(3)
     for outcome in outcomes:
         told = outcome.problem or f"{outcome.steps_per_second or 0:>12,.0f} steps/s"
         table.add_row(outcome.backend, _word(outcome.state), Text(told))
     return table
 
 
-def _findings(findings: Iterable[Finding]) -> Group:
-    return Group(*(_finding(finding) for finding in findings))
+def _findings(findings: Iterable[Finding]) -> Table:
+    table = _grid(2)
+    for finding in findings:
+        table.add_row(_word(finding.level), Text(finding.text))
+        if finding.advice:
+            table.add_row("", Text(f"-> {finding.advice}", style="dim"))
+    return table
 
 
-def _finding(finding: Finding) -> Table:
+def _grid(columns: int) -> Table:
+    """A table without lines; what does not fit into the last column is broken there."""
     table = Table.grid(padding=(0, 2))
-    table.add_column(no_wrap=True, min_width=len("problem"))
+    for _ in range(columns - 1):
+        table.add_column(no_wrap=True)
     table.add_column(overflow="fold")
-    table.add_row(_word(finding.level), Text(finding.text))
-    if finding.advice:
-        table.add_row("", Text(f"-> {finding.advice}", style="dim"))
     return table
 
 

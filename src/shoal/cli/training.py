@@ -151,7 +151,7 @@ def evaluate(
         list[str] | None,
         typer.Option(
             help="In hockey: weak, strong, or an agent. May be repeated; else both.",
-            autocompletion=completing.opponents,
+            autocompletion=completing.players,
         ),
     ] = None,
     games: Annotated[int, typer.Option(min=1, help="How many, for each opponent.")] = 200,
@@ -229,7 +229,7 @@ def watch(
     opponent: Annotated[
         str,
         typer.Option(
-            help="In hockey: weak, strong, or an agent.", autocompletion=completing.opponents
+            help="In hockey: weak, strong, or an agent.", autocompletion=completing.players
         ),
     ] = "strong",
     episodes: Annotated[int, typer.Option(min=1, help="How many.")] = 3,

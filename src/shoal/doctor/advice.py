@@ -13,10 +13,11 @@ from shoal.doctor.trying import Outcome
 
 __all__ = ["Finding", "findings"]
 
-_DESCRIPTORS_BESIDES, _DESCRIPTORS_OF_WORKER = 64, 2
-_THREADS_BESIDES, _THREADS_OF_WORKER = 32, 4
-_BYTES_OF_WORKER = 50 << 20
-"""What a worker process takes by itself, before it has built an environment."""
+_DESCRIPTORS_BESIDES, _DESCRIPTORS_OF_WORKER = 64, 1
+_THREADS_BESIDES, _THREADS_OF_WORKER = 32, 3
+_BYTES_OF_WORKER = 30 << 20
+"""What a worker process takes by itself, as counted on Linux before it has built an environment;
+what the program takes besides is a guess."""
 
 _BYTES_FOR_RAY = 1 << 30
 
@@ -125,7 +126,7 @@ def _of_limits(machine: Machine) -> Iterator[Finding]:
         raisable = files.hard is None or files.hard >= descriptors
         yield Finding(
             "warning",
-            f"a process may open {files.soft} files, and {workers} workers need about "
+            f"a process may open {files.soft} files, and workers={workers} needs about "
             f"{descriptors}",
             f"ulimit -n {descriptors}" if raisable else "ask for a higher limit, or give workers=",
         )
@@ -138,7 +139,7 @@ def _of_limits(machine: Machine) -> Iterator[Finding]:
         if limit is not None and limit < threads:
             yield Finding(
                 "warning",
-                f"{who} may have {limit} processes and threads, and {workers} workers need "
+                f"{who} may have {limit} processes and threads, and workers={workers} needs "
                 f"about {threads}",
                 advice,
             )
@@ -150,8 +151,8 @@ def _of_memory(machine: Machine, extras: Sequence[Extra]) -> Iterator[Finding]:
     if known and min(known) < workers * _BYTES_OF_WORKER:
         yield Finding(
             "warning",
-            f"there are {min(known) >> 20} MiB of memory, and {workers} worker processes take "
-            f"{workers * _BYTES_OF_WORKER >> 20} before they have built an environment",
+            f"there are {min(known) >> 20} MiB of memory, and workers={workers} takes about "
+            f"{workers * _BYTES_OF_WORKER >> 20} before there is an environment",
             "give fewer workers=, or start='fork'",
         )
     # Shoal's own shared memory has no name and is not in /dev/shm; Ray's is.

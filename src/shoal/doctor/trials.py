@@ -11,7 +11,7 @@ import json
 import sys
 import time
 from collections.abc import Callable, Iterator
-from contextlib import closing, contextmanager
+from contextlib import AbstractContextManager, closing, contextmanager
 from hashlib import blake2b
 from itertools import cycle
 from typing import Any
@@ -47,7 +47,7 @@ def _remote() -> Iterator[VectorEnv]:
         yield envs
 
 
-MAKERS: dict[str, Callable[[], Any]] = {
+MAKERS: dict[str, Callable[[], AbstractContextManager[VectorEnv]]] = {
     "inline": lambda: _vector(backend="inline"),
     "kernel": lambda: _vector(backend="kernel"),
     "thread": lambda: _vector(backend="thread", workers=2),

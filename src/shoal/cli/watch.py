@@ -7,9 +7,12 @@ from pathlib import Path
 from typing import Annotated, Any
 
 import typer
+from gymnasium.envs.registration import ENV_ID_RE
 from rich.console import Console
 
+from shoal.cli import completing
 from shoal.cli.naming import environment_arguments, found, is_id
+from shoal.cli.page import Host, Port, Web
 from shoal.cli.screen import Screen
 from shoal.cli.telling import AsJson, explained, print_json, print_line, say
 from shoal.live.attaching import PICTURE_SHARE, attach
@@ -29,17 +32,14 @@ def watch(
         str,
         typer.Argument(
             help="An environment: its id, module:factory or file.py:Class. Or a run, or the file "
-            "of an agent, of which a video is made."
+            "of an agent, of which a video is made.",
+            autocompletion=completing.watchable,
         ),
     ],
     num_envs: Annotated[int, typer.Option(min=1, help="How many.")] = 16,
-    web: Annotated[bool, typer.Option("--web", help="Show a page, with pictures, too.")] = False,
-    host: Annotated[
-        str, typer.Option(help="Where the page is; by default only this machine can look.")
-    ] = "127.0.0.1",
-    port: Annotated[
-        int | None, typer.Option(min=0, max=65535, help="Of the page; 7788 if it is free.")
-    ] = None,
+    web: Web = False,
+    host: Host = "127.0.0.1",
+    port: Port = None,
     speed: Annotated[
         float | None,
         typer.Option(min=0.01, help="Times real time; as fast as can be by default."),
@@ -68,18 +68,24 @@ def watch(
     ] = None,
     opponent: Annotated[
         str,
-        typer.Option(help="In hockey: weak, strong, or an agent.", rich_help_panel=_OF_A_RUN),
+        typer.Option(
+            help="In hockey: weak, strong, or an agent.",
+            rich_help_panel=_OF_A_RUN,
+            autocompletion=completing.players,
+        ),
     ] = "strong",
     episodes: Annotated[int, typer.Option(min=1, help="How many.", rich_help_panel=_OF_A_RUN)] = 3,
     env: Annotated[
         str | None,
         typer.Option(
-            help="The environment; that of the run, or hockey.", rich_help_panel=_OF_A_RUN
+            help="The environment; that of the run, or hockey.",
+            rich_help_panel=_OF_A_RUN,
+            autocompletion=completing.environments,
         ),
     ] = None,
 ) -> None:
-    """Step environments and show them live; or film what an agent does."""
-    if is_id(what) and Path(what).exists():
+    """Show environments live, or film an agent."""
+    if _is_agent(what):
         with explained():
             _film(Path(what), output, opponent, episodes, env, seed)
         return
@@ -113,6 +119,14 @@ def watch(
             keep_stepping(envs, acting, seed=seed, seconds=seconds, rate=rate, look=look)
     if as_json:
         print_json(watcher.state())
+
+
+def _is_agent(what: str) -> bool:
+    """Whether this is a path, and no environment."""
+    if not is_id(what) or "://" in what:
+        return False
+    path = Path(what)
+    return path.exists() or path.suffix == ".agent" or not ENV_ID_RE.fullmatch(what)
 
 
 def _film(

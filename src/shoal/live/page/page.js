@@ -13,7 +13,7 @@ import { compact } from "./words.js";
 import { Workers } from "./workers.js";
 
 const DRAW_MS = 490;
-const STILL_MS = 2000;
+const STILL_MS = 1500;
 
 const log = new Log();
 const panels = new Panels();
@@ -69,6 +69,7 @@ function drawSoon() {
 function drawState() {
   drawn = state;
   drawnAt = performance.now();
+  byId("status").classList.toggle("beat");
   say(byId("title"), state.title);
   const plan = byId("plan");
   say(plan, state.plan);

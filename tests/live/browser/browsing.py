@@ -5,6 +5,7 @@ import re
 import time
 from math import nan
 from pathlib import Path
+from urllib.parse import urlsplit
 
 OPTIONS = (
     "--headless",
@@ -26,8 +27,9 @@ MINUS = "\N{MINUS SIGN}"
 GAP = "\N{NARROW NO-BREAK SPACE}"
 UNKNOWN = "\N{EN DASH}"
 
-# A drawing's text has no innerText.
-_SAID = "one => (one.innerText ?? one.textContent).trim()"
+# Of the elements found: those that can be seen, and their texts; a drawing's has no innerText.
+_SEEN = "[...document.querySelectorAll(arguments[0])].filter(one => one.checkVisibility())"
+_TEXTS = f"{_SEEN}.map(one => (one.innerText ?? one.textContent).trim())"
 
 _PIXELS = """
 const shown = document.querySelector(arguments[0]);
@@ -59,17 +61,20 @@ def start_browser(chromium, chromedriver, folder):
 class Window:
     """The window of a browser, as its user sees it."""
 
-    def __init__(self, driver, pictures):
+    def __init__(self, driver, folder):
         self.driver = driver
-        self._pictures = pictures
+        self._folder = folder
+        self._origins = set()
         self._before = []
+        self._width, _ = DESKTOP
 
     def fresh(self):
         """Make it as it was at the start: nothing remembered, a desktop, nothing preferred."""
         for script in self._before:
             self.command("Page.removeScriptToEvaluateOnNewDocument", identifier=script)
         self._before.clear()
-        self.command("Storage.clearDataForOrigin", origin="*", storageTypes="local_storage")
+        for origin in self._origins:
+            self.command("Storage.clearDataForOrigin", origin=origin, storageTypes="all")
         self.resize(*DESKTOP)
         self.prefer()
         self.driver.get("about:blank")
@@ -77,6 +82,7 @@ class Window:
 
     def open(self, url):
         """Look at a page, and wait for its first news."""
+        self._origins.add("{0.scheme}://{0.netloc}".format(urlsplit(url)))
         self.driver.get(url)
         self.wait_for(lambda: self.text("#status") not in ("", "connecting"))
 
@@ -97,8 +103,8 @@ class Window:
             "Emulation.setDeviceMetricsOverride",
             width=width,
             height=height,
-            deviceScaleFactor=2 if width < 500 else 1,
-            mobile=width < 500,
+            deviceScaleFactor=2 if width == PHONE[0] else 1,
+            mobile=width == PHONE[0],
         )
 
     def prefer(self, **features):
@@ -113,19 +119,12 @@ class Window:
         return [entry for entry in self.driver.get_log("browser") if entry["level"] != "INFO"]
 
     def text(self, selector):
-        """The text of the first one, and "" where it cannot be seen."""
-        return self.run(
-            f"return [document.querySelector(arguments[0])].filter(Boolean).map({_SAID})[0] ?? ''",
-            selector,
-        )
+        """The text of the first one that can be seen, and "" where none can."""
+        return self.run(f"return {_TEXTS}[0] ?? ''", selector)
 
     def texts(self, selector):
         """The text of each one that can be seen."""
-        return self.run(
-            "return [...document.querySelectorAll(arguments[0])]"
-            f".filter(one => one.checkVisibility()).map({_SAID})",
-            selector,
-        )
+        return self.run(f"return {_TEXTS}", selector)
 
     def number(self, selector):
         """A number as it stands there, with its prefix taken into account; nan where none is."""
@@ -180,22 +179,24 @@ class Window:
         end = time.monotonic() + seconds
         while not (found := condition()):
             if time.monotonic() > end:
-                raise TimeoutError(f"still not so after {seconds} s; the page says:\n{self.all()}")
+                raise TimeoutError(
+                    f"still not so after {seconds} s; the page says:\n{self.everything()}"
+                )
             time.sleep(0.03)
         return found
 
-    def all(self):
+    def everything(self):
         return self.run("return document.body?.innerText ?? ''")
 
     def picture(self, name):
         """Keep a picture of the whole page, where pictures are wanted."""
-        if self._pictures is None:
+        if self._folder is None:
             return
         height = self.run("return innerHeight")
         whole = self.run("return document.documentElement.scrollHeight")
         self.resize(self._width, height if self.sees("dialog") else whole)
         content = self.command("Page.captureScreenshot", format="png")
         self.resize(self._width, height)
-        folder = Path(self._pictures)
+        folder = Path(self._folder)
         folder.mkdir(parents=True, exist_ok=True)
         (folder / f"{name}.png").write_bytes(base64.b64decode(content["data"]))

@@ -1,5 +1,6 @@
 """A browser for the tests of a process, and vectors to look at."""
 
+import importlib.util
 import os
 import shutil
 
@@ -12,9 +13,7 @@ from tests.live.browser.stepping import FlickeringEnv, Stepping, TrainingShown
 
 def _needed():
     """The paths of chromium and its driver, or a line that says what is missing."""
-    try:
-        import selenium  # noqa: F401
-    except ImportError:
+    if importlib.util.find_spec("selenium") is None:
         return "the browser's tests need selenium: pip install selenium"
     paths = [shutil.which(name) for name in ("chromium", "chromedriver")]
     if None in paths:
@@ -50,22 +49,22 @@ def window(careless_window):
     assert careless_window.errors() == []
 
 
-@pytest.fixture(scope="session")
+@pytest.fixture(scope="module")
 def hockey():
     """64 matches, of which 16 are tiles."""
-    with Stepping(shoal.make("shoal/HockeyOne-v0", num_envs=64), picture_share=0.15) as stepping:
+    with Stepping(shoal.make("shoal/HockeyOne-v0", num_envs=64), picture_share=0.08) as stepping:
         yield stepping
 
 
-@pytest.fixture(scope="session")
+@pytest.fixture(scope="module")
 def flickering():
     """Four environments whose pictures are known."""
     envs = shoal.make([lambda: FlickeringEnv("rgb_array")] * 4, backend="inline")
-    with Stepping(envs, title="FlickeringEnv", picture_share=0.15) as stepping:
+    with Stepping(envs, title="FlickeringEnv", picture_share=0.08) as stepping:
         yield stepping
 
 
-@pytest.fixture(scope="session")
+@pytest.fixture(scope="module")
 def staffed():
     """Four environments in two worker processes, which may be lost."""
     envs = shoal.make([FlickeringEnv] * 4, backend="process", workers=2, on_crash="restart")
@@ -73,7 +72,7 @@ def staffed():
         yield stepping
 
 
-@pytest.fixture(scope="session")
+@pytest.fixture(scope="module")
 def training():
     """A run of training, as its page is told of it."""
     pytest.importorskip("torch")

@@ -109,7 +109,7 @@ class TrainingShown(Stepping):
         from shoal.live.training import TrainingPage
         from shoal.train.records import EvaluationRecord, ProgressRecord, RatingRecord
 
-        page = TrainingPage(port=0, picture_share=0.15)
+        page = TrainingPage(port=0, picture_share=0.08)
         page.begin("hockey_dddqn", ["shooting", "defense", "play"], self.envs)
         for step in range(10_000, 70_000, 10_000):
             page.progress(

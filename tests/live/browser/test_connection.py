@@ -152,5 +152,5 @@ def test_a_wrong_token_shows_nothing(careless_window, hockey):
     with pytest.raises(urllib.error.HTTPError, match="404"):
         urllib.request.urlopen(wrong)
     careless_window.driver.get(wrong)
-    assert "Hockey" not in careless_window.all()
+    assert "Hockey" not in careless_window.everything()
     assert not careless_window.sees("#status")

@@ -50,8 +50,8 @@ def chosen(window):
     return window.run("return document.querySelector('#theme input:checked').value")
 
 
-def test_the_theme_follows_the_system_until_one_is_chosen(window, hockey):
-    window.open(hockey.url)
+def test_the_theme_follows_the_system_until_one_is_chosen(window, training):
+    window.open(training.url)
     assert chosen(window) == "system"
     window.prefer(prefers_color_scheme="dark")
     assert ground(window) == DARK
@@ -63,26 +63,26 @@ def test_the_theme_follows_the_system_until_one_is_chosen(window, hockey):
     assert ground(window) == LIGHT
 
 
-def test_the_chosen_theme_is_remembered(window, hockey):
-    window.open(hockey.url)
+def test_the_chosen_theme_is_remembered(window, training):
+    window.open(training.url)
     window.prefer(prefers_color_scheme="light")
     choose(window, "dark")
-    window.open(hockey.url)
+    window.open(training.url)
     assert chosen(window) == "dark"
     assert ground(window) == DARK
 
 
-def test_a_theme_can_be_chosen_where_nothing_may_be_remembered(window, hockey):
+def test_a_theme_can_be_chosen_where_nothing_may_be_remembered(window, training):
     window.before_every_page(
         "Object.defineProperty(window, 'localStorage', {"
         "  get() { throw new DOMException('no', 'SecurityError'); }"
         "});"
     )
     window.prefer(prefers_color_scheme="light")
-    window.open(hockey.url)
+    window.open(training.url)
     choose(window, "dark")
     assert ground(window) == DARK
-    window.open(hockey.url)
+    window.open(training.url)
     assert chosen(window) == "system"
     assert ground(window) == LIGHT
 
@@ -118,12 +118,12 @@ def test_everything_fits_and_can_be_read(window, training, size, theme, request)
     assert box["bottom"] <= size[1]
 
 
-def test_nothing_moves_by_itself_for_who_wants_no_motion(window, hockey):
+def test_nothing_moves_by_itself_for_who_wants_no_motion(window, training):
     moving = "return document.getAnimations().length"
     dot = "return getComputedStyle(document.querySelector('#status'), '::before').opacity"
-    window.open(hockey.url)
+    window.open(training.url)
     window.wait_for(lambda: window.run(dot) != "1")
-    hockey.page.watcher.journal.add("note", "something new lights up")
+    training.page.note("something new lights up")
     window.wait_for(lambda: window.run(moving) > 0)
     window.prefer(prefers_reduced_motion="reduce")
     steps = window.number("#steps")

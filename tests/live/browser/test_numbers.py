@@ -111,20 +111,6 @@ def test_a_chart_tells_what_is_pointed_at(window, hockey):
         assert window.attribute(f"#{chart}-chart svg", "aria-label") != "nothing yet"
 
 
-def test_who_drives_which_slots_is_told(window, staffed):
-    window.open(staffed.url)
-    states = staffed.envs.unwrapped.pool.worker_states()
-    rows = window.wait_for(lambda: window.texts("#workers tr"))
-    assert len(rows) == len(states)
-    for row, state in zip(rows, states, strict=True):
-        assert state.name in row
-        assert f"{state.slots[0]}{UNKNOWN}{state.slots[-1]}" in row
-        assert state.process is None or f"process {state.process}" in row
-    window.wait_for(
-        lambda: int(window.attribute("#workers tr:last-child [role=meter]", "aria-valuenow")) > 0
-    )
-
-
 def test_numbers_are_put_into_few_words(window, hockey):
     window.driver.get(hockey.url)
     found = window.driver.execute_async_script(
@@ -135,6 +121,13 @@ def test_numbers_are_put_into_few_words(window, hockey):
     )
     plain = str.maketrans({GAP: " ", MINUS: "-", UNKNOWN: "-"})
     assert [words.translate(plain) for words in found] == list(WORDS.values())
+
+
+def test_a_vector_that_nothing_is_trained_on_has_no_such_panel(window, hockey):
+    window.open(hockey.url)
+    window.wait_for(lambda: window.number("#steps"))
+    assert not window.sees("#training")
+    assert not window.sees("#wins")
 
 
 def _call(expression):

@@ -166,12 +166,3 @@ def test_it_draws_at_most_twice_a_second(window, hockey):
         hockey.page.watcher.tell()  # as if there were news all the time
         time.sleep(0.05)
     assert 1 <= window.run("return drawn") <= 3
-
-
-def test_why_there_are_no_pictures_is_told(window, staffed):
-    window.open(staffed.url)
-    assert "render_mode" in staffed.gallery.why_none
-    assert window.text("#mosaic-none") == staffed.gallery.why_none
-    assert not window.sees(".tile")
-    time.sleep(0.6)
-    assert asked(window) == 0

@@ -28,10 +28,3 @@ def test_evaluations_ratings_and_wins_are_told(window, training):
     assert window.text("#win-rate") == f"61{GAP}%"
     assert window.texts("#win-chart .axes text")[:3] == [f"{share}{GAP}%" for share in (0, 50, 100)]
     assert "evaluation" in window.texts("#log .kind")
-
-
-def test_a_vector_that_nothing_is_trained_on_has_no_such_panel(window, hockey):
-    window.open(hockey.url)
-    window.wait_for(lambda: window.number("#steps"))
-    assert not window.sees("#training")
-    assert not window.sees("#wins")

@@ -1,11 +1,27 @@
-"""The event log, and crashes that show in it."""
+"""Workers, and the event log."""
 
 import os
 import signal
 
+from tests.live.browser.browsing import UNKNOWN
+
 
 def kinds(window):
     return window.texts("#log .kind")
+
+
+def test_who_drives_which_slots_is_told(window, staffed):
+    window.open(staffed.url)
+    states = staffed.envs.unwrapped.pool.worker_states()
+    rows = window.wait_for(lambda: window.texts("#workers tr"))
+    assert len(rows) == len(states)
+    for row, state in zip(rows, states, strict=True):
+        assert state.name in row
+        assert f"{state.slots[0]}{UNKNOWN}{state.slots[-1]}" in row
+        assert state.process is None or f"process {state.process}" in row
+    window.wait_for(
+        lambda: int(window.attribute("#workers tr:last-child [role=meter]", "aria-valuenow")) > 0
+    )
 
 
 def test_a_killed_worker_shows_as_a_crash_and_as_a_restart(window, staffed):
@@ -30,21 +46,21 @@ def test_a_killed_worker_shows_as_a_crash_and_as_a_restart(window, staffed):
     assert "crash" in heard or "restart" in heard
 
 
-def test_the_newest_event_is_the_first_and_what_was_there_is_not_announced(window, hockey):
-    journal = hockey.page.watcher.journal
+def test_the_newest_event_is_the_first_and_what_was_there_is_not_announced(window, staffed):
+    journal = staffed.page.watcher.journal
     journal.add("checkpoint", "the one before")
     journal.add("checkpoint", "the newest one")
-    window.open(hockey.url)
+    window.open(staffed.url)
     window.wait_for(lambda: "the newest one" in window.text("#log"))
     assert window.texts("#log .text")[:2] == ["the newest one", "the one before"]
     assert window.run("return document.querySelector('#log-news').textContent") == ""
 
 
-def test_the_log_is_filtered_by_kind(window, hockey):
-    journal = hockey.page.watcher.journal
+def test_the_log_is_filtered_by_kind(window, staffed):
+    journal = staffed.page.watcher.journal
     journal.add("note", "first note")
     journal.add("phase", "first phase")
-    window.open(hockey.url)
+    window.open(staffed.url)
     window.wait_for(lambda: {"start", "note", "phase"} <= set(kinds(window)))
     window.click("#log-kinds [data-kind=phase]")
     assert set(kinds(window)) == {"phase"}
@@ -61,11 +77,18 @@ def test_the_log_is_filtered_by_kind(window, hockey):
     assert "first phase" in window.texts("#log .text")
 
 
-def test_what_the_server_tells_is_only_text(window, hockey, monkeypatch):
+def test_what_the_server_tells_is_only_text(window, staffed, monkeypatch):
     text = "<img src=x onerror=alert(1)> <b>bold</b> &amp; <script>"
-    monkeypatch.setattr(hockey.page.watcher, "title", text)
-    hockey.page.watcher.journal.add("note", text)
-    window.open(hockey.url)
+    monkeypatch.setattr(staffed.page.watcher, "title", text)
+    staffed.page.watcher.journal.add("note", text)
+    window.open(staffed.url)
     window.wait_for(lambda: window.text("#title") == text)
     assert text in window.texts("#log .text")
     assert not window.sees("main img, main b, #title *")
+
+
+def test_why_there_are_no_pictures_is_told(window, staffed):
+    window.open(staffed.url)
+    assert "render_mode" in staffed.gallery.why_none
+    assert window.text("#mosaic-none") == staffed.gallery.why_none
+    assert not window.sees(".tile")

@@ -28,7 +28,10 @@ GAP = "\N{NARROW NO-BREAK SPACE}"
 UNKNOWN = "\N{EN DASH}"
 
 # Of the elements found: those that can be seen, and their texts; a drawing's has no innerText.
-_SEEN = "[...document.querySelectorAll(arguments[0])].filter(one => one.checkVisibility())"
+_SEEN = (
+    "[...document.querySelectorAll(arguments[0])]"
+    ".filter(one => one.checkVisibility({visibilityProperty: true}))"
+)
 _TEXTS = f"{_SEEN}.map(one => (one.innerText ?? one.textContent).trim())"
 
 _PIXELS = """
@@ -141,11 +144,7 @@ class Window:
         )
 
     def sees(self, selector):
-        return self.run(
-            "return document.querySelector(arguments[0])"
-            "?.checkVisibility({visibilityProperty: true}) ?? false",
-            selector,
-        )
+        return self.run(f"return {_SEEN}.length > 0", selector)
 
     def click(self, selector):
         self.driver.find_element("css selector", selector).click()

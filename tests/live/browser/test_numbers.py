@@ -4,6 +4,7 @@ import json
 import re
 
 import shoal
+import shoal.live
 from tests.live.browser.browsing import GAP, MINUS, UNKNOWN
 from tests.live.browser.stepping import FlickeringEnv, Stepping
 
@@ -109,6 +110,18 @@ def test_a_chart_tells_what_is_pointed_at(window, hockey):
         window.point_at(f"#{chart}-chart")
         assert re.search(words, window.text(f"#{chart}-chart .probe text"))
         assert window.attribute(f"#{chart}-chart svg", "aria-label") != "nothing yet"
+
+
+def test_before_the_first_step_nothing_is_made_up(window):
+    with shoal.make([FlickeringEnv] * 2, backend="inline") as envs:
+        window.open(shoal.live.show(envs, port=0).url)
+        assert window.text("#rate") == UNKNOWN
+        assert window.text("#steps") == "0"
+        assert window.text("#return-mean") == UNKNOWN
+        assert window.text("#time-median") == UNKNOWN
+        for chart in ("rate", "return", "times"):
+            assert window.texts(f"#{chart}-chart text") == ["nothing yet"]
+        window.driver.get("about:blank")
 
 
 def test_numbers_are_put_into_few_words(window, hockey):

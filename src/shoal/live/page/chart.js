@@ -6,6 +6,7 @@ const LEFT = 44;
 const RIGHT = 14;
 export const TOP = 8;
 const BOTTOM = 22;
+const NOTHING = "nothing yet";
 
 /** A coordinate, as attributes want it. */
 export const at = (value) => value.toFixed(1);
@@ -61,10 +62,14 @@ export class Chart {
     if (this.#width < LEFT + RIGHT) return;
     const nothing = this.#data === null;
     this.root.classList.toggle("bare", nothing);
-    if (nothing) {
-      this.axes.replaceChildren();
-      this.root.setAttribute("aria-label", "nothing yet");
-    } else this.render(this.#data);
+    if (nothing) this.#renderNothing();
+    else this.render(this.#data);
+  }
+
+  #renderNothing() {
+    const middle = { x: at(this.#width / 2), y: at(this.#height / 2), "text-anchor": "middle" };
+    this.axes.replaceChildren(draw("text", middle, NOTHING));
+    this.root.setAttribute("aria-label", NOTHING);
   }
 
   /** Lines across at each y, and words below each x. */

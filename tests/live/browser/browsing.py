@@ -76,8 +76,9 @@ class Window:
         for script in self._before:
             self.command("Page.removeScriptToEvaluateOnNewDocument", identifier=script)
         self._before.clear()
-        for origin in self._origins:
-            self.command("Storage.clearDataForOrigin", origin=origin, storageTypes="all")
+        while self._origins:
+            origin = self._origins.pop()
+            self.command("Storage.clearDataForOrigin", origin=origin, storageTypes="local_storage")
         self.resize(*DESKTOP)
         self.prefer()
         self.driver.get("about:blank")

@@ -37,6 +37,7 @@ with shoal.make("Pendulum-v1", num_envs=EACH * len(GRAVITY)) as envs:
     at_home = returns(envs).reshape(len(GRAVITY), EACH).mean(axis=1)
     envs.set_attr("g", GRAVITY["Moon"])
     on_the_moon = returns(envs).reshape(len(GRAVITY), EACH).mean(axis=1)
+print(f"{envs.num_envs} pendulums, {STEPS} steps each, twice")
 for planet, before, after in zip(GRAVITY, at_home, on_the_moon, strict=True):
     print(f"{planet}: a mean return of {before:.0f}, and on the Moon {after:.0f}")
 

@@ -2,9 +2,11 @@
 
     python examples/self_play_hockey.py [STEPS]
 
-The last lines are win rates, with 95% intervals: of the agent that the league has made against the
-scripted players, and against itself as it was before the league, whom it should beat most of the
-time.
+The last lines are win rates, with 95% intervals, of the agent that the league has made: against the
+scripted players, and against itself as it was before the league. After the default, half a minute
+of one core, it won 60% against the weak player and 32% against the strong one; of ten games against
+its former self nine were drawn, and most of the others won. The config `hockey_league`, which comes
+along, goes on for thirty million steps.
 """
 
 import sys

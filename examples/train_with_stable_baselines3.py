@@ -11,6 +11,7 @@ from pathlib import Path
 
 import torch
 from stable_baselines3 import PPO
+from stable_baselines3.common.logger import Logger
 
 from shoal.sb3 import SubprocVecEnv, VecNormalize, make_vec_env  # was: stable_baselines3.common...
 
@@ -19,6 +20,7 @@ STEPS = int(sys.argv[1]) if len(sys.argv) > 1 else 8_000
 torch.set_num_threads(1)  # for networks this small more are slower, and workers need the cores
 vec_env = VecNormalize(make_vec_env("CartPole-v1", n_envs=8, seed=0, vec_env_cls=SubprocVecEnv))
 model = PPO("MlpPolicy", vec_env, n_steps=256, batch_size=256, seed=0, device="cpu")
+model.set_logger(Logger(None, []))  # its own one would leave an empty folder behind
 model.learn(STEPS)
 
 returns = [episode["r"] for episode in model.ep_info_buffer]

@@ -32,7 +32,12 @@ def test_example(example, tmp_path):
     here, temporary = tmp_path / "here", tmp_path / "tmp"
     here.mkdir()
     temporary.mkdir()
-    surroundings = {**os.environ, "RAY_USAGE_STATS_ENABLED": "0", "OMP_NUM_THREADS": "1"}
+    surroundings = {
+        **os.environ,
+        "OMP_NUM_THREADS": "1",
+        "RAY_USAGE_STATS_ENABLED": "0",
+        "TORCHINDUCTOR_CACHE_DIR": str(tmp_path / "torch"),  # which torch makes when imported
+    }
     if example.stem != PUT_BY_RAY:
         surroundings["TMPDIR"] = str(temporary)
     done = subprocess.run(

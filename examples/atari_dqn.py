@@ -3,7 +3,7 @@
     python examples/atari_dqn.py [STEPS]
 
 Eight games of Pong are stepped side by side, and the network looks at all of them in one pass.
-Returns lie between -21 and 21; random play has about -20. The default, 64 seconds of processor time,
+Returns lie between -21 and 21; random play has about -20. The default, a minute of processor time,
 shows that all of it works, not that it has learnt: the loss falls, and returns stay near -20. They
 still did after 120,000 steps, which is as far as it was tried; several hundred thousand are what
 DQN is known to need here, which is for a GPU.

@@ -9,13 +9,14 @@ from pathlib import Path
 from textwrap import fill
 from typing import Any, NamedTuple
 
-from benchmarks import machine
 from benchmarks.contenders import CONTENDERS
 from benchmarks.files import write_results
 from benchmarks.render import bullets, failure_notes, markdown_document, ratio_text
-from benchmarks.results import SUBJECT, Cell, Report, by_workload, summarize
-from benchmarks.runner import Runner, Settings
-from benchmarks.tables import Table, markdown, plain
+from benchmarks.runner import Runner
+from shoal.bench import machine
+from shoal.bench.results import SUBJECT, Cell, Report, by_workload, summarize
+from shoal.bench.runner import Settings
+from shoal.bench.tables import Table, markdown, plain
 
 __all__ = ["Standing", "measure_cells", "standing", "standings_table"]
 

@@ -9,8 +9,10 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from benchmarks.contenders.base import SEED, Contender, Lockstep, Vector
-from benchmarks.workloads import ATARI_ACTIONS, ATARI_RESETS, Workload
+from benchmarks.peers import InPeer
+from benchmarks.workloads import ATARI_ACTIONS, ATARI_RESETS
+from shoal.bench.contenders.base import SEED, Contender, Lockstep, Vector
+from shoal.bench.workload import Workload
 
 __all__ = ["AlePy", "EnvPoolAtari", "GymnasiumAtari", "Sb3Atari", "ShoalAtari"]
 
@@ -64,7 +66,7 @@ class ShoalAtari(_AtariContender):
         return _started(AtariVectorEnv(_game(workload), num_envs, **self._options), workload)
 
 
-class EnvPoolAtari(_AtariContender):
+class EnvPoolAtari(InPeer, _AtariContender):
     """EnvPool's games, on threads."""
 
     name = "envpool-atari"

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from gymnasium.vector import AsyncVectorEnv, SyncVectorEnv
 
-from benchmarks.contenders.base import Contender, Vector, started
-from benchmarks.workloads import Workload
+from shoal.bench.contenders.base import Contender, Vector, started
+from shoal.bench.workload import Workload
 
 __all__ = ["GymnasiumAsync", "GymnasiumSync"]
 

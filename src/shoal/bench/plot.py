@@ -14,7 +14,7 @@ from matplotlib.legend_handler import HandlerTuple
 from matplotlib.patches import Patch
 from matplotlib.ticker import EngFormatter
 
-from benchmarks.results import (
+from shoal.bench.results import (
     SUBJECT,
     Cell,
     Report,
@@ -23,7 +23,7 @@ from benchmarks.results import (
     contenders_of,
     summarize,
 )
-from benchmarks.tables import short_number
+from shoal.bench.tables import short_number
 
 __all__ = ["save"]
 

@@ -14,7 +14,7 @@ from benchmarks.files import write_results
 from benchmarks.render import bullets, failure_notes, markdown_document, ratio_text
 from benchmarks.runner import Runner
 from shoal.bench import machine
-from shoal.bench.results import SUBJECT, Cell, Report, by_workload, summarize
+from shoal.bench.results import SUBJECT, Cell, Report, by_workload
 from shoal.bench.runner import Settings
 from shoal.bench.tables import Table, markdown, plain
 
@@ -77,11 +77,8 @@ def measure_cells(
 
 def standing(cell: Cell) -> Standing:
     """Find the best peer of a cell, and compare Shoal with it."""
-    medians = {name: summarize(cell.rates[name]).median for name in _PEERS if name in cell.rates}
-    if not medians:
-        return Standing(cell, None, None)
-    best = max(medians, key=medians.__getitem__)
-    return Standing(cell, best, cell.ratio(best))
+    best = cell.best(_PEERS)
+    return Standing(cell, best, None if best is None else cell.ratio(best))
 
 
 def standings_table(standings: Sequence[Standing]) -> Table:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -49,8 +49,11 @@ _STYLE: dict[Any, Any] = {
 }
 
 
-def save(report: Report, path: Path) -> None:
-    """Draw environment steps per second, on logarithmic scales, and write the picture."""
+def save(report: Report, path: Path, label: Callable[[str], str] = str) -> None:
+    """Draw environment steps per second, on logarithmic scales, and write the picture.
+
+    ``label`` says what a contender is called in it.
+    """
     workloads = by_workload(report.cells)
     contenders = contenders_of(report.cells)
     columns = min(_COLUMNS, len(workloads))
@@ -61,6 +64,7 @@ def save(report: Report, path: Path) -> None:
         panels = figure.subplots(rows, columns, sharey=True, squeeze=False).flatten()
         for panel, (workload, cells) in zip(panels, workloads.items(), strict=False):
             _draw_panel(panel, workload, cells, contenders)
+            panel.set_yticks(range(len(contenders)), map(label, contenders))
         for spare in panels[len(workloads) :]:
             spare.set_axis_off()
         _draw_frame(figure, report)
@@ -85,7 +89,6 @@ def _draw_panel(panel: Any, workload: str, cells: Sequence[Cell], contenders: li
     panel.xaxis.set_major_formatter(EngFormatter(sep=" "))
     panel.minorticks_off()
     panel.set_title(workload)
-    panel.set_yticks(range(len(contenders)), contenders)
     panel.set_ylim(len(contenders) - 0.5, -0.5)
     panel.grid(axis="x")
     panel.set_axisbelow(True)

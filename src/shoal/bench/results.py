@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 from typing import Any, NamedTuple
 
@@ -74,6 +74,11 @@ class Cell:
         if subject not in self.rates or other not in self.rates:
             return None
         return paired_ratio(self.rates[subject], self.rates[other])
+
+    def best(self, names: Iterable[str]) -> str | None:
+        """Of these contenders, the one with the highest median; none where none was measured."""
+        medians = {name: summarize(self.rates[name]).median for name in names if name in self.rates}
+        return max(medians, key=medians.__getitem__, default=None)
 
     def as_json(self) -> dict[str, Any]:
         """Give every round's value and their summary, as plain data."""

@@ -42,7 +42,7 @@ class Runner:
         workloads: What may be stepped, by name.
         settings: How they are measured.
         home: Says where a contender's process runs; may raise a ``ContenderError``.
-        watch: Called with a contender before it does anything.
+        watch: Called with a contender and the cell before it does anything.
     """
 
     def __init__(
@@ -51,7 +51,7 @@ class Runner:
         workloads: Mapping[str, Workload],
         settings: Settings,
         home: Callable[[Contender], Home] | None = None,
-        watch: Callable[[Contender], object] | None = None,
+        watch: Callable[[Contender, Cell], object] | None = None,
     ) -> None:
         self.settings = settings
         self.versions: dict[str, dict[str, str]] = {}
@@ -94,7 +94,9 @@ class Runner:
             if each.supports(workload) and (names is None or each.name in names)
         ]
         cell = Cell(workload, num_envs, [each.name for each in running])
-        running = self._one_by_one(running, self._open, cell)
+        # They begin side by side, and nobody makes anything before all of them are there.
+        for act in (self._start, self._greet, self._open):
+            running = self._one_by_one(running, act, cell)
         for _ in range(self.settings.rounds):
             self._random.shuffle(running)
             running = self._one_by_one(running, self._take_round, cell)
@@ -111,7 +113,7 @@ class Runner:
         able = []
         for contender in contenders:
             if self._watch is not None:
-                self._watch(contender)
+                self._watch(contender, cell)
             try:
                 act(contender, cell)
                 able.append(contender)
@@ -121,9 +123,18 @@ class Runner:
                 self._processes.pop(contender.name, None)
         return able
 
-    def _open(self, contender: Contender, cell: Cell) -> None:
+    def _start(self, contender: Contender, cell: Cell) -> None:  # noqa: ARG002
         if contender.name not in self._processes:
-            self._processes[contender.name] = self._started(contender)
+            home = here() if self._home is None else self._home(contender)
+            process = ServedProcess(partial(Session, contender), home, self.settings.timeout)
+            self._processes[contender.name] = process
+
+    def _greet(self, contender: Contender, cell: Cell) -> None:  # noqa: ARG002
+        if contender.name not in self.versions:
+            process = self._processes[contender.name]
+            self.versions[contender.name] = process.request("versions")
+
+    def _open(self, contender: Contender, cell: Cell) -> None:
         workload = pickle.dumps(self._workloads[cell.workload]).hex()
         note = self._processes[contender.name].request(
             "open", workload=workload, num_envs=cell.num_envs
@@ -139,9 +150,3 @@ class Runner:
 
     def _close(self, contender: Contender, cell: Cell) -> None:  # noqa: ARG002
         self._processes[contender.name].request("close")
-
-    def _started(self, contender: Contender) -> ServedProcess:
-        home = here() if self._home is None else self._home(contender)
-        process = ServedProcess(partial(Session, contender), home, self.settings.timeout)
-        self.versions[contender.name] = process.request("versions")
-        return process

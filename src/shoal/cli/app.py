@@ -9,6 +9,7 @@ import typer
 from rich.console import Console
 
 import shoal
+from shoal.cli.bench import bench
 from shoal.cli.new_kernel import write_kernel
 from shoal.cli.play import play
 from shoal.cli.serve import serve_command
@@ -20,6 +21,7 @@ __all__ = ["app"]
 app = typer.Typer(no_args_is_help=True)
 app.add_typer(play, name="play")
 app.command("serve")(serve_command)
+app.command()(bench)
 add_training(app)
 
 

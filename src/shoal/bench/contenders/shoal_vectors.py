@@ -7,7 +7,7 @@ from typing import Any
 from shoal.bench.contenders.base import Contender, Vector, started
 from shoal.bench.workload import Workload
 
-__all__ = ["PACKAGES", "Shoal"]
+__all__ = ["PACKAGES", "Shoal", "how_stepped"]
 
 PACKAGES = ("shoal", "gymnasium", "numpy")
 
@@ -27,3 +27,12 @@ class Shoal(Contender):
         vector = started(envs, workload)
         vector.note = str(envs.plan)
         return vector
+
+
+def how_stepped(note: str) -> str:
+    """What a plan, noted in words, says of who steps the slots, without the reason.
+
+    >>> how_stepped("8 slots, 1 worker process and the caller with 4 slots: asked for")
+    '8 slots, 1 worker process and the caller with 4 slots'
+    """
+    return note.partition(": ")[0]

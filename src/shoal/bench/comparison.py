@@ -1,0 +1,96 @@
+"""A comparison of all contenders for one environment: measured, judged, and as plain data."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import asdict, dataclass
+from typing import Any
+
+from shoal.bench import machine
+from shoal.bench.advice import Advice, advise
+from shoal.bench.contenders.base import Contender
+from shoal.bench.contenders.shoal_vectors import how_stepped
+from shoal.bench.field import LOOP, Field
+from shoal.bench.looking import Seen
+from shoal.bench.results import Cell, Report
+from shoal.bench.runner import Runner, Settings
+from shoal.bench.workload import Workload
+
+__all__ = ["Comparison", "Outcome", "compare"]
+
+
+@dataclass(frozen=True)
+class Outcome:
+    """What was measured with one number of environments, and what follows from it."""
+
+    cell: Cell
+    best_peer: str | None
+    """The fastest of the other libraries."""
+    advice: Advice | None
+    """None where no way of Shoal's could be measured."""
+
+    def times(self, name: str, other: str | None) -> float | None:
+        """How many times another contender's rate one's is, where both were measured."""
+        return None if other is None else self.cell.ratio(other, name)
+
+
+@dataclass(frozen=True)
+class Comparison:
+    """All that was found out about an environment."""
+
+    report: Report
+    seen: Seen
+    field: Field
+    outcomes: list[Outcome]
+
+    def as_json(self) -> dict[str, Any]:
+        """Give all of it as plain data."""
+        return {
+            **self.report.as_json(),
+            "environment": {**asdict(self.seen), "warnings": self.seen.warnings()},
+            "left_out": self.field.left_out,
+            "cells": [self._cell_as_json(outcome) for outcome in self.outcomes],
+        }
+
+    def _cell_as_json(self, outcome: Outcome) -> dict[str, Any]:
+        told = outcome.cell.as_json()
+        for name, measured in told["contenders"].items():
+            if name in outcome.cell.rates:
+                measured["times_loop"] = outcome.times(name, LOOP)
+                measured["times_best_peer"] = outcome.times(name, outcome.best_peer)
+        return {**told, "best_peer": outcome.best_peer}
+
+
+def compare(
+    workload: Workload,
+    seen: Seen,
+    field: Field,
+    num_envs: Sequence[int],
+    settings: Settings,
+    watch: Callable[[Contender, Cell], object] | None = None,
+) -> Comparison:
+    """Measure everybody with each number of environments.
+
+    ``watch`` is called with a contender and its cell before each of its turns.
+    """
+    here = machine.describe()
+    with Runner(field.contenders, {workload.name: workload}, settings, watch=watch) as runner:
+        cells = [runner.measure(workload.name, count, field.names(count)) for count in num_envs]
+    report = Report(here, asdict(settings), runner.versions, cells)
+    return Comparison(report, seen, field, [_judged(cell, field) for cell in cells])
+
+
+def _judged(cell: Cell, field: Field) -> Outcome:
+    best_peer = cell.best(peer.name for peer in field.peers)
+    return Outcome(cell, best_peer, advise(_different_ways(cell, field)))
+
+
+def _different_ways(cell: Cell, field: Field) -> dict[str, list[float]]:
+    """The rounds of Shoal's ways; those that turned out to be the same are one, the simplest."""
+    rates: dict[str, list[float]] = {}
+    simplest: dict[str, str] = {}
+    for way in field.ways:
+        if way.name in cell.rates:
+            name = simplest.setdefault(how_stepped(cell.notes[way.name]), way.name)
+            rates[name] = [*rates.get(name, ()), *cell.rates[way.name]]
+    return rates

@@ -1,0 +1,208 @@
+"""``shoal bench``: a user's environment on the user's machine, next to what others make of it."""
+
+from __future__ import annotations
+
+import signal
+from ast import literal_eval
+from collections.abc import Collection, Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from functools import partial
+from importlib.util import find_spec
+from pathlib import Path
+from typing import Annotated, Any
+
+import typer
+from rich.console import Console
+
+from shoal.bench.comparison import Comparison, compare
+from shoal.bench.duration import expected_seconds, fitting_rounds
+from shoal.bench.field import PEERS, entered, worker_counts
+from shoal.bench.looking import look_at
+from shoal.bench.runner import Settings
+from shoal.bench.subject import subject
+from shoal.bench.wording import label
+from shoal.cli.bench_progress import progress
+from shoal.cli.bench_report import recommendations, show
+from shoal.cli.naming import found, is_id
+from shoal.cli.telling import INTERRUPTED, AsJson, complain, explained, print_json
+from shoal.errors import MissingExtraError
+from shoal.pools.shares import available_cores
+
+__all__ = ["bench"]
+
+_BUDGET = 30.0
+"""Seconds that all may take, unless the user says how many rounds to measure."""
+
+
+def bench(
+    env: Annotated[
+        str,
+        typer.Argument(
+            help="An environment's id, module:factory or file.py:Class.", show_default=False
+        ),
+    ],
+    num_envs: Annotated[str, typer.Option(help="How many environments, in turn.")] = "8,64",
+    against: Annotated[str, typer.Option(help="Other libraries to measure, or none.")] = ",".join(
+        PEERS
+    ),
+    rounds: Annotated[
+        int | None,
+        typer.Option(min=1, help="How often each is measured; by default for half a minute."),
+    ] = None,
+    seconds: Annotated[float, typer.Option(help="How long each is measured in a round.")] = 0.1,
+    workers: Annotated[
+        str | None, typer.Option(help="How many worker processes, in turn; up to all cores.")
+    ] = None,
+    env_arg: Annotated[
+        list[str] | None,
+        typer.Option(help="name=value, for the environment's constructor; may be repeated."),
+    ] = None,
+    timeout: Annotated[
+        float, typer.Option(help="Seconds after which one that does not answer is given up.")
+    ] = 60.0,
+    plot: Annotated[
+        Path | None,
+        typer.Option(help="Draw a picture: a file, or a folder for shoal-bench-ENV.png."),
+    ] = None,
+    as_json: AsJson = False,
+) -> None:
+    """Measure an environment with Shoal, a plain loop and other libraries; recommend a backend."""
+    try:
+        with _ended_politely(), explained():
+            asked = _Asked(
+                env,
+                _arguments(env_arg or []),
+                _counts("--num-envs", num_envs),
+                _peers(against),
+                worker_counts(available_cores()) if not workers else _counts("--workers", workers),
+                rounds,
+                _positive("--seconds", seconds),
+                _positive("--timeout", timeout),
+            )
+            picture = None if plot is None else _picture(plot, env)
+            comparison = _measured(asked)
+            if picture is not None:
+                _draw(comparison, picture)
+    except KeyboardInterrupt:
+        complain("interrupted")
+        raise typer.Exit(INTERRUPTED) from None
+    source = _source(env)
+    if as_json:
+        advice = recommendations(comparison, *source, asked.arguments)
+        print_json({**comparison.as_json(), "recommendations": advice})
+    else:
+        show(Console(), comparison, *source, asked.arguments, picture)
+    if not any(outcome.advice for outcome in comparison.outcomes):
+        raise typer.Exit(1)
+
+
+@dataclass(frozen=True)
+class _Asked:
+    """What the user wants to be measured."""
+
+    env: str
+    arguments: dict[str, Any]
+    num_envs: list[int]
+    against: list[str]
+    workers: list[int]
+    rounds: int | None
+    seconds: float
+    timeout: float
+
+
+def _measured(asked: _Asked) -> Comparison:
+    load = partial(found, asked.env)
+    known = asked.env if is_id(asked.env) else None
+    workload = subject(asked.env, load, asked.arguments, known)
+    console = Console(stderr=True)
+    with console.status(f"Looking at {asked.env}"):
+        seen = look_at(workload, load, asked.arguments, asked.timeout)
+    field = entered(
+        workload, seen, asked.against, asked.workers, has_arguments=bool(asked.arguments)
+    )
+    rounds = asked.rounds or fitting_rounds(field, seen, asked.num_envs, asked.seconds, _BUDGET)
+    settings = Settings(rounds, asked.seconds, asked.timeout)
+    expected = expected_seconds(field, seen, asked.num_envs, settings)
+    turns = sum(len(field.names(count)) for count in asked.num_envs) * (rounds + 2)
+    with progress(console, asked.env, len(field.contenders), rounds, expected, turns) as watch:
+        return compare(workload, seen, field, asked.num_envs, settings, watch)
+
+
+def _draw(comparison: Comparison, path: Path) -> None:
+    from shoal.bench import plot  # which needs matplotlib
+
+    plot.save(comparison.report, path, label)
+
+
+def _picture(path: Path, env: str) -> Path:
+    """Where to draw, refused before anything is measured."""
+    if find_spec("matplotlib") is None:
+        raise MissingExtraError('matplotlib is not installed, run `pip install "shoal[cli]"`')
+    if path.is_dir():
+        name = "".join(each if each.isalnum() or each in "-._" else "-" for each in env)
+        path = path / f"shoal-bench-{name}.png"
+    if not path.parent.is_dir():
+        raise FileNotFoundError(f"there is no folder {path.parent} for the picture")
+    return path
+
+
+def _source(env: str) -> tuple[str, str]:
+    """What to import, and the expression that then means the environment."""
+    if is_id(env):
+        return "", f'"{env}"'
+    module, _, name = env.partition(":")
+    module = Path(module).stem if module.endswith(".py") else module
+    return f"from {module} import {name.partition('.')[0]}", name
+
+
+def _arguments(given: list[str]) -> dict[str, Any]:
+    """The values of arguments, as Python writes them; anything else is text.
+
+    >>> _arguments(["g=1.62", "map_name=8x8", "is_slippery=False"])
+    {'g': 1.62, 'map_name': '8x8', 'is_slippery': False}
+    """
+    arguments = {}
+    for text in given:
+        name, separator, value = text.partition("=")
+        if not separator or not name.isidentifier():
+            raise ValueError(f"--env-arg must be name=value, got {text!r}")
+        try:
+            arguments[name] = literal_eval(value)
+        except (ValueError, SyntaxError):
+            arguments[name] = value
+    return arguments
+
+
+def _counts(option: str, text: str) -> list[int]:
+    parts = [part.strip() for part in text.split(",")]
+    if not all(part.isdecimal() and int(part) > 0 for part in parts):
+        raise ValueError(f"{option} must be positive numbers with commas between, got {text!r}")
+    return list(dict.fromkeys(map(int, parts)))
+
+
+def _peers(text: str, known: Collection[str] = PEERS) -> list[str]:
+    names = [part.strip() for part in text.split(",")]
+    if names == ["none"]:
+        return []
+    if unknown := [name for name in names if name not in known]:
+        raise ValueError(
+            f"--against knows {', '.join(known)} and none, got {', '.join(map(repr, unknown))}"
+        )
+    return names
+
+
+def _positive(option: str, value: float) -> float:
+    if not value > 0:
+        raise ValueError(f"{option} must be a positive number, got {value:g}")
+    return value
+
+
+@contextmanager
+def _ended_politely() -> Iterator[None]:
+    """SIGTERM ends contenders' processes as Ctrl-C does."""
+    before = signal.signal(signal.SIGTERM, signal.default_int_handler)
+    try:
+        yield
+    finally:
+        signal.signal(signal.SIGTERM, before)

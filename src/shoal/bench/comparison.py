@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Callable, Sequence
 from dataclasses import asdict, dataclass
 from typing import Any
@@ -9,7 +10,7 @@ from typing import Any
 from shoal.bench import machine
 from shoal.bench.advice import Advice, advise
 from shoal.bench.contenders.base import Contender
-from shoal.bench.contenders.shoal_vectors import how_stepped
+from shoal.bench.contenders.shoal_vectors import Shoal, how_stepped
 from shoal.bench.field import LOOP, Field
 from shoal.bench.looking import Seen
 from shoal.bench.results import Cell, Report
@@ -42,12 +43,25 @@ class Comparison:
     seen: Seen
     field: Field
     outcomes: list[Outcome]
+    load: float
+    """How many processes wanted to run on the machine just before."""
+
+    def warnings(self) -> list[str]:
+        """Say what of the environment or of the machine is in the way."""
+        cores = self.report.machine["cores"]
+        busy = (
+            f"The machine is busy with other work (a load of {self.load:.1f} on {cores} cores), so "
+            "little of this is certain."
+        )
+        return [*self.seen.warnings(), *([busy] if self.load > cores / 2 else [])]
 
     def as_json(self) -> dict[str, Any]:
         """Give all of it as plain data."""
         return {
             **self.report.as_json(),
-            "environment": {**asdict(self.seen), "warnings": self.seen.warnings()},
+            "environment": asdict(self.seen),
+            "load": self.load,
+            "warnings": self.warnings(),
             "left_out": self.field.left_out,
             "cells": [self._cell_as_json(outcome) for outcome in self.outcomes],
         }
@@ -73,24 +87,19 @@ def compare(
 
     ``watch`` is called with a contender and its cell before each of its turns.
     """
-    here = machine.describe()
-    with Runner(field.contenders, {workload.name: workload}, settings, watch=watch) as runner:
+    here, load = machine.describe(), os.getloadavg()[0]
+    with Runner(
+        field.contenders, {workload.name: workload}, settings, watch=watch, way=_way
+    ) as runner:
         cells = [runner.measure(workload.name, count, field.names(count)) for count in num_envs]
     report = Report(here, asdict(settings), runner.versions, cells)
-    return Comparison(report, seen, field, [_judged(cell, field) for cell in cells])
+    return Comparison(report, seen, field, [_judged(cell, field) for cell in cells], load)
+
+
+def _way(contender: Contender, note: str) -> str | None:
+    return how_stepped(note) if isinstance(contender, Shoal) else None
 
 
 def _judged(cell: Cell, field: Field) -> Outcome:
-    best_peer = cell.best(peer.name for peer in field.peers)
-    return Outcome(cell, best_peer, advise(_different_ways(cell, field)))
-
-
-def _different_ways(cell: Cell, field: Field) -> dict[str, list[float]]:
-    """The rounds of Shoal's ways; those that turned out to be the same are one, the simplest."""
-    rates: dict[str, list[float]] = {}
-    simplest: dict[str, str] = {}
-    for way in field.ways:
-        if way.name in cell.rates:
-            name = simplest.setdefault(how_stepped(cell.notes[way.name]), way.name)
-            rates[name] = [*rates.get(name, ()), *cell.rates[way.name]]
-    return rates
+    ways = {way.name: cell.rates[way.name] for way in field.ways if way.name in cell.rates}
+    return Outcome(cell, cell.best(peer.name for peer in field.peers), advise(ways))

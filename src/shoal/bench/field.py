@@ -60,7 +60,7 @@ def entered(
         workload: What is stepped.
         seen: What it is like.
         against: Which of ``PEERS``.
-        workers: How many workers Shoal's processes have, in turn; its threads have the most.
+        workers: How many worker processes Shoal has, in turn.
         has_arguments: Whether its constructor is given any, which other libraries may not know.
     """
     chosen = Field(Loop(), _ways(seen, workers), [])
@@ -100,12 +100,9 @@ def _ways(seen: Seen, workers: Sequence[int]) -> list[Shoal]:
     if seen.is_kernel:
         return ways
     ways.append(Shoal(f"{SUBJECT}-inline", backend="inline"))
-    # Most environments keep the GIL, for which one measurement is enough.
-    for backend, counts in (("thread", [max(workers)]), ("process", workers)):
-        ways += [
-            Shoal(f"{SUBJECT}-{backend}-{count}", backend=backend, workers=count)
-            for count in counts
-        ]
+    ways.append(Shoal(f"{SUBJECT}-thread", backend="thread"))
+    for count in workers:
+        ways.append(Shoal(f"{SUBJECT}-process-{count}", backend="process", workers=count))
     return ways
 
 

@@ -43,6 +43,8 @@ class Runner:
         settings: How they are measured.
         home: Says where a contender's process runs; may raise a ``ContenderError``.
         watch: Called with a contender and the cell before it does anything.
+        way: Given a contender and its vector's note, says how it steps, or none where it does as no
+            other. Of those that step alike only the first is measured.
     """
 
     def __init__(
@@ -52,6 +54,7 @@ class Runner:
         settings: Settings,
         home: Callable[[Contender], Home] | None = None,
         watch: Callable[[Contender, Cell], object] | None = None,
+        way: Callable[[Contender, str], str | None] | None = None,
     ) -> None:
         self.settings = settings
         self.versions: dict[str, dict[str, str]] = {}
@@ -60,6 +63,7 @@ class Runner:
         self._workloads = workloads
         self._home = home
         self._watch = watch
+        self._way = way
         self._processes: dict[str, ServedProcess] = {}
         self._random = Random(0)
 
@@ -97,11 +101,30 @@ class Runner:
         # They begin side by side, and nobody makes anything before all of them are there.
         for act in (self._start, self._greet, self._open):
             running = self._one_by_one(running, act, cell)
+        running = self._different(running, cell)
         for _ in range(self.settings.rounds):
             self._random.shuffle(running)
             running = self._one_by_one(running, self._take_round, cell)
         self._one_by_one(running, self._close, cell)
         return cell
+
+    def _different(self, contenders: list[Contender], cell: Cell) -> list[Contender]:
+        """Close what another one does as well, and return the others."""
+        if self._way is None:
+            return contenders
+        first: dict[str, str] = {}
+        different, alike = [], []
+        for contender in contenders:
+            way = self._way(contender, cell.notes.get(contender.name, ""))
+            other = contender.name if way is None else first.setdefault(way, contender.name)
+            if other == contender.name:
+                different.append(contender)
+            else:
+                cell.alike[contender.name] = other
+                del cell.rates[contender.name]
+                alike.append(contender)
+        self._one_by_one(alike, self._close, cell)
+        return different
 
     def _one_by_one(
         self,

@@ -16,7 +16,7 @@ from rich.text import Text
 
 from shoal.bench.comparison import Comparison, Outcome
 from shoal.bench.field import LOOP
-from shoal.bench.results import SUBJECT, summarize
+from shoal.bench.results import SUBJECT, Cell, summarize
 from shoal.bench.tables import short_number
 from shoal.bench.wording import call_of, explanation, label, ratio
 
@@ -73,7 +73,7 @@ def show(
             console.print(Text(f"{label(name)} failed: {reason}", "red"))
     for name, reason in comparison.field.left_out.items():
         console.print(Text(f"{name} is left out: {reason}", "yellow"))
-    for warning in comparison.seen.warnings():
+    for warning in comparison.warnings():
         console.print(Text(warning, "yellow"))
     console.print(Text(_LEGEND, "dim"))
     for outcome in comparison.outcomes:
@@ -97,7 +97,7 @@ def _table(outcome: Outcome) -> Table:
         title=f"{cell.workload} x {cell.num_envs}",
         title_justify="left",
         title_style="bold",
-        caption=f"shoal auto: {cell.notes[SUBJECT]}" if SUBJECT in cell.notes else None,
+        caption="\n".join(_notes(cell)),
         caption_justify="left",
         box=None,
         expand=True,
@@ -122,6 +122,11 @@ def _table(outcome: Outcome) -> Table:
             _ratio(outcome, name, outcome.best_peer),
         )
     return table
+
+
+def _notes(cell: Cell) -> list[str]:
+    told = [f"{label(SUBJECT)}: {cell.notes[SUBJECT]}"] if SUBJECT in cell.notes else []
+    return told + [f"{label(name)} is the same as {label(o)}" for name, o in cell.alike.items()]
 
 
 def _ratio(outcome: Outcome, name: str, other: str | None) -> str:

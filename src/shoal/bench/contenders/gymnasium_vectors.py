@@ -40,5 +40,6 @@ class GymnasiumOwn(Contender):
         """Make the vector."""
         if workload.id is None:
             raise ValueError(f"{workload.name} is not registered with Gymnasium")
+        workload.make().close()  # whatever must be imported for it has been then
         envs = gymnasium.make_vec(workload.id, num_envs, vectorization_mode="vector_entry_point")
         return started(envs, workload)

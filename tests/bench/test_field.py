@@ -34,7 +34,7 @@ REGISTERED = Workload("CartPole-v1", gymnasium.Env, "CartPole-v1")
 
 
 def test_every_backend_that_the_environment_can_have_is_measured() -> None:
-    ways = [way.name for way in entered(OWN, PLAIN, [], [1, 2]).ways]
+    ways = [way.name for way in entered(OWN, PLAIN, [], [8], workers=[1, 2]).ways]
     assert ways == [
         "shoal",
         "shoal-inline",
@@ -43,17 +43,26 @@ def test_every_backend_that_the_environment_can_have_is_measured() -> None:
         "shoal-process-2",
     ]
     native = replace(PLAIN, has_kernel=True)
-    assert "shoal-kernel-0" in [way.name for way in entered(OWN, native, [], [1]).ways]
+    assert "shoal-kernel-0" in [way.name for way in entered(OWN, native, [], [8]).ways]
     only = replace(native, is_kernel=True)
-    assert [way.name for way in entered(OWN, only, [], [1]).ways] == ["shoal", "shoal-kernel-0"]
+    assert [way.name for way in entered(OWN, only, [], [8]).ways] == ["shoal", "shoal-kernel-0"]
 
 
 def test_no_worker_is_without_an_environment() -> None:
-    field = entered(OWN, PLAIN, [], [1, 2, 4])
+    field = entered(OWN, PLAIN, [], [1, 3, 4], workers=[1, 2, 4])
     workers = {name[-1] for name in field.names(3) if name.startswith("shoal-process")}
     assert workers == {"1", "2"}
-    assert "shoal-process-4" in field.names(5)
+    assert "shoal-process-4" in field.names(4)
     assert "shoal-process-1" in field.names(1)
+
+
+def test_where_steps_are_spent_waiting_each_environment_may_have_a_worker() -> None:
+    waiting = replace(PLAIN, step=1e-3, busy=1e-5)
+    names = [way.name for way in entered(OWN, waiting, [], [8, 1000]).ways]
+    assert {"shoal-thread-8", "shoal-process-8"} <= set(names)
+    assert not any(name.endswith("1000") for name in names)
+    asked = [way.name for way in entered(OWN, waiting, [], [8], workers=[3]).ways]
+    assert [name for name in asked if "process" in name] == ["shoal-process-3"]
 
 
 def test_who_is_left_out_is_named_with_the_reason(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -80,7 +89,10 @@ def test_only_the_libraries_that_are_asked_for_are_measured(
 
 
 def test_what_is_slow_is_measured_in_fewer_rounds_and_takes_longer() -> None:
-    field, slow = entered(OWN, PLAIN, ["gymnasium"], [1, 2]), replace(PLAIN, step=0.02)
+    field, slow = (
+        entered(OWN, PLAIN, ["gymnasium"], [8, 64], workers=[1, 2]),
+        replace(PLAIN, step=0.02),
+    )
     settings = Settings(3, 0.1)
     quick = expected_seconds(field, PLAIN, [8, 64], settings)
     assert quick < expected_seconds(field, slow, [8, 64], settings)

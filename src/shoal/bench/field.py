@@ -15,6 +15,7 @@ from shoal.bench.contenders.shoal_vectors import Shoal
 from shoal.bench.looking import Seen
 from shoal.bench.results import SUBJECT
 from shoal.bench.workload import Workload
+from shoal.pools.shares import available_cores
 
 __all__ = ["LOOP", "PEERS", "Field", "entered", "worker_counts"]
 
@@ -22,6 +23,9 @@ PEERS = ("gymnasium", "sb3", "envpool")
 """The libraries that may be measured besides."""
 
 LOOP = Loop.name
+
+_MOST_WAITING = 64
+"""No more workers than that are tried."""
 
 
 @dataclass
@@ -40,9 +44,8 @@ class Field:
         return [*self.ways, self.loop, *self.peers]
 
     def names(self, num_envs: int) -> list[str]:
-        """Those to be measured with so many: each worker has an environment, and the caller too."""
-        most = max(1, num_envs - 1)
-        idle = {way.name for way in self.ways if way.options.get("workers", 0) > most}
+        """Those to be measured with so many: no worker is to be without an environment."""
+        idle = {way.name for way in self.ways if way.options.get("workers", 0) > num_envs}
         return [each.name for each in self.contenders if each.name not in idle]
 
 
@@ -50,8 +53,9 @@ def entered(
     workload: Workload,
     seen: Seen,
     against: Collection[str],
-    workers: Sequence[int],
+    num_envs: Sequence[int],
     *,
+    workers: Sequence[int] = (),
     has_arguments: bool = False,
 ) -> Field:
     """Choose who is measured.
@@ -60,10 +64,12 @@ def entered(
         workload: What is stepped.
         seen: What it is like.
         against: Which of ``PEERS``.
-        workers: How many worker processes Shoal has, in turn.
+        num_envs: With how many environments they will be measured.
+        workers: How many worker processes Shoal has, in turn; by default it depends on the cores,
+            and for an environment that waits on the number of environments.
         has_arguments: Whether its constructor is given any, which other libraries may not know.
     """
-    chosen = Field(Loop(), _ways(seen, workers), [])
+    chosen = Field(Loop(), _ways(seen, workers, num_envs), [])
     if "gymnasium" in against:
         chosen.peers += [GymnasiumSync(), GymnasiumAsync()]
         if seen.has_own_vector and not has_arguments:
@@ -92,7 +98,7 @@ def worker_counts(cores: int) -> list[int]:
     return sorted(powers | {max(1, cores - 1), cores})
 
 
-def _ways(seen: Seen, workers: Sequence[int]) -> list[Shoal]:
+def _ways(seen: Seen, workers: Sequence[int], num_envs: Sequence[int]) -> list[Shoal]:
     ways = [Shoal(SUBJECT)]
     if seen.has_kernel:
         # What auto is where there is one; here on one thread.
@@ -101,8 +107,13 @@ def _ways(seen: Seen, workers: Sequence[int]) -> list[Shoal]:
         return ways
     ways.append(Shoal(f"{SUBJECT}-inline", backend="inline"))
     ways.append(Shoal(f"{SUBJECT}-thread", backend="thread"))
-    for count in workers:
-        ways.append(Shoal(f"{SUBJECT}-process-{count}", backend="process", workers=count))
+    waiting = [count for count in num_envs if seen.waits and 1 < count <= _MOST_WAITING]
+    processes = workers or sorted({*worker_counts(available_cores()), *waiting})
+    for backend, counts in (("thread", waiting), ("process", processes)):
+        ways += [
+            Shoal(f"{SUBJECT}-{backend}-{count}", backend=backend, workers=count)
+            for count in counts
+        ]
     return ways
 
 

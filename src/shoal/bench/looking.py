@@ -47,6 +47,11 @@ class Seen:
     reward_is_number: bool
     render_mode: str | None
 
+    @property
+    def waits(self) -> bool:
+        """Whether most of a step is spent waiting, so that many may wait at once."""
+        return self.busy < 0.5 * self.step
+
     def warnings(self) -> list[str]:
         """Say what of it makes every vector slower, or breaks some."""
         found = []

@@ -63,15 +63,20 @@ def save(report: Report, path: Path, label: Callable[[str], str] = str) -> None:
         figure.set_layout_engine("constrained", w_pad=0.08, h_pad=0.12)
         panels = figure.subplots(rows, columns, sharey=True, squeeze=False).flatten()
         for panel, (workload, cells) in zip(panels, workloads.items(), strict=False):
-            _draw_panel(panel, workload, cells, contenders)
-            panel.set_yticks(range(len(contenders)), map(label, contenders))
+            _draw_panel(panel, workload, cells, contenders, label)
         for spare in panels[len(workloads) :]:
             spare.set_axis_off()
         _draw_frame(figure, report)
         figure.savefig(path, dpi=150)
 
 
-def _draw_panel(panel: Any, workload: str, cells: Sequence[Cell], contenders: list[str]) -> None:
+def _draw_panel(
+    panel: Any,
+    workload: str,
+    cells: Sequence[Cell],
+    contenders: list[str],
+    label: Callable[[str], str],
+) -> None:
     height = _BARS_SHARE / len(cells)
     for number, cell in enumerate(cells):
         shift = (number - (len(cells) - 1) / 2) * height
@@ -81,6 +86,9 @@ def _draw_panel(panel: Any, workload: str, cells: Sequence[Cell], contenders: li
                 _draw_bar(panel, row + shift, height, summarize(cell.rates[contender]), color)
             elif contender in cell.failures:
                 _write_beside(panel, ("axes fraction", "data"), (0, row + shift), "failed")
+            elif contender in cell.alike:
+                other = f"as {label(cell.alike[contender])}"
+                _write_beside(panel, ("axes fraction", "data"), (0, row + shift), other)
     medians = [summarize(rates).median for cell in cells for rates in cell.rates.values()]
     if medians:
         # The least bar must still be seen, and the greatest leaves room for its number.
@@ -89,6 +97,7 @@ def _draw_panel(panel: Any, workload: str, cells: Sequence[Cell], contenders: li
     panel.xaxis.set_major_formatter(EngFormatter(sep=" "))
     panel.minorticks_off()
     panel.set_title(workload)
+    panel.set_yticks(range(len(contenders)), map(label, contenders))
     panel.set_ylim(len(contenders) - 0.5, -0.5)
     panel.grid(axis="x")
     panel.set_axisbelow(True)

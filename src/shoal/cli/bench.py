@@ -17,7 +17,7 @@ from rich.console import Console
 
 from shoal.bench.comparison import Comparison, compare
 from shoal.bench.duration import expected_seconds, fitting_rounds
-from shoal.bench.field import PEERS, entered, worker_counts
+from shoal.bench.field import PEERS, entered
 from shoal.bench.looking import look_at
 from shoal.bench.runner import Settings
 from shoal.bench.subject import subject
@@ -27,7 +27,6 @@ from shoal.cli.bench_report import recommendations, show
 from shoal.cli.naming import found, is_id
 from shoal.cli.telling import INTERRUPTED, AsJson, complain, explained, print_json
 from shoal.errors import MissingExtraError
-from shoal.pools.shares import available_cores
 
 __all__ = ["bench"]
 
@@ -42,21 +41,29 @@ def bench(
             help="An environment's id, module:factory or file.py:Class.", show_default=False
         ),
     ],
-    num_envs: Annotated[str, typer.Option(help="How many environments, in turn.")] = "8,64",
-    against: Annotated[str, typer.Option(help="Other libraries to measure, or none.")] = ",".join(
-        PEERS
-    ),
+    num_envs: Annotated[
+        str, typer.Option(metavar="N,N,...", help="How many environments, in turn.")
+    ] = "8,64",
+    against: Annotated[
+        str, typer.Option(metavar="NAME,...", help="Other libraries to measure, or none.")
+    ] = ",".join(PEERS),
     rounds: Annotated[
         int | None,
         typer.Option(min=1, help="How often each is measured; by default for half a minute."),
     ] = None,
     seconds: Annotated[float, typer.Option(help="How long each is measured in a round.")] = 0.1,
     workers: Annotated[
-        str | None, typer.Option(help="How many worker processes, in turn; up to all cores.")
+        str | None,
+        typer.Option(
+            metavar="N,N,...",
+            help="How many worker processes, in turn; by default a few numbers up to all cores.",
+        ),
     ] = None,
     env_arg: Annotated[
         list[str] | None,
-        typer.Option(help="name=value, for the environment's constructor; may be repeated."),
+        typer.Option(
+            metavar="NAME=VALUE", help="For the environment's constructor; may be repeated."
+        ),
     ] = None,
     timeout: Annotated[
         float, typer.Option(help="Seconds after which one that does not answer is given up.")
@@ -75,7 +82,7 @@ def bench(
                 _arguments(env_arg or []),
                 _counts("--num-envs", num_envs),
                 _peers(against),
-                worker_counts(available_cores()) if not workers else _counts("--workers", workers),
+                _counts("--workers", workers) if workers else [],
                 rounds,
                 _positive("--seconds", seconds),
                 _positive("--timeout", timeout),
@@ -119,7 +126,12 @@ def _measured(asked: _Asked) -> Comparison:
     with console.status(f"Looking at {asked.env}"):
         seen = look_at(workload, load, asked.arguments, asked.timeout)
     field = entered(
-        workload, seen, asked.against, asked.workers, has_arguments=bool(asked.arguments)
+        workload,
+        seen,
+        asked.against,
+        asked.num_envs,
+        workers=asked.workers,
+        has_arguments=bool(asked.arguments),
     )
     rounds = asked.rounds or fitting_rounds(field, seen, asked.num_envs, asked.seconds, _BUDGET)
     settings = Settings(rounds, asked.seconds, asked.timeout)

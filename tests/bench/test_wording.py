@@ -33,6 +33,12 @@ def test_a_faster_peer_is_owned_up_to() -> None:
     )
 
 
+def test_nobody_is_ahead_where_rounds_and_medians_do_not_agree() -> None:
+    rates = {"shoal": [10.0, 20.0, 30.0], "envpool": [11.0, 19.0, 33.0]}
+    said = explanation(Outcome(Cell("it", 8, [], rates), "envpool", advise({"shoal": [1.0]})))
+    assert said.endswith("It is about as fast as the best peer, envpool.")
+
+
 def test_noise_is_told_of() -> None:
     cell = Cell("it", 8, [], {"shoal": [90.0, 99.0], "shoal-inline": [80.0, 100.0]})
     said = explanation(Outcome(cell, None, advise(cell.rates)))

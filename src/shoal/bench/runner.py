@@ -17,7 +17,10 @@ from shoal.bench.results import Cell
 from shoal.bench.session import Session
 from shoal.bench.workload import Workload
 
-__all__ = ["Runner", "Settings"]
+__all__ = ["OTHER_TURNS", "Runner", "Settings"]
+
+OTHER_TURNS = 4
+"""What a contender does in a cell besides its rounds: start, greet, open, close."""
 
 
 @dataclass(frozen=True)

@@ -89,8 +89,10 @@ def _of_others(outcome: Outcome, advice: Advice) -> list[str]:
         (outcome.best_peer, f"the best peer, {label(outcome.best_peer or '')}"),
     ):
         times = outcome.times(advice.way, other)
-        if times is not None:
-            said.append(f"{_times(times)} {what}")
+        if times is not None and other is not None:
+            # Where rounds and medians do not agree on who is ahead, nobody is.
+            is_ahead = outcome.cell.best([advice.way, other]) == advice.way
+            said.append(f"{_times(times if is_ahead == (times >= 1) else 1.0)} {what}")
     return [f"It is {' and '.join(said)}."] if said else []
 
 

@@ -19,7 +19,7 @@ from shoal.bench.comparison import Comparison, compare
 from shoal.bench.duration import expected_seconds, fitting_rounds
 from shoal.bench.field import PEERS, entered
 from shoal.bench.looking import look_at
-from shoal.bench.runner import Settings
+from shoal.bench.runner import OTHER_TURNS, Settings
 from shoal.bench.subject import subject
 from shoal.bench.wording import label
 from shoal.cli.bench_progress import progress
@@ -136,7 +136,7 @@ def _measured(asked: _Asked) -> Comparison:
     rounds = asked.rounds or fitting_rounds(field, seen, asked.num_envs, asked.seconds, _BUDGET)
     settings = Settings(rounds, asked.seconds, asked.timeout)
     expected = expected_seconds(field, seen, asked.num_envs, settings)
-    turns = sum(len(field.names(count)) for count in asked.num_envs) * (rounds + 2)
+    turns = sum(len(field.names(count)) for count in asked.num_envs) * (rounds + OTHER_TURNS)
     with progress(console, asked.env, len(field.contenders), rounds, expected, turns) as watch:
         return compare(workload, seen, field, asked.num_envs, settings, watch)
 

@@ -32,8 +32,13 @@ def progress(
         TimeElapsedColumn(),
         TextColumn("{task.description}", style="dim"),
     )
-    # Where nobody looks, a line says it all.
-    with Progress(*columns, console=console, transient=True, disable=not console.is_terminal) as it:
+    with Progress(
+        *columns,
+        console=console,
+        transient=True,
+        refresh_per_second=2,  # what is measured needs the cores
+        disable=not console.is_terminal,  # where nobody looks, the line above says it all
+    ) as it:
         task = it.add_task("", total=turns)
 
         def watch(contender: Contender, cell: Cell) -> None:

@@ -105,7 +105,9 @@ def _table(outcome: Outcome) -> Table:
     )
     table.add_column("")
     table.add_column("", ratio=1)
-    for name in ("steps/s", "±", "vs loop", "vs best peer"):
+    rivals = [(LOOP, "vs loop"), (outcome.best_peer, "vs best peer")]
+    rivals = [(name, title) for name, title in rivals if name in cell.rates]
+    for name in ("steps/s", "±", *(title for _, title in rivals)):
         table.add_column(name, justify="right", no_wrap=True, header_style="dim")
     summaries = {name: summarize(rates) for name, rates in cell.rates.items()}
     ranked = sorted(summaries, key=lambda name: summaries[name].median, reverse=True)
@@ -118,8 +120,7 @@ def _table(outcome: Outcome) -> Table:
             Bar(summaries[ranked[0]].median, 0, summary.median, color=color),
             short_number(summary.median),
             f"{summary.spread:.0%}",
-            _ratio(outcome, name, LOOP),
-            _ratio(outcome, name, outcome.best_peer),
+            *(_ratio(outcome, name, rival) for rival, _ in rivals),
         )
     return table
 
@@ -149,7 +150,8 @@ def _panel(
         code = "\n".join(line for line in lines if line)
         syntax = Syntax(code, "python", theme="ansi_dark", background_color="default")
         told.add_row(Padding(syntax, (1, 0, 0, 0)))
-    title = f"Recommended for {outcome.cell.num_envs}"
+    count = outcome.cell.num_envs
+    title = f"Recommended for {count} environment{'' if count == 1 else 's'}"
     return Panel(told, title=title, title_align="left", border_style=_OURS)
 
 

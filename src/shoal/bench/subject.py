@@ -9,13 +9,13 @@ from typing import Any
 import gymnasium
 from gymnasium.envs.registration import EnvSpec
 
-import shoal
 from shoal.bench.games import wrapped_game
 from shoal.bench.workload import Environment, Workload
 from shoal.envs import has_builtin_kernel
 from shoal.envs.atari.registered import is_atari
 from shoal.envs.single import KernelEnv
 from shoal.kernels import Kernel
+from shoal.make import make
 
 __all__ = ["has_kernel", "subject"]
 
@@ -76,4 +76,4 @@ def _single(load: Load, arguments: dict[str, Any]) -> Environment:
 
 
 def _vector(load: Load, arguments: dict[str, Any], num_envs: int, **options: Any) -> Any:
-    return shoal.make(load(), num_envs, **options, **arguments)
+    return make(load(), num_envs, **options, **arguments)

@@ -68,7 +68,8 @@ def explanation(outcome: Outcome) -> str:
 def _standing(advice: Advice) -> str:
     way, best = label(advice.way), label(advice.best)
     if advice.way != advice.best:
-        return f"{way} reaches {advice.share:.0%} of {best}, and is simpler."
+        noise = "" if advice.is_sure else ", within the noise"
+        return f"{way} reaches {advice.share:.0%} of {best}{noise}, and is simpler."
     if advice.runner_up is None or advice.lead is None:
         return f"{way} is the only way that could be measured."
     runner_up = label(advice.runner_up)

@@ -14,6 +14,7 @@ from typing import Annotated, Any
 
 import typer
 from rich.console import Console
+from rich.text import Text
 
 from shoal.bench.comparison import Comparison, compare
 from shoal.bench.duration import expected_seconds, fitting_rounds
@@ -123,7 +124,7 @@ def _measured(asked: _Asked) -> Comparison:
     known = asked.env if is_id(asked.env) else None
     workload = subject(asked.env, load, asked.arguments, known)
     console = Console(stderr=True)
-    with console.status(f"Looking at {asked.env}"):
+    with console.status(Text(f"Looking at {asked.env}")):
         seen = look_at(workload, load, asked.arguments, asked.timeout)
     field = entered(
         workload,
@@ -136,8 +137,9 @@ def _measured(asked: _Asked) -> Comparison:
     rounds = asked.rounds or fitting_rounds(field, seen, asked.num_envs, asked.seconds, _BUDGET)
     settings = Settings(rounds, asked.seconds, asked.timeout)
     expected = expected_seconds(field, seen, asked.num_envs, settings)
-    turns = sum(len(field.names(count)) for count in asked.num_envs) * (rounds + OTHER_TURNS)
-    with progress(console, asked.env, len(field.contenders), rounds, expected, turns) as watch:
+    names = [name for count in asked.num_envs for name in field.names(count)]
+    turns = len(names) * (rounds + OTHER_TURNS)
+    with progress(console, asked.env, len(set(names)), rounds, expected, turns) as watch:
         return compare(workload, seen, field, asked.num_envs, settings, watch)
 
 

@@ -7,6 +7,7 @@ from contextlib import contextmanager
 
 from rich.console import Console
 from rich.progress import BarColumn, Progress, TextColumn, TimeElapsedColumn
+from rich.text import Text
 
 from shoal.bench.contenders.base import Contender
 from shoal.bench.results import Cell
@@ -22,11 +23,8 @@ def progress(
     console: Console, env: str, contenders: int, rounds: int, seconds: float, turns: int
 ) -> Iterator[Watch]:
     """Say what will be done and how long it takes; what is yielded counts the turns."""
-    console.print(
-        f"Measuring {env}: {contenders} contenders, {rounds} rounds in turn, about "
-        f"{_duration(seconds)}.",
-        highlight=False,
-    )
+    many = f"{contenders} contenders, {rounds} rounds in turn, about {_duration(seconds)}."
+    console.print(Text(f"Measuring {env}: {many}"))
     columns = (
         BarColumn(24),
         TimeElapsedColumn(),

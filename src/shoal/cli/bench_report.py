@@ -65,7 +65,7 @@ def show(
     picture: Path | None,
 ) -> None:
     """Print tables with bars, what went wrong, and what is recommended."""
-    console.print(_about(comparison), highlight=False)
+    console.print(Text(_about(comparison)))
     for outcome in comparison.outcomes:
         console.print(_table(outcome))
         console.print()
@@ -79,7 +79,7 @@ def show(
     for outcome in comparison.outcomes:
         console.print(_panel(comparison, outcome, imports, what, arguments))
     if picture is not None:
-        console.print(f"The picture is {picture}.", highlight=False, soft_wrap=True)
+        console.print(Text(f"The picture is {picture}."), soft_wrap=True)
 
 
 def _about(comparison: Comparison) -> str:
@@ -94,10 +94,10 @@ def _about(comparison: Comparison) -> str:
 def _table(outcome: Outcome) -> Table:
     cell, advice = outcome.cell, outcome.advice
     table = Table(
-        title=f"{cell.workload} x {cell.num_envs}",
+        # Not as mere strings: what stands in brackets would be taken for a style.
+        title=Text(f"{cell.workload} x {cell.num_envs}", "bold"),
         title_justify="left",
-        title_style="bold",
-        caption="\n".join(_notes(cell)),
+        caption=Text("\n".join(_notes(cell)), "dim"),
         caption_justify="left",
         box=None,
         expand=True,

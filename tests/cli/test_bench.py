@@ -146,6 +146,13 @@ def test_what_is_wrong_is_told_in_one_line(folder, words, problem):
     assert os.listdir(folder) == ["mine.py"]
 
 
+def test_a_picture_without_matplotlib_is_refused_before_anything_is_measured(folder, monkeypatch):
+    monkeypatch.setattr("shoal.cli.bench.find_spec", lambda name: None)
+    result = told("CartPole-v1", "--plot", "it.png")
+    assert (result.exit_code, result.stdout) == (1, "")
+    assert result.stderr == 'matplotlib is not installed, run `pip install "shoal[cli]"`\n'
+
+
 def descendants(pid):
     """The processes that this one has started, and those that they have."""
     children = set()

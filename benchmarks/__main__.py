@@ -8,14 +8,14 @@ from argparse import ArgumentParser, ArgumentTypeError, Namespace
 from collections.abc import Callable, Collection
 from pathlib import Path
 
-from benchmarks import machine
 from benchmarks.contenders import CONTENDERS, STANDARD
 from benchmarks.learning.settings import LearningSettings
 from benchmarks.libraries import LIBRARIES
-from benchmarks.runner import Settings
 from benchmarks.training import TrainingSettings
 from benchmarks.workloads import STANDARD as STANDARD_WORKLOADS
 from benchmarks.workloads import WORKLOADS
+from shoal.bench import machine
+from shoal.bench.runner import Settings
 
 # Each command imports its own module: the demo needs no matplotlib.
 

@@ -1,0 +1,103 @@
+"""The documentation can be built, its links lead somewhere, and the reference lacks nothing."""
+
+import os
+import pkgutil
+import re
+import subprocess
+import sys
+import zlib
+
+import pytest
+
+import shoal
+from tests.docs.pages import ROOT
+
+griffe = pytest.importorskip("griffe")
+
+REFERENCE = {
+    page.read_text().partition("\n")[0].removeprefix("# "): page
+    for page in sorted((ROOT / "docs" / "reference").glob("*.md"))
+    if page.stem != "index"
+}
+"""The page of each public module, which is its title."""
+
+# Read, not imported: some of it needs what is not installed.
+PACKAGE = griffe.load("shoal", search_paths=[ROOT / "src"], resolve_aliases=True)
+
+INNER = {
+    "building",
+    "cli",
+    "envs",
+    "failures",
+    "make",
+    "memory",
+    "options",
+    "plan",
+    "registration",
+    "spaces",
+    "types",
+    "wrapping",
+}
+"""What is in the package and not for users."""
+
+
+@pytest.fixture(scope="module")
+def site(tmp_path_factory):
+    """The documentation, built."""
+    folder = tmp_path_factory.mktemp("site")
+    done = subprocess.run(
+        [sys.executable, "-m", "mkdocs", "build", "--quiet", "--strict", "--site-dir", folder],
+        cwd=ROOT,
+        env={**os.environ, "NO_MKDOCS_2_WARNING": "1"},
+        capture_output=True,
+        text=True,
+    )
+    assert done.returncode == 0, done.stderr
+    return folder
+
+
+def public(module):
+    """A module's public names and what they stand for: None where that is another package's."""
+    found = PACKAGE[module.removeprefix("shoal.")] if "." in module else PACKAGE
+    for name in found.exports:
+        try:
+            thing = found.members[name]
+            yield name, thing.final_target if thing.is_alias else thing
+        except griffe.AliasResolutionError:
+            yield name, None
+
+
+def test_every_public_module_has_a_page():
+    told = {name.split(".")[1] for name in REFERENCE if "." in name}
+    there = {each.name for each in pkgutil.iter_modules(shoal.__path__) if each.name[0] != "_"}
+    assert there - INNER == told
+
+
+@pytest.mark.parametrize("module", REFERENCE)
+def test_every_public_name_has_a_docstring(module):
+    for name, thing in public(module):
+        if thing is not None and (thing.is_class or thing.is_function or thing.is_module):
+            assert thing.docstring, f"{module}.{name}"
+
+
+def test_every_public_name_is_in_the_reference(site):
+    inventory = zlib.decompress((site / "objects.inv").read_bytes().split(b"\n", 4)[4]).decode()
+    told = {line.split(" ")[0] for line in inventory.splitlines()}
+    for module, page in REFERENCE.items():
+        text = page.read_text()
+        missing = [
+            name
+            for name, thing in public(module)
+            if f"{module}.{name}" not in told
+            and (thing is None or thing.path not in told)
+            and not re.search(rf"`{name}\b", text)
+        ]
+        assert not missing, f"{page.name} does not tell of {missing}"
+
+
+def test_a_reader_fetches_nothing_from_elsewhere(site):
+    fetched = re.compile(
+        r"""<(?:script|link|img|iframe)\b[^>]*\b(?:src|href)=["']?(?:https?:)?//"""
+    )
+    for page in site.rglob("*.html"):
+        assert not fetched.search(page.read_text()), page.name

@@ -1,25 +1,38 @@
-"""A hook of MkDocs: pages whose text stands at the top of the repository.
+"""A hook of MkDocs: what pages include.
 
-``<!-- include CHANGELOG.md -->`` on a line by itself becomes that file. Links in it that lead to a
-file with a page lead to the page, others become the name of the file.
+``<!-- include CHANGELOG.md -->`` on a line by itself becomes that file of the repository. Links in
+it that lead to a file with a page lead to the page, others become the name of the file. A drawing
+(``![...](drawing.svg)``) becomes a part of the page, so that it is light or dark as the page is.
 """
 
 from __future__ import annotations
 
 import re
+from html import escape
 from pathlib import Path, PurePosixPath
 from typing import Any
+
+from mkdocs.structure.pages import Page
 
 ROOT = Path(__file__).parents[2]
 PAGES = {name: f"{name.lower()}.md" for name in ("ARCHITECTURE", "CHANGELOG", "CONTRIBUTING")}
 
 _INCLUDE = re.compile(r"^<!-- include (\S+) -->$", re.MULTILINE)
 _LINK = re.compile(r"(?<!!)\[([^\]]*)\]\(([^)\s]+)\)")
+_DRAWING = re.compile(r"^!\[([^\]]*)\]\(([\w./-]+\.svg)\)$", re.MULTILINE)
 
 
-def on_page_markdown(markdown: str, **_: Any) -> str:
+def on_page_markdown(markdown: str, page: Page, **_: Any) -> str:
     """Put in what a page includes."""
-    return _INCLUDE.sub(lambda found: _adapted((ROOT / found[1]).read_text()), markdown)
+    folder = Path(page.file.abs_src_path).parent
+    whole = _INCLUDE.sub(lambda found: _adapted((ROOT / found[1]).read_text()), markdown)
+    return _DRAWING.sub(lambda found: _drawing(found[1], folder / found[2]), whole)
+
+
+def _drawing(words: str, file: Path) -> str:
+    lines = (line for line in file.read_text().splitlines() if line.strip())
+    svg = "\n".join(lines).replace("<svg", f'<svg aria-label="{escape(words)}"', 1)
+    return f'<figure class="drawing">\n{svg}\n</figure>'
 
 
 def _adapted(text: str) -> str:

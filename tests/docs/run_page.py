@@ -1,13 +1,12 @@
-"""Runs the samples of one page as one script: ``run_page.py PAGE [--slow]``."""
+"""Runs the samples of one page as one script: ``python -m tests.docs.run_page PAGE [--slow]``."""
 
 from __future__ import annotations
 
-import os
 import sys
 import types
 from pathlib import Path
 
-from pages import samples
+from tests.docs.pages import samples
 
 
 def main(page: Path, with_slow: bool) -> None:
@@ -24,5 +23,4 @@ def main(page: Path, with_slow: bool) -> None:
 
 
 if __name__ == "__main__":
-    sys.path[0] = os.getcwd()
     main(Path(sys.argv[1]), "--slow" in sys.argv)

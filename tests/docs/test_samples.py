@@ -1,18 +1,19 @@
 """What the pages show can be done: every sample runs, every command line can be parsed."""
 
+import os
 import re
 import shlex
 import subprocess
 import sys
-from pathlib import Path
 
 import pytest
 import typer
 
 from shoal.cli.app import app
-from tests.docs.pages import PAGES, name_of, needs, samples
+from tests.docs.pages import PAGES, ROOT, name_of, needs, samples
 
-RUNNER = Path(__file__).with_name("run_page.py")
+PATH = os.pathsep.join(map(os.path.abspath, [ROOT, *os.getenv("PYTHONPATH", "").split(os.pathsep)]))
+"""Where a page finds this folder's modules, and whatever else was asked for."""
 
 
 def pages_with(kind, **marks):
@@ -37,8 +38,9 @@ def run(page, folder, *options):
     for module in needs(page):
         pytest.importorskip(module)
     done = subprocess.run(
-        [sys.executable, RUNNER, page, *options],
+        [sys.executable, "-m", "tests.docs.run_page", page, *options],
         cwd=folder,
+        env={**os.environ, "PYTHONPATH": PATH},
         capture_output=True,
         text=True,
         timeout=110,

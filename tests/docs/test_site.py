@@ -1,5 +1,6 @@
 """The documentation can be built, its links lead somewhere, and the reference lacks nothing."""
 
+import importlib.util
 import os
 import pkgutil
 import re
@@ -101,3 +102,14 @@ def test_a_reader_fetches_nothing_from_elsewhere(site):
     )
     for page in site.rglob("*.html"):
         assert not fetched.search(page.read_text()), page.name
+
+
+def test_the_time_lines_are_what_a_vector_returns():
+    path = ROOT / "docs" / "building" / "timelines.py"
+    spec = importlib.util.spec_from_file_location("timelines", path)
+    timelines = importlib.util.module_from_spec(spec)
+    sys.modules[spec.name] = timelines  # where its dataclass looks for itself
+    spec.loader.exec_module(timelines)
+    for name, mode in timelines.MODES.items():
+        drawn = timelines.PICTURES / f"autoreset-{name}.svg"
+        assert drawn.read_text() == timelines.draw(mode), f"run {path.relative_to(ROOT)}"

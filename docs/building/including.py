@@ -3,6 +3,8 @@
 ``<!-- include CHANGELOG.md -->`` on a line by itself becomes that file of the repository. Links in
 it that lead to a file with a page lead to the page, others become the name of the file. A drawing
 (``![...](drawing.svg)``) becomes a part of the page, so that it is light or dark as the page is.
+
+What was measured, ``benchmarks/results``, is a part of the site as well.
 """
 
 from __future__ import annotations
@@ -12,9 +14,12 @@ from html import escape
 from pathlib import Path, PurePosixPath
 from typing import Any
 
+from mkdocs.config.defaults import MkDocsConfig
+from mkdocs.structure.files import File, Files
 from mkdocs.structure.pages import Page
 
 ROOT = Path(__file__).parents[2]
+RESULTS = ROOT / "benchmarks" / "results"
 PAGES = {name: f"{name.lower()}.md" for name in ("ARCHITECTURE", "CHANGELOG", "CONTRIBUTING")}
 
 _INCLUDE = re.compile(r"^<!-- include (\S+) -->$", re.MULTILINE)
@@ -22,10 +27,19 @@ _LINK = re.compile(r"(?<!!)\[([^\]]*)\]\(([^)\s]+)\)")
 _DRAWING = re.compile(r"^!\[([^\]]*)\]\(([\w./-]+\.svg)\)$", re.MULTILINE)
 
 
+def on_files(files: Files, config: MkDocsConfig, **_: Any) -> Files:
+    """Add what was measured."""
+    for path in sorted([*RESULTS.rglob("*.md"), *RESULTS.rglob("*.png")]):
+        place = f"results/{path.relative_to(RESULTS)}"
+        files.append(File.generated(config, place, abs_src_path=str(path)))
+    return files
+
+
 def on_page_markdown(markdown: str, page: Page, **_: Any) -> str:
     """Put in what a page includes."""
     folder = Path(page.file.abs_src_path).parent
     whole = _INCLUDE.sub(lambda found: _adapted((ROOT / found[1]).read_text()), markdown)
+    whole = whole.replace("](../benchmarks/results/", "](results/")
     return _DRAWING.sub(lambda found: _drawing(found[1], folder / found[2]), whole)
 
 

@@ -8,6 +8,8 @@ A page says what is to be known of a sample in comments before it, which readers
     <!-- slow -->                 run by `make test-slow` only; so are all samples after it
     <!-- not run: needs EnvPool -->        compiled, and nothing more
     <!-- needs: ray torchrl -->            where one of these is missing, the page is left alone
+
+A block of JSON with a title is a file of that name for the samples after it.
 """
 
 from __future__ import annotations
@@ -25,7 +27,8 @@ PAGES = [ROOT / "README.md", *sorted((ROOT / "docs").rglob("*.md"))]
 _PART = re.compile(
     r"<!--\s*setup\n(?P<setup>.*?)-->"
     r"|<!--\s*(?P<mark>slow|not run: [^\n]+?)\s*-->"
-    r"|^(?P<indent>[ \t]*)```(?P<kind>\w*)[^\n]*\n(?P<text>.*?)^(?P=indent)```[ \t]*$",
+    r"|^(?P<indent>[ \t]*)```(?P<kind>\w*)"
+    r'(?: title="(?P<title>[^"]*)")?[^\n]*\n(?P<text>.*?)^(?P=indent)```[ \t]*$',
     re.DOTALL | re.MULTILINE,
 )
 
@@ -43,6 +46,7 @@ class Sample:
     is_slow: bool = False
     not_run: str = ""
     """Why, if it is not."""
+    title: str = ""
 
 
 def samples(page: Path) -> Iterator[Sample]:
@@ -58,7 +62,7 @@ def samples(page: Path) -> Iterator[Sample]:
         line = text.count("\n", 0, found.start(group)) + 1
         indent = found["indent"] or ""
         body = re.sub(f"^{indent}", "", found[group], flags=re.MULTILINE)
-        yield Sample(found["kind"] or group, body, line, slow, not_run)
+        yield Sample(found["kind"] or group, body, line, slow, not_run, found["title"] or "")
         not_run = ""
 
 

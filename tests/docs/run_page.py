@@ -14,6 +14,8 @@ def main(page: Path, with_slow: bool) -> None:
     module = types.ModuleType("__main__")
     sys.modules["__main__"] = module  # where they are pickled by value, as a script's functions are
     for sample in samples(page):
+        if sample.kind == "json" and sample.title:
+            Path(sample.title).write_text(sample.text)
         if sample.kind not in ("python", "setup"):
             continue
         # Lines are those of the page, so that a traceback shows what has failed.

@@ -11,7 +11,7 @@ import zlib
 import pytest
 
 import shoal
-from tests.docs.pages import ROOT
+from tests.docs.pages import PAGES, ROOT, name_of
 
 griffe = pytest.importorskip("griffe")
 
@@ -113,3 +113,10 @@ def test_the_time_lines_are_what_a_vector_returns():
     for name, mode in timelines.MODES.items():
         drawn = timelines.PICTURES / f"autoreset-{name}.svg"
         assert drawn.read_text() == timelines.draw(mode), f"run {path.relative_to(ROOT)}"
+
+
+def test_files_that_pages_name_are_there():
+    named = re.compile(r"`((?:benchmarks|examples|native|src|tests)/[\w./-]+)`")
+    for page in PAGES:
+        for path in named.findall(page.read_text()):
+            assert (ROOT / path).exists(), f"{name_of(page)}: {path}"

@@ -15,6 +15,7 @@
 #include "kernels/hockey/players.h"
 #include "kernels/runner.h"
 #include "layout/tree.h"
+#include "live/meter.h"
 #include "remote/express.h"
 #include "stepper/stepper.h"
 #include "wrapping/moments.h"
@@ -306,6 +307,22 @@ NB_MODULE(_native, module) {
       .def("set_parameter", &shoal::KernelRunner::set_parameter, "slot"_a, "number"_a, "value"_a)
       .def_prop_ro("thread_ids", &shoal::KernelRunner::thread_ids)
       .def("stop", &shoal::KernelRunner::stop, "seconds"_a);
+
+  nb::class_<shoal::Meter>(module, "Meter")
+      .def(nb::init<int64_t, shoal::Autoreset, double>(), "num_envs"_a, "mode"_a, "interval"_a)
+      .def("begin", &shoal::Meter::begin)
+      .def("end", &shoal::Meter::end, "rewards"_a, "terminated"_a, "truncated"_a)
+      .def("end_some", &shoal::Meter::end_some, "slots"_a, "rewards"_a, "terminated"_a,
+           "truncated"_a)
+      .def("reset", &shoal::Meter::reset, "slots"_a.none())
+      .def("take_longest", &shoal::Meter::take_longest)
+      .def("take_ended", &shoal::Meter::take_ended)
+      .def_prop_ro("steps", &shoal::Meter::steps)
+      .def_prop_ro("batches", &shoal::Meter::batches)
+      .def_prop_ro("episodes", &shoal::Meter::episodes)
+      .def_prop_ro("spent", &shoal::Meter::spent)
+      .def_prop_ro("times", &shoal::Meter::times)
+      .def_prop_ro_static("edges", [](nb::handle) { return shoal::Meter::edges(); });
 
   module.def("random_functions", [] {
     const shoal::RandomFunctions functions = shoal::random_functions();

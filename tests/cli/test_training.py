@@ -180,6 +180,41 @@ def test_watching(tmp_path, runs):
     assert (runs["pole"] / "final.mp4").exists()
 
 
+# What programs read
+
+
+def told_as_json(*arguments):
+    """The result, which stands alone on standard output."""
+    result = CliRunner().invoke(app, [*map(str, arguments), "--json"])
+    assert result.exit_code == 0, result.output
+    return json.loads(result.stdout, parse_constant=pytest.fail), result.stderr
+
+
+def test_results_of_training_are_told_to_programs_and_progress_beside_them(tmp_path, config):
+    told, beside = told_as_json(
+        "train", config(POLE), "--device", "cpu", "--output", tmp_path, "--name", "mine"
+    )
+    assert (told["total_steps"], told["run_folder"]) == (200, str(tmp_path / "mine"))
+    assert "[mine]" in beside
+    again, _ = told_as_json("resume", tmp_path / "mine", "--quiet")
+    assert again["total_steps"] == 200
+
+
+def test_a_run_without_an_episode_has_no_mean(tmp_path, config):
+    short = POLE | {"curriculum": {"phases": [{"name": "only", "steps": 2}]}}
+    told, _ = told_as_json("train", config(short), "--device", "cpu", "--output", tmp_path)
+    assert (told["mean_reward"], told["final_reward"]) == (None, None)
+
+
+def test_evaluations_and_tournaments_are_told_to_programs(runs):
+    told, _ = told_as_json("eval", runs["pole"], "--games", 3)
+    (record,) = told["evaluations"]
+    assert (record["games"], record["win_rate"]) == (3, None)
+    told, _ = told_as_json("tournament", "weak", "strong", "--games", 4)
+    assert [player["place"] for player in told["players"]] == [1, 2]
+    assert sum(pair["wins"] + pair["draws"] + pair["losses"] for pair in told["pairings"]) == 4
+
+
 # What users get wrong
 
 

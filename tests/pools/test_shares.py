@@ -42,18 +42,9 @@ def test_cores_by_affinity():
         os.sched_setaffinity(0, everywhere)
 
 
-@pytest.mark.parametrize(
-    ("files", "quota"),
-    [
-        ({"cpu.max": "150000 100000"}, 1.5),
-        ({"cpu.max": "max 100000"}, None),
-        ({"cpu/cpu.cfs_quota_us": "200000", "cpu/cpu.cfs_period_us": "100000"}, 2.0),
-        ({"cpu/cpu.cfs_quota_us": "-1", "cpu/cpu.cfs_period_us": "100000"}, None),
-        ({}, None),
-    ],
-)
-def test_cores_by_control_group(tmp_path, files, quota):
-    for name, text in files.items():
-        (tmp_path / name).parent.mkdir(exist_ok=True)
-        (tmp_path / name).write_text(text)
-    assert shares._cgroup_quota(tmp_path) == quota
+@pytest.mark.parametrize(("quota", "cores"), [(0.2, 1), (1.0, 1), (1.5, 2), (2.0, 2), (None, 64)])
+def test_a_container_with_few_cores_on_a_large_machine_gets_few_workers(monkeypatch, quota, cores):
+    monkeypatch.setattr(shares, "available_core_numbers", lambda: [*range(64)])
+    monkeypatch.setattr(shares, "read_cpu_limit", lambda: quota)
+    assert available_cores() == cores
+    assert len(share_out(1000, None, caller_works=True).workers) == max(1, cores - 1)

@@ -4,11 +4,13 @@ from __future__ import annotations
 
 import importlib
 import sys
+from ast import literal_eval
+from collections.abc import Sequence
 from operator import attrgetter
 from pathlib import Path
 from typing import Any
 
-__all__ = ["found", "is_id"]
+__all__ = ["environment_arguments", "found", "is_id"]
 
 
 def is_id(text: str) -> bool:
@@ -45,3 +47,21 @@ def found(text: str) -> Any:
     if str(folder) not in sys.path:  # which workers are told of
         sys.path.insert(0, str(folder))
     return attrgetter(name)(importlib.import_module(source))
+
+
+def environment_arguments(given: Sequence[str]) -> dict[str, Any]:
+    """The arguments of an environment: values as Python writes them; anything else is text.
+
+    >>> environment_arguments(["g=1.62", "map_name=8x8", "is_slippery=False"])
+    {'g': 1.62, 'map_name': '8x8', 'is_slippery': False}
+    """
+    arguments: dict[str, Any] = {}
+    for text in given:
+        name, separator, value = text.partition("=")
+        if not separator or not name.isidentifier():
+            raise ValueError(f"--env-arg must be name=value, got {text!r}")
+        try:
+            arguments[name] = literal_eval(value)
+        except (ValueError, SyntaxError):
+            arguments[name] = value
+    return arguments

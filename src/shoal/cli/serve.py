@@ -10,6 +10,7 @@ import typer
 from rich.console import Console
 
 import shoal
+from shoal.cli import completing
 from shoal.cli.naming import found, is_id
 from shoal.cli.telling import explained
 
@@ -21,7 +22,8 @@ def serve_command(
         list[str],
         typer.Argument(
             help="What to host: module:factory, or an environment's id; NAME=... gives it another "
-            "name than its own."
+            "name than its own.",
+            autocompletion=completing.environments,
         ),
     ],
     bind: Annotated[

@@ -3,8 +3,11 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator
-from contextlib import contextmanager
+import sys
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager, nullcontext, redirect_stdout
+from math import isfinite
+from numbers import Integral, Real
 from typing import Annotated, Any
 
 import gymnasium
@@ -19,7 +22,16 @@ from shoal.errors import (
     RunInUseError,
 )
 
-__all__ = ["INTERRUPTED", "AsJson", "complain", "explained", "print_json", "print_line"]
+__all__ = [
+    "INTERRUPTED",
+    "AsJson",
+    "complain",
+    "explained",
+    "output_kept_for_json",
+    "print_json",
+    "print_line",
+    "say",
+]
 
 INTERRUPTED = 130
 """How a command ends after Ctrl-C."""
@@ -56,15 +68,47 @@ def complain(text: str) -> None:
     _print(Console(stderr=True), text, "red")
 
 
+def say(text: str) -> None:
+    """Tell people something that is no result."""
+    _print(Console(stderr=True), text)
+
+
 def print_line(text: str) -> None:
     """Print text as it is: a path may have brackets, and is not to be broken into lines."""
     _print(Console(), text)
 
 
+@contextmanager
+def output_kept_for_json(as_json: bool) -> Iterator[None]:
+    """With ``--json``, what is printed meanwhile goes to standard error."""
+    with redirect_stdout(sys.stderr) if as_json else nullcontext():
+        yield
+
+
 def print_json(told: Any) -> None:
-    """Print plain data for a program to read."""
+    """Print plain data for a program to read; numbers that are not finite are null."""
     # Not by a console, which would break lines and colour them.
-    typer.echo(json.dumps(told, indent=2))
+    typer.echo(json.dumps(_finite(told), indent=2, allow_nan=False))
+
+
+def _finite(told: Any) -> Any:
+    """The same data, with None for numbers that JSON does not know.
+
+    >>> _finite({"mean": float("nan"), "all": (1, 2.5, float("inf"), True)})
+    {'mean': None, 'all': [1, 2.5, None, True]}
+    """
+    if isinstance(told, Mapping):
+        return {str(key): _finite(value) for key, value in told.items()}
+    if isinstance(told, list | tuple):
+        return [_finite(value) for value in told]
+    if isinstance(told, bool | int):
+        return told
+    if isinstance(told, Integral):  # of NumPy
+        return int(told)
+    if isinstance(told, Real):
+        number = float(told)
+        return number if isfinite(number) else None
+    return told
 
 
 def _print(console: Console, text: str, style: str = "") -> None:

@@ -1,30 +1,68 @@
-"""``shoal train`` and what belongs to it: eval, resume, tournament, watch."""
+"""``shoal train`` and what belongs to it: eval, resume, tournament."""
 
 from __future__ import annotations
 
 import warnings
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager
 from pathlib import Path
-from typing import Annotated, Any, Literal
+from typing import TYPE_CHECKING, Annotated, Any, Literal, NamedTuple
 
 import typer
 from rich.console import Console
 
-from shoal.cli.telling import INTERRUPTED, complain, explained, print_line
+from shoal.cli import completing
+from shoal.cli.page import Host, Port, Web
+from shoal.cli.telling import (
+    INTERRUPTED,
+    AsJson,
+    complain,
+    explained,
+    output_kept_for_json,
+    print_json,
+    print_line,
+    say,
+)
+
+if TYPE_CHECKING:
+    from shoal.train.reporting import Display  # which needs an extra
 
 __all__ = ["add_training"]
+
+PANEL = "Train"
+"""Under which title the help has these commands."""
+
+Agent = Annotated[
+    Path,
+    typer.Argument(help="A run, or the file of an agent.", autocompletion=completing.agents),
+]
+
+Environment = Annotated[
+    str | None,
+    typer.Option(
+        help="The environment; that of the run, or hockey.", autocompletion=completing.environments
+    ),
+]
 
 Device = Annotated[str | None, typer.Option(help="Such as cuda or cpu; a GPU if there is one.")]
 
 
+class _Page(NamedTuple):
+    """Where to show the run besides the terminal."""
+
+    host: str
+    port: int | None
+
+
 def add_training(app: typer.Typer) -> None:
     """Let the command line have these commands."""
-    for command in (train, resume):
-        app.command()(command)
-    app.command("eval")(evaluate)
-    app.command()(tournament)
-    app.command()(watch)
+    for name, command in (
+        ("train", train),
+        ("resume", resume),
+        ("eval", evaluate),
+        ("tournament", tournament),
+    ):
+        app.command(name, rich_help_panel=PANEL)(command)
 
 
 @contextmanager
@@ -34,13 +72,25 @@ def _explained() -> Iterator[None]:
         yield
 
 
-def _told(run: Callable[[], dict[str, Any]]) -> None:
+def _told(
+    run: Callable[[list[Display]], dict[str, Any]], page: _Page | None, as_json: bool
+) -> None:
     try:
-        with _explained():
-            result = run()
+        with _explained(), output_kept_for_json(as_json), ExitStack() as opened:
+            displays: list[Display] = []
+            if page is not None:
+                from shoal.live.training import TrainingPage
+
+                shown = opened.enter_context(TrainingPage(page.host, page.port))
+                say(f"Watch at {shown.url}")
+                displays.append(shown)
+            result = run(displays)
     except KeyboardInterrupt as interrupt:
         complain(str(interrupt) or "interrupted")
         raise typer.Exit(INTERRUPTED) from None
+    if as_json:
+        print_json(result)
+        return
     print_line(
         f"{result['total_steps']:,} steps, {result['total_episodes']:,} episodes, "
         f"{result['total_gradient_steps']:,} updates; see {result['run_folder']}/report.html"
@@ -48,22 +98,37 @@ def _told(run: Callable[[], dict[str, Any]]) -> None:
 
 
 def train(
-    config: Annotated[str, typer.Argument(help="A JSON file, or a config that comes along.")],
+    config: Annotated[
+        str,
+        typer.Argument(
+            help="A JSON file, or a config that comes along.", autocompletion=completing.configs
+        ),
+    ],
     num_envs: Annotated[
         int | None, typer.Option(min=1, help="How many environments; as the config says, or 1.")
     ] = None,
     device: Device = None,
     seed: Annotated[int | None, typer.Option(min=0, help="Of everything random.")] = None,
     name: Annotated[str | None, typer.Option(help="Of the run; by default made of a date.")] = None,
-    output: Annotated[Path, typer.Option(help="Where runs are.")] = Path("results/runs"),
+    output: Annotated[Path, typer.Option(help="Where runs are.")] = completing.RUNS,
     start_from: Annotated[
-        Path | None, typer.Option(help="An agent, a checkpoint or a run to begin with.")
+        Path | None,
+        typer.Option(
+            help="An agent, a checkpoint or a run to begin with.", autocompletion=completing.agents
+        ),
     ] = None,
     quiet: Annotated[bool, typer.Option(help="Show nothing while it goes on.")] = False,
+    web: Web = False,
+    host: Host = "127.0.0.1",
+    port: Port = None,
+    as_json: AsJson = False,
 ) -> None:
-    """Train an agent as a config says. Ctrl-C saves, and `shoal resume` goes on."""
+    """Train an agent as a config says.
 
-    def run() -> dict[str, Any]:
+    Ctrl-C saves, and `shoal resume` goes on.
+    """
+
+    def run(displays: list[Display]) -> dict[str, Any]:
         from shoal.train import train_single_run
 
         return train_single_run(
@@ -75,13 +140,16 @@ def train(
             checkpoint_path=start_from,
             num_envs=num_envs,
             seed=seed,
+            displays=displays,
         )
 
-    _told(run)
+    _told(run, _Page(host, port) if web else None, as_json)
 
 
 def resume(
-    run: Annotated[Path, typer.Argument(help="The folder of a run.")],
+    run: Annotated[
+        Path, typer.Argument(help="The folder of a run.", autocompletion=completing.runs)
+    ],
     checkpoint: Annotated[
         str | None, typer.Option(help="Another checkpoint than the newest, by its name.")
     ] = None,
@@ -89,37 +157,46 @@ def resume(
         str | None, typer.Option(help="Such as cuda or cpu; by default that of the run.")
     ] = None,
     quiet: Annotated[bool, typer.Option(help="Show nothing while it goes on.")] = False,
+    web: Web = False,
+    host: Host = "127.0.0.1",
+    port: Port = None,
+    as_json: AsJson = False,
 ) -> None:
     """Go on with a run that was interrupted or killed."""
 
-    def resumed() -> dict[str, Any]:
+    def resumed(displays: list[Display]) -> dict[str, Any]:
         from shoal.train import resume_run
 
-        return resume_run(run, checkpoint, verbose=not quiet, device=device)
+        return resume_run(run, checkpoint, verbose=not quiet, device=device, displays=displays)
 
-    _told(resumed)
+    _told(resumed, _Page(host, port) if web else None, as_json)
 
 
 def evaluate(
-    agent: Annotated[Path, typer.Argument(help="A run, or the file of an agent.")],
+    agent: Agent,
     opponent: Annotated[
         list[str] | None,
-        typer.Option(help="In hockey: weak, strong, or an agent. May be repeated; else both."),
+        typer.Option(
+            help="In hockey: weak, strong, or an agent. May be repeated; else both.",
+            autocompletion=completing.players,
+        ),
     ] = None,
     games: Annotated[int, typer.Option(min=1, help="How many, for each opponent.")] = 200,
-    env: Annotated[
-        str | None, typer.Option(help="The environment; that of the run, or hockey.")
-    ] = None,
+    env: Environment = None,
     seed: Annotated[int, typer.Option(min=0, help="Of the games.")] = 0,
     device: Annotated[str, typer.Option(help="Such as cuda.")] = "cpu",
+    as_json: AsJson = False,
 ) -> None:
     """Let an agent play, and tell how good it is."""
     from rich.table import Table
 
-    with _explained():
+    with _explained(), output_kept_for_json(as_json):
         from shoal.train import evaluate_agent
 
         records = evaluate_agent(agent, opponent or [], games, env=env, seed=seed, device=device)
+    if as_json:
+        print_json({"evaluations": [record._asdict() for record in records]})
+        return
     table = Table()
     for column in ("against", "games", "won", "95%", "drawn", "lost", "mean return", "length"):
         justify: Literal["left", "right"] = "left" if column == "against" else "right"
@@ -143,36 +220,31 @@ def evaluate(
 
 def tournament(
     agents: Annotated[
-        list[str], typer.Argument(help="Runs, files of agents, weak, strong: two or more.")
+        list[str],
+        typer.Argument(
+            help="Runs, files of agents, weak, strong: two or more.",
+            autocompletion=completing.players,
+        ),
     ],
     games: Annotated[
         int, typer.Option(min=2, help="Of each pair; half of them on each side")
     ] = 200,
     seed: Annotated[int, typer.Option(min=0, help="Of the games.")] = 0,
     device: Annotated[str, typer.Option(help="Such as cuda.")] = "cpu",
+    as_json: AsJson = False,
 ) -> None:
     """Let agents play hockey, each against each, and rank them."""
-    with _explained():
+    with _explained(), output_kept_for_json(as_json):
         from shoal.train import play_tournament
         from shoal.train.league.tables import render_standings
 
         standings = play_tournament(agents, games, seed=seed, device=device)
+    if as_json:
+        print_json(
+            {
+                "players": [row._asdict() for row in standings.rows()],
+                "pairings": [result._asdict() for result in standings.results],
+            }
+        )
+        return
     Console().print(render_standings(standings))
-
-
-def watch(
-    agent: Annotated[Path, typer.Argument(help="A run, or the file of an agent.")],
-    output: Annotated[Path | None, typer.Option(help="The video; by default in the run.")] = None,
-    opponent: Annotated[str, typer.Option(help="In hockey: weak, strong, or an agent.")] = "strong",
-    episodes: Annotated[int, typer.Option(min=1, help="How many.")] = 3,
-    env: Annotated[
-        str | None, typer.Option(help="The environment; that of the run, or hockey.")
-    ] = None,
-    seed: Annotated[int, typer.Option(min=0, help="Of the environment.")] = 0,
-) -> None:
-    """Film what an agent does."""
-    with _explained():
-        from shoal.train import film_agent
-
-        path = film_agent(agent, output, opponent, episodes, env=env, seed=seed)
-    print_line(str(path))

@@ -240,6 +240,11 @@ class KernelPool:
         self._check_open("render")
         if self.render_mode is None:
             raise ValueError("the vector was made without render_mode='rgb_array'")
+        return self.draw(slots)
+
+    def draw(self, slots: SlotChoice = None) -> npt.NDArray[np.uint8]:
+        """As :meth:`render`, whatever the render mode is."""
+        self._check_open("draw")
         chosen = slot_numbers(slots, self.num_envs)
         if not len(chosen):
             raise ValueError("there is no picture of no slots")

@@ -5,11 +5,10 @@ from __future__ import annotations
 import math
 import os
 from dataclasses import dataclass
-from pathlib import Path
+
+from shoal.pools.control_groups import read_cpu_limit
 
 __all__ = ["Shares", "available_core_numbers", "available_cores", "cores_from", "share_out"]
-
-_CGROUP = Path("/sys/fs/cgroup")
 
 
 @dataclass(frozen=True)
@@ -67,9 +66,12 @@ def share_out(num_envs: int, workers: int | None, caller_works: bool) -> Shares:
 
 
 def available_cores() -> int:
-    """How many cores this process may use: by affinity, and by the limits of its control group."""
+    """How many cores this process may use: by affinity, and by the limits of its control groups.
+
+    A part of a core counts as one.
+    """
     cores = len(available_core_numbers())
-    quota = _cgroup_quota()
+    quota = read_cpu_limit()
     return max(1, min(cores, math.ceil(quota))) if quota else cores
 
 
@@ -93,21 +95,3 @@ def cores_from(first: int) -> list[int]:
         )
     place = cores.index(first)
     return cores[place:] + cores[:place]
-
-
-def _cgroup_quota(root: Path = _CGROUP) -> float | None:
-    """The cores' worth of time that the control group grants, or None where there is no limit."""
-    for words in (
-        _read(root / "cpu.max"),
-        _read(root / "cpu" / "cpu.cfs_quota_us") + _read(root / "cpu" / "cpu.cfs_period_us"),
-    ):
-        if len(words) == 2 and words[0].isdigit() and int(words[1]):
-            return int(words[0]) / int(words[1])
-    return None
-
-
-def _read(file: Path) -> list[str]:
-    try:
-        return file.read_text().split()
-    except OSError:
-        return []

@@ -64,6 +64,15 @@ class PoolVecEnv(VecEnv, metaclass=OfEitherLibrary):
                 pool.close()
             raise
 
+    @property
+    def pool(self) -> Pool:
+        """What steps the environments. Another one can take its place, which is put around it."""
+        return self._pool
+
+    @pool.setter
+    def pool(self, pool: Pool) -> None:
+        self._pool = pool
+
     def reset(self) -> VecEnvObs:
         """Begin a new episode in every environment; what was begun before is given up.
 

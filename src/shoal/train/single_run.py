@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import secrets
 import warnings
+from collections.abc import Sequence
 from numbers import Integral
 from pathlib import Path
 from typing import Any
@@ -15,7 +16,7 @@ from shoal.errors import ConfigError
 from shoal.train.agents import load_agent
 from shoal.train.config import HOCKEY, Config, checked, load_config
 from shoal.train.config.loading import settings_of, unused_settings
-from shoal.train.reporting import Reporter
+from shoal.train.reporting import Display, Reporter
 from shoal.train.runs.checking import check_opponents
 from shoal.train.runs.devices import choose_device, useful_threads
 from shoal.train.runs.folder import RunFolder, RunPlan, trained_env
@@ -40,6 +41,7 @@ def train_single_run(
     seed: int | None = None,
     *,
     env: EnvSource | None = None,
+    displays: Sequence[Display] = (),
 ) -> dict[str, Any]:
     """Train an agent as a config says.
 
@@ -62,6 +64,8 @@ def train_single_run(
         env: What is trained on, in the place of the config's ``task.id``: whatever
             :func:`shoal.make` takes, or a URL for :func:`shoal.connect`. Each evaluation makes a
             vector of its own.
+        displays: What shows how the run is doing, besides the terminal, such as
+            :class:`shoal.live.training.TrainingPage`. They are closed with the run.
 
     Returns:
         ``run_name``, ``run_folder``, ``total_steps``, ``total_episodes``, ``total_gradient_steps``,
@@ -134,7 +138,7 @@ def train_single_run(
         except BaseException:
             folder.discard()
             raise
-        return _trained(run, None, verbose)
+        return _trained(run, None, verbose, displays)
 
 
 def _with_task(config: Config, env: EnvSource) -> Config:
@@ -173,6 +177,7 @@ def resume_run(
     verbose: bool = True,
     device: str | int | torch.device | None = None,
     env: EnvSource | None = None,
+    displays: Sequence[Display] = (),
 ) -> dict[str, Any]:
     """Go on with a run that was interrupted or killed, from its newest checkpoint.
 
@@ -185,6 +190,7 @@ def resume_run(
         verbose: Whether anything is shown.
         device: Another one than the run was on; it then draws other numbers.
         env: What the run was given as ``env``, if it was not a name or a URL.
+        displays: As for :func:`train_single_run`.
 
     Returns:
         The same as :func:`train_single_run`.
@@ -207,17 +213,26 @@ def resume_run(
         except BaseException:
             run.close()
             raise
-        return _trained(run, logs, verbose)
+        return _trained(run, logs, verbose, displays)
 
 
-def _trained(run: Run, logs: dict[str, int] | None, verbose: bool) -> dict[str, Any]:
+def _trained(
+    run: Run, logs: dict[str, int] | None, verbose: bool, displays: Sequence[Display]
+) -> dict[str, Any]:
     plan, folder = run.plan, run.folder
     phases = [phase.name for phase in plan.config.curriculum.phases]
     try:
         reporter = Reporter(
-            folder.path, plan.name, phases, verbose=verbose, cut_to=logs, resumed_step=run.steps
+            folder.path,
+            plan.name,
+            phases,
+            verbose=verbose,
+            cut_to=logs,
+            resumed_step=run.steps,
+            displays=displays,
         )
         with reporter:
+            reporter.begin(run.envs)
             is_over = run.train(reporter)
             result = run.result()
             if is_over:

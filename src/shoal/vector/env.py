@@ -74,8 +74,15 @@ class VectorEnv(EnvironmentCalls, gymnasium.vector.VectorEnv[Any, Any, Arrays]):
 
     @property
     def pool(self) -> Pool:
-        """What steps the environments; for other doors to be put on."""
+        """What steps the environments; for other doors to be put on.
+
+        Another pool can take its place, which has the same slots: one that is put around it.
+        """
         return self._pool
+
+    @pool.setter
+    def pool(self, pool: Pool) -> None:
+        self._pool = pool
 
     @property
     def seeding(self) -> Seeding:

@@ -179,7 +179,7 @@ def test_if_it_cannot_begin_it_leaves_nothing_open(tmp_path, monkeypatch):
 
 def test_silence(tmp_path, capsys):
     with reporting(tmp_path) as report:
-        assert isinstance(report._display, display.SilentDisplay)
+        assert all(isinstance(shown, display.SilentDisplay) for shown in report._displays)
         report.evaluation(evaluation())
         report.ratings([rating()])
         report.note("nobody hears this")

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from shoal.train.reporting.logs import RunLogs
+from shoal.train.reporting.plain import Display
 from shoal.train.reporting.reading import read_records
 from shoal.train.reporting.reporter import Reporter
 
-__all__ = ["Reporter", "RunLogs", "read_records"]
+__all__ = ["Display", "Reporter", "RunLogs", "read_records"]

@@ -21,7 +21,7 @@ except ImportError as error:
 from shoal.train.records import EvaluationRecord, ProgressRecord, RatingRecord
 from shoal.train.reporting.panels import Standing
 from shoal.train.reporting.plain import Display, PlainDisplay, SilentDisplay
-from shoal.train.reporting.wording import printable
+from shoal.wording import printable
 
 __all__ = ["Display", "LiveDisplay", "PlainDisplay", "SilentDisplay", "make_display"]
 

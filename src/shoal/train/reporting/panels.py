@@ -13,20 +13,8 @@ from rich.table import Table
 from rich.text import Text
 
 from shoal.train.records import EvaluationRecord, ProgressRecord, RatingRecord
-from shoal.train.reporting.sparkline import Sparkline
-from shoal.train.reporting.wording import (
-    count,
-    duration,
-    interval,
-    measured,
-    number,
-    percent,
-    printable,
-    remaining_seconds,
-    share_of,
-    speed,
-    updates_per_step,
-)
+from shoal.train.reporting.wording import interval, measured, remaining_seconds, updates_per_step
+from shoal.wording import Sparkline, count, duration, number, percent, printable, share_of, speed
 
 __all__ = ["Standing"]
 

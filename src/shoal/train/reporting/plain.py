@@ -10,18 +10,9 @@ from types import TracebackType
 from typing import Self
 
 from shoal.train.records import EvaluationRecord, ProgressRecord, RatingRecord
-from shoal.train.reporting.wording import (
-    count,
-    duration,
-    interval,
-    measured,
-    number,
-    percent,
-    printable,
-    remaining_seconds,
-    share_of,
-    speed,
-)
+from shoal.train.reporting.wording import interval, measured, remaining_seconds
+from shoal.vector.env import VectorEnv
+from shoal.wording import count, duration, number, percent, printable, share_of, speed
 
 __all__ = ["Display", "PlainDisplay", "SilentDisplay"]
 
@@ -30,6 +21,11 @@ _PLAYERS_SHOWN = 5
 
 class Display(ABC):
     """Shows people how a run is doing, until it is closed. A context manager closes it."""
+
+    def begin(self, title: str, phases: Sequence[str], envs: VectorEnv) -> None:  # noqa: ARG002
+        """Show with which environments a run of these phases begins, or goes on."""
+        if envs.plan is not None:
+            self.note(str(envs.plan))
 
     @abstractmethod
     def progress(self, record: ProgressRecord) -> None:

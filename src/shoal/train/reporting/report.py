@@ -14,7 +14,8 @@ from shoal.train.records import EvaluationRecord, ProgressRecord, RatingRecord
 from shoal.train.reporting import page
 from shoal.train.reporting.reading import RunRecords, read_run
 from shoal.train.reporting.spans import phase_spans
-from shoal.train.reporting.wording import count, duration, interval, number, percent, speed
+from shoal.train.reporting.wording import interval
+from shoal.wording import count, duration, number, percent, speed
 
 __all__ = ["write_report"]
 

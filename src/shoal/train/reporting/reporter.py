@@ -7,20 +7,19 @@ from collections.abc import Callable, Mapping, Sequence
 from contextlib import ExitStack, suppress
 from pathlib import Path
 from types import TracebackType
-from typing import Any, Self, TypeVar
+from typing import Any, Self
 
 from shoal.errors import MissingExtraError
 from shoal.train.records import EpisodeRecord, EvaluationRecord, ProgressRecord, RatingRecord
 from shoal.train.reporting.board import open_board
-from shoal.train.reporting.display import Display, SilentDisplay, make_display
+from shoal.train.reporting.display import Display, make_display
 from shoal.train.reporting.logs import RunLogs
 from shoal.train.reporting.plots import PlotError, write_plots
 from shoal.train.reporting.reading import read_run
 from shoal.train.reporting.report import write_report
+from shoal.vector.env import VectorEnv
 
 __all__ = ["Reporter"]
-
-Told = TypeVar("Told")
 
 
 class Reporter:
@@ -38,6 +37,7 @@ class Reporter:
             was logged later is removed. A log that cannot be cut, since it has been removed or
             changed, is appended to as it is, with a warning.
         resumed_step: At which step such a run goes on.
+        displays: What else shows how the run is doing. They are closed with it.
 
     Example:
         >>> import tempfile
@@ -59,11 +59,15 @@ class Reporter:
         tensorboard: bool = True,
         cut_to: Mapping[str, int] | None = None,
         resumed_step: int = 0,
+        displays: Sequence[Display] = (),
     ) -> None:
         self.folder = folder
         self.title = title
+        self._phases = list(phases)
+        self._displays = list(displays)
         purge_step = None if cut_to is None else resumed_step + 1
         with ExitStack() as opened:
+            opened.callback(self._close_displays)
             self._logs = RunLogs(folder)
             opened.callback(self._logs.close)
             for name, position in (cut_to or {}).items():
@@ -71,9 +75,12 @@ class Reporter:
             self._board = open_board(folder, purge_step) if tensorboard else None
             if self._board is not None:
                 opened.callback(self._board.close)
-            self._display: Display = make_display(verbose, title, phases)
-            opened.callback(self._close_display)
+            self._displays.append(make_display(verbose, title, phases))
             self._opened = opened.pop_all()
+
+    def begin(self, envs: VectorEnv) -> None:
+        """Tell with which environments the run begins, or goes on."""
+        self._show(lambda display: display.begin(self.title, self._phases, envs))
 
     def episodes(self, records: Sequence[EpisodeRecord]) -> None:
         """Tell of episodes that have ended. This may be called often."""
@@ -84,25 +91,25 @@ class Reporter:
         self._logs.progress.append([record])
         if self._board is not None:
             self._board.progress(record)
-        self._show(self._display.progress, record)
+        self._show(lambda display: display.progress(record))
 
     def evaluation(self, record: EvaluationRecord) -> None:
         """Tell what came of an evaluation."""
         self._logs.evaluations.append([record])
         if self._board is not None:
             self._board.evaluation(record)
-        self._show(self._display.evaluation, record)
+        self._show(lambda display: display.evaluation(record))
 
     def ratings(self, records: Sequence[RatingRecord]) -> None:
         """Tell how strong the players of the league are: all of them."""
         self._logs.ratings.append(records)
         if self._board is not None:
             self._board.ratings(records)
-        self._show(self._display.ratings, records)
+        self._show(lambda display: display.ratings(records))
 
     def note(self, text: str) -> None:
         """Tell people something, such as that a checkpoint was saved."""
-        self._show(self._display.note, text)
+        self._show(lambda display: display.note(text))
 
     def positions(self) -> dict[str, int]:
         """Where the logs end, for a checkpoint: see ``cut_to``."""
@@ -147,14 +154,20 @@ class Reporter:
         except ValueError as error:
             warnings.warn(f"a log goes on as it is: {error}", RuntimeWarning, stacklevel=3)
 
-    def _show(self, show: Callable[[Told], None], told: Told) -> None:
-        try:
-            show(told)
-        except OSError as error:  # the terminal is gone, which is no reason to end the run
-            self._close_display()
-            self._display = SilentDisplay()
-            warnings.warn(f"nothing is shown any more: {error}", RuntimeWarning, stacklevel=3)
+    def _show(self, show: Callable[[Display], None]) -> None:
+        for display in list(self._displays):
+            try:
+                show(display)
+            except OSError as error:  # the terminal is gone, which is no reason to end the run
+                self._displays.remove(display)
+                _closed(display)
+                warnings.warn(f"nothing is shown any more: {error}", RuntimeWarning, stacklevel=3)
 
-    def _close_display(self) -> None:
-        with suppress(OSError):
-            self._display.close()
+    def _close_displays(self) -> None:
+        for display in self._displays:
+            _closed(display)
+
+
+def _closed(display: Display) -> None:
+    with suppress(OSError):
+        display.close()

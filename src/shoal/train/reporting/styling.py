@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 from typing import Any
 
-from shoal.train.reporting.wording import printable
+from shoal.wording import printable
 
 __all__ = ["FAINT", "INK", "PALETTE", "STYLE", "colours_of", "compact", "short"]
 

@@ -1,97 +1,11 @@
-"""How figures are told to people: the same way on displays, plots and reports."""
+"""How the records of a run are told to people: the same way on displays, plots and reports."""
 
 from __future__ import annotations
 
-import math
-
 from shoal.train.records import EvaluationRecord, ProgressRecord
+from shoal.wording import number, percent, share_of
 
-__all__ = [
-    "count",
-    "duration",
-    "interval",
-    "measured",
-    "number",
-    "percent",
-    "printable",
-    "remaining_seconds",
-    "share_of",
-    "speed",
-    "updates_per_step",
-]
-
-_NOTHING = "-"
-
-
-def count(value: float) -> str:
-    """A whole number.
-
-    Example:
-        >>> count(1234567)
-        '1,234,567'
-    """
-    return f"{value:,.0f}"
-
-
-def number(value: float | None) -> str:
-    """A number of any size, with about four digits.
-
-    Example:
-        >>> number(0.123456), number(-12345.6), number(2.5e-07), number(None)
-        ('0.1235', '-12,346', '2.5e-07', '-')
-    """
-    if value is None:
-        return _NOTHING
-    size = abs(value)
-    if size >= 1e6 or 0 < size < 1e-3:
-        return f"{value:.3g}"
-    return f"{value:,.0f}" if size >= 1000 else f"{value:.4g}"
-
-
-def percent(share: float | None) -> str:
-    """A share of one.
-
-    Example:
-        >>> percent(0.5731)
-        '57.3%'
-    """
-    return _NOTHING if share is None else f"{share:.1%}"
-
-
-def speed(per_second: float) -> str:
-    """How many there are of something in a second.
-
-    Example:
-        >>> speed(12345.6), speed(3.14159)
-        ('12,346', '3.14')
-    """
-    return f"{per_second:,.0f}" if abs(per_second) >= 100 else f"{per_second:.3g}"
-
-
-def duration(seconds: float | None) -> str:
-    """A time, as exact as anyone cares.
-
-    Example:
-        >>> duration(45), duration(200), duration(4000), duration(90000)
-        ('45 s', '3 min 20 s', '1 h 06 min', '1 d 01 h')
-    """
-    if seconds is None or not math.isfinite(seconds):
-        return _NOTHING
-    whole = max(0, round(seconds))
-    for unit, smaller_unit, length, smaller in (
-        ("d", "h", 86400, 3600),
-        ("h", "min", 3600, 60),
-        ("min", "s", 60, 1),
-    ):
-        if whole >= length:
-            units, rest = divmod(whole, length)
-            return f"{units} {unit} {rest // smaller:02d} {smaller_unit}"
-    return f"{whole} s"
-
-
-def share_of(value: float) -> float:
-    """``value`` as a share: from 0 to 1, whatever it was."""
-    return min(1.0, max(0.0, value))
+__all__ = ["interval", "measured", "remaining_seconds", "updates_per_step"]
 
 
 def remaining_seconds(record: ProgressRecord) -> float | None:
@@ -116,14 +30,3 @@ def interval(record: EvaluationRecord) -> str:
     """Between what it lies."""
     told = number if record.win_rate is None else percent
     return f"{told(record.low)} to {told(record.high)}"
-
-
-def printable(text: str, encoding: str = "utf-8") -> str:
-    r"""``text`` without what could disturb a terminal, or cannot be written there.
-
-    Example:
-        >>> printable("weak \x1b[31m", "ascii"), printable("flöte", "ascii")
-        ('weak ?[31m', 'fl?te')
-    """
-    kept = "".join(sign if sign.isprintable() else "?" for sign in text)
-    return kept.encode(encoding, "replace").decode(encoding)

@@ -25,6 +25,7 @@ from shoal.train.runs.folder import RunFolder, RunPlan
 from shoal.train.runs.interrupts import Interrupts
 from shoal.train.runs.judge import Judge
 from shoal.train.tasks import Ended, EnvSource, HockeyTask
+from shoal.vector.env import VectorEnv
 
 __all__ = ["Run"]
 
@@ -70,6 +71,11 @@ class Run:
             self.agent.take(read_agent(self.folder.adopted_file(name, self.plan)), name)
         for exploiter in self._parts.trainees[1:]:
             exploiter.agent.take(self.agent.description(), "the agent")
+
+    @property
+    def envs(self) -> VectorEnv:
+        """What it is trained on."""
+        return self._parts.task.envs
 
     @property
     def agent(self) -> Agent:

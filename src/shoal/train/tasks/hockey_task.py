@@ -71,7 +71,6 @@ class HockeyTask(VectorTask):
         **options: Any,
     ) -> None:
         super().__init__(HOCKEY, num_envs, seed=seed, **options)
-        self._pool = cast(KernelPool, self.envs.pool)
         self._rng = rng
         self.opponents = opponents
         self._from_league = from_league
@@ -85,6 +84,10 @@ class HockeyTask(VectorTask):
             name: np.full(num_envs, float(value))
             for name, value in self._pool.kernel.values.items()
         }
+
+    @property
+    def _pool(self) -> KernelPool:
+        return cast(KernelPool, self.envs.pool)
 
     def _spaces(self) -> AgentSpaces:
         return hockey_spaces()

@@ -3,7 +3,7 @@
 from hypothesis import given
 from hypothesis import strategies as st
 
-from shoal.train.reporting.sparkline import Sparkline
+from shoal.wording import Sparkline
 
 
 def drawn(values, width):

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 
 import numpy as np
 
-__all__ = ["Sparkline"]
+__all__ = ["Sparkline", "draw_line"]
 
 _BLOCKS = "▁▂▃▄▅▆▇█"
 _KEPT = 256
@@ -44,17 +44,26 @@ class Sparkline:
 
     def draw(self, width: int) -> str:
         """The curve, at most so many signs wide; without values an empty text."""
-        values = np.array([*self._means, *([_mean(self._newest)] if self._newest else [])])
-        if width < 1 or not len(values):
-            return ""
-        values /= np.abs(values).max() or 1.0  # so that no difference is infinite
-        parts = np.array_split(values, min(width, len(values)))
-        heights = np.array([part.mean() for part in parts])
-        low, high = heights.min(), heights.max()
-        if high == low:
-            return _BLOCKS[len(_BLOCKS) // 2] * len(heights)
-        levels = (heights - low) / (high - low) * len(_BLOCKS)
-        return "".join(_BLOCKS[min(int(level), len(_BLOCKS) - 1)] for level in levels)
+        return draw_line([*self._means, *([_mean(self._newest)] if self._newest else [])], width)
+
+
+def draw_line(values: Sequence[float], width: int) -> str:
+    """Finite values as a curve, at most so many signs wide.
+
+    >>> draw_line([0.0, 1.0, 4.0], 10)
+    '▁▃█'
+    """
+    if width < 1 or not len(values):
+        return ""
+    scaled = np.array(values, np.float64)
+    scaled /= np.abs(scaled).max() or 1.0  # so that no difference is infinite
+    parts = np.array_split(scaled, min(width, len(scaled)))
+    heights = np.array([part.mean() for part in parts])
+    low, high = heights.min(), heights.max()
+    if high == low:
+        return _BLOCKS[len(_BLOCKS) // 2] * len(heights)
+    levels = (heights - low) / (high - low) * len(_BLOCKS)
+    return "".join(_BLOCKS[min(int(level), len(_BLOCKS) - 1)] for level in levels)
 
 
 def _mean(values: Sequence[float]) -> float:

@@ -1,0 +1,137 @@
+"""``shoal watch``: environments as they are stepped, and films of what an agent does."""
+
+from __future__ import annotations
+
+from contextlib import ExitStack, suppress
+from pathlib import Path
+from typing import Annotated, Any
+
+import typer
+from gymnasium.envs.registration import ENV_ID_RE
+from rich.console import Console
+
+from shoal.cli import completing
+from shoal.cli.naming import environment_arguments, found, is_id
+from shoal.cli.page import Host, Port, Web
+from shoal.cli.screen import Screen
+from shoal.cli.telling import AsJson, explained, print_json, print_line, say
+from shoal.live.attaching import PICTURE_SHARE, attach
+from shoal.live.showing import LivePage
+from shoal.live.stepping import keep_stepping, open_vector, random_policy
+from shoal.live.watcher import Watcher
+
+__all__ = ["watch"]
+
+_OF_A_RUN = "For an agent"
+_PACED_SHARE = 0.5
+"""Of the time for pictures where there is time to spare."""
+
+
+def watch(
+    what: Annotated[
+        str,
+        typer.Argument(
+            help="An environment: its id, module:factory or file.py:Class. Or a run, or the file "
+            "of an agent, of which a video is made.",
+            autocompletion=completing.watchable,
+        ),
+    ],
+    num_envs: Annotated[int, typer.Option(min=1, help="How many.")] = 16,
+    web: Web = False,
+    host: Host = "127.0.0.1",
+    port: Port = None,
+    speed: Annotated[
+        float | None,
+        typer.Option(min=0.01, help="Times real time; as fast as can be by default."),
+    ] = None,
+    seconds: Annotated[float | None, typer.Option(min=0, help="End after so long.")] = None,
+    policy: Annotated[
+        str | None,
+        typer.Option(
+            help="module:function, from observations of all slots to actions; by default random."
+        ),
+    ] = None,
+    backend: Annotated[str, typer.Option(help="As in shoal.make.")] = "auto",
+    workers: Annotated[int | None, typer.Option(min=0, help="As in shoal.make.")] = None,
+    restart: Annotated[
+        bool, typer.Option("--restart", help="A crash costs its slots one episode.")
+    ] = False,
+    env_arg: Annotated[
+        list[str] | None,
+        typer.Option(help="NAME=VALUE, an argument of the environment. May be repeated."),
+    ] = None,
+    seed: Annotated[int, typer.Option(min=0, help="Of everything random.")] = 0,
+    as_json: AsJson = False,
+    output: Annotated[
+        Path | None,
+        typer.Option(help="The video; by default in the run.", rich_help_panel=_OF_A_RUN),
+    ] = None,
+    opponent: Annotated[
+        str,
+        typer.Option(
+            help="In hockey: weak, strong, or an agent.",
+            rich_help_panel=_OF_A_RUN,
+            autocompletion=completing.players,
+        ),
+    ] = "strong",
+    episodes: Annotated[int, typer.Option(min=1, help="How many.", rich_help_panel=_OF_A_RUN)] = 3,
+    env: Annotated[
+        str | None,
+        typer.Option(
+            help="The environment; that of the run, or hockey.",
+            rich_help_panel=_OF_A_RUN,
+            autocompletion=completing.environments,
+        ),
+    ] = None,
+) -> None:
+    """Show environments live, or film an agent."""
+    if _is_agent(what):
+        with explained():
+            _film(Path(what), output, opponent, episodes, env, seed)
+        return
+    options: dict[str, Any] = {"backend": backend, "workers": workers}
+    if restart:
+        options["on_crash"] = "restart"
+    watcher = Watcher(what)
+    with explained(), ExitStack() as opened:
+        arguments = environment_arguments(env_arg or [])
+        page = opened.enter_context(LivePage(watcher, host, port)) if web else None
+        envs = opened.enter_context(
+            open_vector(found(what), num_envs, options, arguments, with_pictures=web)
+        )
+        acting = found(policy) if policy else random_policy(envs, seed)
+        rate = None if speed is None else speed * float(envs.metadata.get("render_fps", 30))
+        share = PICTURE_SHARE if rate is None else _PACED_SHARE
+        if page is None:
+            attach(watcher, envs, share)
+        else:
+            page.watch(envs, share)
+            say(f"Watch at {page.url}")
+        screen = opened.enter_context(
+            Screen(Console(stderr=as_json), None if page is None else page.url)
+        )
+
+        def look() -> None:
+            if screen.is_due:
+                screen.show(watcher.state(screen.newest_entry))
+
+        with suppress(KeyboardInterrupt):
+            keep_stepping(envs, acting, seed=seed, seconds=seconds, rate=rate, look=look)
+    if as_json:
+        print_json(watcher.state())
+
+
+def _is_agent(what: str) -> bool:
+    """Whether this is a path, and no environment."""
+    if not is_id(what) or "://" in what:
+        return False
+    path = Path(what)
+    return path.exists() or path.suffix == ".agent" or not ENV_ID_RE.fullmatch(what)
+
+
+def _film(
+    agent: Path, output: Path | None, opponent: str, episodes: int, env: str | None, seed: int
+) -> None:
+    from shoal.train import film_agent
+
+    print_line(str(film_agent(agent, output, opponent, episodes, env=env, seed=seed)))

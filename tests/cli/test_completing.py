@@ -1,0 +1,86 @@
+"""The tabulator key offers what fits, soon."""
+
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+import shoal
+from shoal.cli import completing
+
+
+def test_bash_offers_commands_environments_and_runs(tmp_path):
+    """By the script that gets installed, for lines that are typed in a folder with a run."""
+    run = tmp_path / "results" / "runs" / "mine"
+    run.mkdir(parents=True)
+    (run / "run.json").write_text("{}")
+    command = tmp_path / "bin" / "shoal"
+    command.parent.mkdir()
+    command.write_text(f'#!/bin/sh\nexec {sys.executable} -m shoal "$@"\n')
+    command.chmod(0o755)
+    typing = """
+        eval "$(_SHOAL_COMPLETE=source_bash shoal)"
+        typed() {
+            COMP_WORDS=(shoal "$@"); COMP_CWORD=$#; _shoal_completion shoal; echo "${COMPREPLY[*]}"
+        }
+        typed doc; typed serve MountainCar; typed resume ""
+    """
+    here = {
+        **os.environ,
+        "PATH": f"{command.parent}{os.pathsep}{os.environ['PATH']}",
+        "PYTHONPATH": str(Path(shoal.__file__).parents[1]),
+    }
+    done = subprocess.run(
+        ["bash", "-c", typing], capture_output=True, text=True, cwd=tmp_path, env=here
+    )
+    assert done.stderr == ""
+    assert done.stdout.splitlines() == [
+        "doctor",
+        "MountainCar-v0 MountainCarContinuous-v0",
+        "results/runs/mine",
+    ]
+
+
+def test_older_versions_are_offered_where_no_newer_one_fits():
+    assert completing.environments("CartPole-v") == ["CartPole-v1"]
+    assert completing.environments("CartPole-v0") == ["CartPole-v0"]
+    assert completing.environments("Nothing") == []
+    assert "ALE/Breakout-v5" in completing.environments("ALE/")
+
+
+@pytest.fixture
+def folder(tmp_path, monkeypatch):
+    """A folder with a run elsewhere than usual, and files."""
+    (tmp_path / "mine" / "first").mkdir(parents=True)
+    (tmp_path / "mine" / "first" / "run.json").write_text("{}")
+    for name in ("good.agent", "mine/best.agent", "weekly.json", "notes.txt"):
+        (tmp_path / name).write_text("")
+    monkeypatch.chdir(tmp_path)
+
+
+@pytest.mark.usefixtures("folder")
+def test_runs_agents_and_configs_are_found_on_the_way_there():
+    assert completing.runs("") == []
+    assert completing.runs("mine/") == ["mine/first"]
+    assert completing.agents("") == ["good.agent"]
+    assert completing.agents("m") == ["mine/"]
+    assert completing.agents("mine/") == ["mine/first", "mine/best.agent"]
+    assert completing.players("we") == ["weak"]
+    assert completing.configs("weekly") == ["weekly.json"]
+    assert "hockey_sac" in completing.configs("")
+    assert completing.agents("nowhere/at/all") == []
+
+
+def test_nothing_slow_is_imported():
+    code = """
+import sys
+from shoal.cli.app import app
+from shoal.cli import completing
+completing.environments(""), completing.configs(""), completing.players("")
+slow = {"torch", "matplotlib", "ray", "numba", "openskill", "pygame", "cv2", "shoal.doctor"}
+print(sorted(slow & set(sys.modules)))
+"""
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True)
+    assert (done.stdout.strip(), done.stderr) == ("[]", "")

@@ -1,0 +1,170 @@
+"""Pictures are taken while somebody looks, within their share of the time, of whatever there is."""
+
+import time
+from functools import partial
+
+import gymnasium
+import numpy as np
+import pytest
+from gymnasium.spaces import Box, Discrete
+
+import shoal
+from shoal.live.pictures import Camera, Gallery, as_picture
+from shoal.live.watcher import Watcher
+
+
+class Scene(gymnasium.Env):
+    """Its picture is as bright as its slot's number, and takes some time."""
+
+    metadata = {"render_modes": ["rgb_array", "ansi"]}
+    action_space = Discrete(2)
+
+    def __init__(self, number=0, render_mode="rgb_array", seconds=0.0, space=None, fails=False):
+        self.number, self.render_mode = number, render_mode
+        self.seconds, self.fails = seconds, fails
+        self.observation_space = space or Box(-1, 1, (2,), np.float32)
+
+    def reset(self, *, seed=None, options=None):
+        super().reset(seed=seed)
+        return np.full_like(self.observation_space.low, self.number), {}
+
+    def step(self, action):
+        return np.full_like(self.observation_space.low, self.number), 0.0, False, False, {}
+
+    def render(self):
+        time.sleep(self.seconds)
+        if self.fails:
+            raise OSError("the window is gone")
+        return np.full((600, 400, 3), self.number, np.uint8)
+
+
+def scenes(count, **options):
+    return shoal.make([partial(Scene, slot, **options) for slot in range(count)], backend="inline")
+
+
+def stepped(envs, camera, seconds):
+    """Step for a while, and look after each step, as somebody who looks at all pictures."""
+    observations, _ = envs.reset()
+    until = time.perf_counter() + seconds
+    while time.perf_counter() < until:
+        observations, *_ = envs.step(np.zeros(envs.num_envs, np.int64))
+        camera.look(observations)
+
+
+@pytest.mark.parametrize(
+    ("shape", "expected"),
+    [
+        ((84, 84), (84, 84, 3)),
+        ((84, 84, 1), (84, 84, 3)),
+        ((84, 90, 3), (84, 90, 3)),
+        ((84, 84, 4), (84, 84, 3)),
+        ((4, 84, 90), (84, 90, 3)),
+        ((1, 84, 84), (84, 84, 3)),
+        ((3, 84, 90), (84, 90, 3)),
+        ((4, 84, 90, 3), (84, 90, 3)),
+        ((84,), None),
+        ((8, 8), None),
+        ((0, 84), None),
+        ((2, 3, 84, 84, 3), None),
+    ],
+)
+def test_arrays_of_many_shapes_are_pictures(shape, expected):
+    picture = as_picture(np.zeros(shape, np.uint8))
+    assert expected == (None if picture is None else picture.shape)
+
+
+def test_of_a_stack_the_newest_frame_is_shown():
+    for stack in (np.arange(4)[:, None, None], np.arange(4)):
+        shape = (4, 84, 84) if stack.ndim == 3 else (84, 84, 4)
+        assert (as_picture(np.broadcast_to(stack, shape).astype(np.uint8)) == 3).all()
+    assert as_picture(np.zeros((84, 84))) is None
+    assert as_picture("text") is None
+
+
+def test_all_tiles_get_pictures_of_their_own_slots():
+    gallery = Gallery(5)
+    with scenes(5) as envs:
+        camera = Camera(envs.pool, gallery, share=1.0)
+        gallery.newer(0)
+        stepped(envs, camera, 0.3)
+    found = gallery.newer(0)
+    assert [picture.slot for picture in found] == [0, 1, 2, 3, 4]
+    for picture in found:
+        assert max(picture.pixels.shape) == 200  # made small enough for a tile
+        assert (picture.pixels == picture.slot).all()
+    newest = max(picture.version for picture in found)
+    assert gallery.newer(newest) == []
+    assert gallery.told()["version"] == newest
+    assert [picture.slot for picture in gallery.newer(0, only=3)] == [3]
+
+
+def test_of_many_slots_some_are_shown():
+    assert Gallery(1).tiles == [0]
+    assert Gallery(16).tiles == list(range(16))
+    tiles = Gallery(1000).tiles
+    assert len(tiles) == len(set(tiles)) == 16
+    assert (tiles[0], tiles[-1]) == (0, 999)
+
+
+def test_who_does_not_look_costs_nothing():
+    gallery = Gallery(2)
+    with scenes(2) as envs:
+        stepped(envs, Camera(envs.pool, gallery, share=1.0), 0.05)
+    assert gallery.version == 0
+
+
+def test_slow_pictures_are_taken_seldom_and_what_is_looked_at_is_taken_most():
+    gallery = Gallery(4)
+    gallery.focus = 2
+    taken = []
+    with scenes(4, seconds=0.004) as envs:
+        camera = Camera(envs.pool, gallery, share=0.1)
+        gallery.newer(0)
+        put = gallery.put
+        gallery.put = lambda slot, pixels: (taken.append((slot, pixels.shape)), put(slot, pixels))
+        stepped(envs, camera, 1.0)
+    # 0.1 s of pictures that take 4 ms or more, and one that nobody could know the cost of.
+    assert 2 <= len(taken) <= 26
+    assert sum(slot == 2 for slot, _ in taken) > len(taken) / 2
+    assert {max(shape) for slot, shape in taken if slot == 2} == {480}
+    assert {max(shape) for slot, shape in taken if slot != 2} <= {200}
+
+
+def test_kernels_are_drawn_without_a_render_mode():
+    gallery = Gallery(2)
+    with shoal.make("CartPole-v1", 2) as envs:
+        camera = Camera(envs.pool, gallery, share=1.0)
+        gallery.newer(0)
+        stepped(envs, camera, 0.1)
+    assert gallery.why_none is None
+    assert len(gallery.newer(0)) == 2
+
+
+def test_observations_that_are_pictures_are_shown():
+    gallery, space = Gallery(2), Box(0, 255, (4, 84, 84), np.uint8)
+    with scenes(2, render_mode=None, space=space) as envs:
+        gallery.newer(0)
+        stepped(envs, Camera(envs.pool, gallery, share=1.0), 0.1)
+    assert [int(picture.pixels.max()) for picture in gallery.newer(0)] == [0, 1]
+
+
+def test_where_there_are_none_it_is_said_why():
+    gallery = Gallery(2)
+    with scenes(2, render_mode=None) as envs:
+        Camera(envs.pool, gallery, share=1.0)
+    assert "render_mode='rgb_array'" in gallery.why_none
+
+
+def test_what_rendering_raises_is_told_once_and_the_steps_go_on():
+    watcher = Watcher("scenes")
+    with scenes(2, fails=True) as envs:
+        watcher.attach(envs.pool, "", 1.0)
+        watcher.gallery.newer(0)
+        observations, _ = envs.reset()
+        for _ in range(3):
+            watcher.look(envs.pool, observations)
+            envs.step(np.zeros(2, np.int64))
+    state = watcher.state()
+    errors = [entry["text"] for entry in state["log"] if entry["kind"] == "error"]
+    assert errors == ["OSError: the window is gone"]
+    assert "the window is gone" in state["pictures"]["why_none"]

@@ -1,0 +1,98 @@
+"""What control groups allow, read from trees as containers, batch systems and plain hosts have."""
+
+import pytest
+
+from shoal.pools.control_groups import GroupLimits, read_cpu_limit, read_limits
+
+V2 = "30 23 0:26 / /sys/fs/cgroup rw,nosuid - cgroup2 cgroup2 rw,nsdelegate"
+
+
+def v1(controllers, inside="/"):
+    place = f"/sys/fs/cgroup/{controllers}"
+    return f"33 31 0:30 {inside} {place} rw - cgroup cgroup rw,{controllers}"
+
+
+@pytest.fixture
+def tree(tmp_path):
+    """Writes a file system: what is mounted, the groups of the process, and files of limits."""
+
+    def write(mounts, groups, **files):
+        told = {"proc/self/mountinfo": "\n".join(mounts), "proc/self/cgroup": "\n".join(groups)}
+        limits = {f"sys/fs/cgroup/{name}": text for name, text in files.items()}
+        for name, text in {**told, **limits}.items():
+            (tmp_path / name).parent.mkdir(parents=True, exist_ok=True)
+            (tmp_path / name).write_text(text + "\n")
+        return tmp_path
+
+    return write
+
+
+def test_a_container_of_version_2_sees_its_own_group_as_the_outermost(tree):
+    files = {"cpu.max": "150000 100000", "memory.max": "4294967296", "pids.max": "512"}
+    assert read_limits(tree([V2], ["0::/"], **files)) == GroupLimits(1.5, 4 << 30, 512)
+
+
+def test_without_limits_there_are_none(tree):
+    files = {"cpu.max": "max 100000", "memory.max": "max", "pids.max": "max"}
+    assert read_limits(tree([V2], ["0::/"], **files)) == GroupLimits(None, None, None)
+
+
+def test_a_unit_of_systemd_is_limited_by_the_groups_around_it_too(tree):
+    files = {
+        "user.slice/cpu.max": "400000 100000",
+        "user.slice/job.service/cpu.max": "800000 100000",
+        "user.slice/job.service/memory.max": "max",
+        "user.slice/memory.max": "1000",
+        "other.slice/cpu.max": "100000 100000",
+    }
+    root = tree([V2], ["0::/user.slice/job.service"], **files)
+    assert read_limits(root) == GroupLimits(4.0, 1000, None)
+
+
+def test_a_container_of_version_1_names_a_path_of_the_host(tree):
+    inside = "/docker/3f2a"
+    mounts = [
+        v1("cpu,cpuacct", inside),
+        v1("memory", inside),
+        v1("pids", inside),
+    ]
+    groups = [f"4:cpu,cpuacct:{inside}", f"3:memory:{inside}", f"2:pids:{inside}"]
+    files = {
+        "cpu,cpuacct/cpu.cfs_quota_us": "200000",
+        "cpu,cpuacct/cpu.cfs_period_us": "100000",
+        "memory/memory.limit_in_bytes": "2147483648",
+        "pids/pids.max": "100",
+    }
+    assert read_limits(tree(mounts, groups, **files)) == GroupLimits(2.0, 2 << 30, 100)
+
+
+def test_version_1_says_in_numbers_that_there_is_no_limit(tree):
+    files = {
+        "cpu/cpu.cfs_quota_us": "-1",
+        "cpu/cpu.cfs_period_us": "100000",
+        "memory/memory.limit_in_bytes": "9223372036854771712",
+    }
+    root = tree([v1("cpu"), v1("memory")], ["1:cpu:/", "2:memory:/"], **files)
+    assert read_limits(root) == GroupLimits(None, None, None)
+
+
+def test_a_job_of_version_1_beside_an_empty_version_2(tree):
+    mounts = [v1("cpu"), V2.replace("/sys/fs/cgroup ", "/sys/fs/cgroup/unified ")]
+    files = {
+        "cpu/slurm/job_7/cpu.cfs_quota_us": "300000",
+        "cpu/slurm/job_7/cpu.cfs_period_us": "100000",
+        "cpu/slurm/cpu.cfs_quota_us": "-1",
+        "cpu/slurm/cpu.cfs_period_us": "100000",
+    }
+    assert read_cpu_limit(tree(mounts, ["1:cpu:/slurm/job_7", "0::/"], **files)) == 3.0
+
+
+@pytest.mark.parametrize("group", ["/../../outside", "/elsewhere"])
+def test_a_group_that_cannot_be_seen_leaves_what_is_mounted(tree, group):
+    mounts = [V2.replace(" / ", " /inner ")]
+    assert read_cpu_limit(tree(mounts, [f"0::{group}"], **{"cpu.max": "50000 100000"})) == 0.5
+
+
+def test_what_cannot_be_read_is_no_limit(tmp_path, tree):
+    assert read_limits(tmp_path / "nowhere") == GroupLimits(None, None, None)
+    assert read_cpu_limit(tree([V2], ["0::/"], **{"cpu.max": "nonsense"})) is None

@@ -26,6 +26,7 @@ REFERENCE = {
 PACKAGE = griffe.load("shoal", search_paths=[ROOT / "src"], resolve_aliases=True)
 
 INNER = {
+    "bench",
     "building",
     "cli",
     "envs",
@@ -37,6 +38,7 @@ INNER = {
     "registration",
     "spaces",
     "types",
+    "wording",
     "wrapping",
 }
 """What is in the package and not for users."""

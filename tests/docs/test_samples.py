@@ -18,20 +18,16 @@ PATH = os.pathsep.join(map(os.path.abspath, [ROOT, *os.getenv("PYTHONPATH", "").
 
 def pages_with(kind, **marks):
     """Those pages that have such samples."""
-    return pytest.mark.parametrize(
-        "page",
-        [
-            page
-            for page in PAGES
-            if any(
-                sample.kind == kind
-                and not sample.not_run
-                and all(getattr(sample, name) == mark for name, mark in marks.items())
-                for sample in samples(page)
-            )
-        ],
-        ids=name_of,
-    )
+
+    def has_some(page):
+        return any(
+            sample.kind == kind
+            and not sample.not_run
+            and all(getattr(sample, name) == mark for name, mark in marks.items())
+            for sample in samples(page)
+        )
+
+    return pytest.mark.parametrize("page", filter(has_some, PAGES), ids=name_of)
 
 
 def run(page, folder, *options):
@@ -49,7 +45,10 @@ def run(page, folder, *options):
 
 
 @pages_with("python", is_slow=False)
-def test_the_samples_of_a_page_run_in_their_order(page, tmp_path):
+def test_the_samples_of_a_page_run_in_their_order(page, tmp_path, request):
+    if page.name == "README.md":
+        reason = "its samples take for granted what no setup in it says"
+        request.applymarker(pytest.mark.xfail(reason=reason, strict=True))
     run(page, tmp_path)
 
 

@@ -27,7 +27,7 @@ def pages_with(kind, **marks):
             for sample in samples(page)
         )
 
-    return pytest.mark.parametrize("page", filter(has_some, PAGES), ids=name_of)
+    return pytest.mark.parametrize("page", [*filter(has_some, PAGES)], ids=name_of)
 
 
 def run(page, folder, *options):

@@ -1,7 +1,7 @@
 """An extension of Griffe: docstrings as this project writes them, as Markdown.
 
 References such as ``:func:`shoal.make``` become links where there is something to link to, and
-examples with ``>>>`` become blocks of code.
+examples with ``>>>`` become blocks of code; what announces a block needs no sign of it here.
 """
 
 from __future__ import annotations
@@ -13,6 +13,8 @@ from typing import Any
 import griffe
 
 _ROLE = re.compile(r":(?:class|data|func|meth|mod|attr|exc):`(~?)\.?([\w.]+)`")
+_LITERAL = re.compile(r"(?<=\S)::$", re.MULTILINE)
+_DIRECTIVE = re.compile(r"^[ ]*\.\. code-block:: \w+\n", re.MULTILINE)
 _PROMPT = re.compile(r"^(\s*)>>> ")
 _SECTION = re.compile(r"[A-Z][a-z]+:$")
 _QUOTED = "    "
@@ -36,7 +38,8 @@ def _all_in(thing: griffe.Object) -> Iterator[griffe.Object]:
 
 
 def _as_markdown(text: str) -> str:
-    return "\n".join(_with_fences(_ROLE.sub(_link, text).splitlines()))
+    text = _LITERAL.sub(":", _DIRECTIVE.sub("", _ROLE.sub(_link, text)))
+    return "\n".join(_with_fences(text.splitlines()))
 
 
 def _link(found: re.Match[str]) -> str:

@@ -1,8 +1,9 @@
 """A hook of MkDocs: what pages include.
 
-``<!-- include CHANGELOG.md -->`` on a line by itself becomes that file of the repository. Links in
-it that lead to a file with a page lead to the page, others become the name of the file. A drawing
-(``![...](drawing.svg)``) becomes a part of the page, so that it is light or dark as the page is.
+``<!-- include CHANGELOG.md -->`` on a line by itself becomes that file of the repository, without
+its title where the page has one of its own. Links in it that lead to a file with a page lead to
+the page, others become the name of the file. A drawing (``![...](drawing.svg)``) becomes a part of
+the page, so that it is light or dark as the page is.
 
 What was measured, ``benchmarks/results``, is a part of the site as well.
 """
@@ -38,7 +39,8 @@ def on_files(files: Files, config: MkDocsConfig, **_: Any) -> Files:
 def on_page_markdown(markdown: str, page: Page, **_: Any) -> str:
     """Put in what a page includes."""
     folder = Path(page.file.abs_src_path).parent
-    whole = _INCLUDE.sub(lambda found: _adapted((ROOT / found[1]).read_text()), markdown)
+    titled = markdown.startswith("# ")
+    whole = _INCLUDE.sub(lambda found: _adapted((ROOT / found[1]).read_text(), titled), markdown)
     whole = whole.replace("](../benchmarks/results/", "](results/")
     return _DRAWING.sub(lambda found: _drawing(found[1], folder / found[2]), whole)
 
@@ -49,7 +51,9 @@ def _drawing(words: str, file: Path) -> str:
     return f'<figure class="drawing">\n{svg}\n</figure>'
 
 
-def _adapted(text: str) -> str:
+def _adapted(text: str, without_title: bool) -> str:
+    if without_title:
+        text = text.partition("\n")[2]
     return _LINK.sub(lambda found: _link(found[0], *found.groups()), text)
 
 

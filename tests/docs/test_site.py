@@ -7,6 +7,7 @@ import re
 import subprocess
 import sys
 import zlib
+from functools import cache
 
 import pytest
 
@@ -21,9 +22,6 @@ REFERENCE = {
     if page.stem != "index"
 }
 """The page of each public module, which is its title."""
-
-# Read, not imported: some of it needs what is not installed.
-PACKAGE = griffe.load("shoal", search_paths=[ROOT / "src"], resolve_aliases=True)
 
 INNER = {
     "bench",
@@ -44,24 +42,15 @@ INNER = {
 """What is in the package and not for users."""
 
 
-@pytest.fixture(scope="module")
-def site(tmp_path_factory):
-    """The documentation, built."""
-    folder = tmp_path_factory.mktemp("site")
-    done = subprocess.run(
-        [sys.executable, "-m", "mkdocs", "build", "--quiet", "--strict", "--site-dir", folder],
-        cwd=ROOT,
-        env={**os.environ, "NO_MKDOCS_2_WARNING": "1"},
-        capture_output=True,
-        text=True,
-    )
-    assert done.returncode == 0, done.stderr
-    return folder
+@cache
+def package():
+    """The package as it is written: to import all of it would need what is not installed."""
+    return griffe.load("shoal", search_paths=[ROOT / "src"], resolve_aliases=True)
 
 
 def public(module):
     """A module's public names and what they stand for: None where that is another package's."""
-    found = PACKAGE[module.removeprefix("shoal.")] if "." in module else PACKAGE
+    found = package()[module.removeprefix("shoal.")] if "." in module else package()
     for name in found.exports:
         try:
             thing = found.members[name]
@@ -83,7 +72,26 @@ def test_every_public_name_has_a_docstring(module):
             assert thing.docstring, f"{module}.{name}"
 
 
-def test_every_public_name_is_in_the_reference(site):
+def test_the_site_is_whole(tmp_path):
+    # One test of all that looks at the site: to build it takes seconds.
+    build(tmp_path)
+    names_are_in_the_reference(tmp_path)
+    nothing_is_fetched_from_elsewhere(tmp_path)
+
+
+def build(folder):
+    """Build the site; a link that leads nowhere is an error."""
+    done = subprocess.run(
+        [sys.executable, "-m", "mkdocs", "build", "--quiet", "--strict", "--site-dir", folder],
+        cwd=ROOT,
+        env={**os.environ, "NO_MKDOCS_2_WARNING": "1"},
+        capture_output=True,
+        text=True,
+    )
+    assert done.returncode == 0, done.stderr
+
+
+def names_are_in_the_reference(site):
     inventory = zlib.decompress((site / "objects.inv").read_bytes().split(b"\n", 4)[4]).decode()
     told = {line.split(" ")[0] for line in inventory.splitlines()}
     for module, page in REFERENCE.items():
@@ -98,10 +106,8 @@ def test_every_public_name_is_in_the_reference(site):
         assert not missing, f"{page.name} does not tell of {missing}"
 
 
-def test_a_reader_fetches_nothing_from_elsewhere(site):
-    fetched = re.compile(
-        r"""<(?:script|link|img|iframe)\b[^>]*\b(?:src|href)=["']?(?:https?:)?//"""
-    )
+def nothing_is_fetched_from_elsewhere(site):
+    fetched = re.compile(r"""<(script|link|img|iframe)\b[^>]*\b(src|href)=["']?(https?:)?//""")
     for page in site.rglob("*.html"):
         assert not fetched.search(page.read_text()), page.name
 

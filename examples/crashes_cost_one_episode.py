@@ -1,4 +1,9 @@
-"""An environment that crashes its process now and then, and a vector that goes on all the same."""
+"""An environment that crashes its process now and then, and a vector that goes on all the same.
+
+With `on_crash="restart"` another worker takes the place of the lost one. Its slots come back reset
+and truncated, with `crashed` in their infos; the others notice nothing. The last line says how many
+steps there were until three workers had been lost.
+"""
 
 import logging
 import os

@@ -1,4 +1,12 @@
-"""DQN of Tianshou, whose collector steps and resets slots of a native kernel by their numbers."""
+"""DQN of Tianshou, whose collector steps and resets slots of a native kernel by their numbers.
+
+    python examples/dqn_with_tianshou.py [STEPS]
+
+A thousand steps are hardly a training, but show how the parts fit. The last line says how long the
+pole is held up after them.
+"""
+
+import sys
 
 import numpy as np
 import torch
@@ -12,7 +20,7 @@ from tianshou.utils.net.common import Net
 from shoal.tianshou import make  # was: tianshou.env.SubprocVectorEnv
 
 NUM_ENVS = 8
-STEPS = 1_000
+STEPS = int(sys.argv[1]) if len(sys.argv) > 1 else 1_000
 
 torch.manual_seed(0)
 np.random.seed(0)  # Tianshou explores by it

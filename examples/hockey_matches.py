@@ -1,4 +1,8 @@
-"""A thousand matches of hockey at once, between the weak and the strong scripted player."""
+"""A thousand matches of hockey at once, between the weak and the strong scripted player.
+
+Each match is a slot, and ends for itself. The last line says how they went: the weak player loses
+more than it wins.
+"""
 
 import numpy as np
 

@@ -1,6 +1,7 @@
 """Environments in the actors of a Ray cluster: here a small one on this machine.
 
-On a cluster that is there already, ``address="auto"`` is all that changes.
+On a cluster that is there already, `address="auto"` is all that changes. The first line says which
+actors there are and what they host, the last one how many steps came back from them.
 """
 
 import numpy as np

@@ -1,6 +1,9 @@
 """PPO in one file, in the manner of CleanRL: all of it, from top to bottom, on one vector.
 
-``python ppo_cleanrl.py --env-id Acrobot-v1 --num-envs 32 --seed 3``; ``--help`` lists the rest.
+    python examples/ppo_cleanrl.py --env-id Acrobot-v1 --num-envs 32 --seed 3
+
+`--help` lists the rest. With its defaults the returns of CartPole rise from 20 to several hundred
+within a few seconds; 500 is the most that there is.
 """
 
 import argparse

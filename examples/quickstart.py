@@ -1,4 +1,8 @@
-"""Sixty-four CartPoles, a policy for the whole batch, and the returns of its episodes."""
+"""Sixty-four CartPoles, a policy for the whole batch, and the returns of its episodes.
+
+The policy is one line, and holds the pole up for nearly all of the 500 steps that an episode has;
+random play does for 22.
+"""
 
 import numpy as np
 

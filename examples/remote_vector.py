@@ -1,4 +1,8 @@
-"""A vector on a server, here in a process of its own, with two groups of slots in flight."""
+"""A vector on a server, here in a process of its own, with two groups of slots in flight.
+
+While the policy looks at one group, the server steps the other. The last lines say how many steps
+that were, and how long a round trip took.
+"""
 
 import subprocess
 import sys

@@ -1,4 +1,8 @@
-"""Two robot cells as one vector, a connection to each; here mocks stand in for the robots."""
+"""Two robot cells as one vector, a connection to each; here mocks stand in for the robots.
+
+One should see the shape of the pictures (from two cells of four places each), and how many parts
+were picked in how many episodes.
+"""
 
 import numpy as np
 

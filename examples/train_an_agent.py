@@ -3,7 +3,8 @@
     python examples/train_an_agent.py [STEPS]
 
 Configs are usually JSON files (`shoal train CONFIG`); here one is written in Python, to be read
-from top to bottom. A minute of `hockey_demo` beats the weak player almost always.
+from top to bottom. The last lines are games won, drawn and lost; after so few steps most are lost.
+A minute of `hockey_demo` beats the weak player almost always.
 """
 
 import sys

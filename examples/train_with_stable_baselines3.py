@@ -1,19 +1,34 @@
-"""PPO of Stable-Baselines3 on worker processes, with running normalisation that can be kept."""
+"""PPO of Stable-Baselines3 on worker processes, with running normalisation that is kept in a file.
+
+    python examples/train_with_stable_baselines3.py [STEPS]
+
+The last line is the mean return of the last hundred episodes; that of random play is 22.
+"""
+
+import sys
+import tempfile
+from pathlib import Path
 
 import torch
 from stable_baselines3 import PPO
+from stable_baselines3.common.logger import Logger
 
 from shoal.sb3 import SubprocVecEnv, VecNormalize, make_vec_env  # was: stable_baselines3.common...
 
-STEPS = 8_000
+STEPS = int(sys.argv[1]) if len(sys.argv) > 1 else 8_000
 
 torch.set_num_threads(1)  # for networks this small more are slower, and workers need the cores
 vec_env = VecNormalize(make_vec_env("CartPole-v1", n_envs=8, seed=0, vec_env_cls=SubprocVecEnv))
 model = PPO("MlpPolicy", vec_env, n_steps=256, batch_size=256, seed=0, device="cpu")
+model.set_logger(Logger(None, []))  # its own one would leave an empty folder behind
 model.learn(STEPS)
 
 returns = [episode["r"] for episode in model.ep_info_buffer]
-vec_env.save("statistics.pkl")  # Stable-Baselines3's own format: either library reads it
+with tempfile.TemporaryDirectory() as folder:
+    file = str(Path(folder) / "statistics.pkl")
+    vec_env.save(file)  # Stable-Baselines3's own format: either library reads it
+    kept = VecNormalize.load(file, vec_env.venv)
+assert (kept.obs_rms.mean == vec_env.obs_rms.mean).all()
 vec_env.close()
 
 mean = sum(returns) / len(returns)

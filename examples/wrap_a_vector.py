@@ -1,4 +1,11 @@
-"""Wrappers around a vector whose slots are reset in the same step, and their state in a file."""
+"""Wrappers around a vector whose slots are reset in the same step, and their state in a file.
+
+What was seen while training normalises the observations of another, smaller vector for evaluation.
+One should see their shape, four frames of three numbers in each slot, and the means that were kept.
+"""
+
+import tempfile
+from pathlib import Path
 
 import numpy as np
 
@@ -21,11 +28,12 @@ for _ in range(STEPS):
     observations, *_, infos = envs.step(envs.action_space.sample())
     if "final_obs" in infos:  # normalised and stacked like the observations
         assert infos["final_obs"][0].shape == observations[0].shape
-normalized.save("statistics.npz")  # arrays, no pickle
+evaluation, statistics = wrapped(num_envs=2)
+with tempfile.TemporaryDirectory() as folder:
+    normalized.save(Path(folder) / "statistics.npz")  # arrays, no pickle
+    statistics.load(Path(folder) / "statistics.npz")
 envs.close()
 
-evaluation, statistics = wrapped(num_envs=2)
-statistics.load("statistics.npz")
 statistics.update_running_mean = False
 observations, _ = evaluation.reset(seed=1)
 evaluation.close()

@@ -8,14 +8,14 @@ from argparse import ArgumentParser, ArgumentTypeError, Namespace
 from collections.abc import Callable, Collection
 from pathlib import Path
 
-from benchmarks import machine
 from benchmarks.contenders import CONTENDERS, STANDARD
 from benchmarks.learning.settings import LearningSettings
 from benchmarks.libraries import LIBRARIES
-from benchmarks.runner import Settings
 from benchmarks.training import TrainingSettings
 from benchmarks.workloads import STANDARD as STANDARD_WORKLOADS
 from benchmarks.workloads import WORKLOADS
+from shoal.bench import machine
+from shoal.bench.runner import Settings
 
 # Each command imports its own module: the demo needs no matplotlib.
 
@@ -98,6 +98,12 @@ def _remote(arguments: Namespace) -> int:
     from benchmarks.remote.measuring import measure_remote
 
     return 0 if measure_remote(_settings(arguments), arguments.output) else 1
+
+
+def _live(arguments: Namespace) -> int:
+    from benchmarks.live import measure_live
+
+    return 0 if measure_live(_settings(arguments), arguments.output) else 1
 
 
 def _libraries(arguments: Namespace) -> int:
@@ -345,6 +351,13 @@ def _parser() -> ArgumentParser:
         help="remote vectors against bare sockets, gRPC, websockets and JSON",
     )
     remote.set_defaults(command=_remote)
+
+    live = commands.add_parser(
+        "live",
+        parents=[_measured(Settings(rounds=21, seconds=1.0)), written],
+        help="what it costs to be watched on a page",
+    )
+    live.set_defaults(command=_live)
 
     libraries = commands.add_parser(
         "libraries",

@@ -14,7 +14,8 @@ import tempfile
 from collections.abc import Callable
 from typing import TypeVar
 
-from benchmarks.process import ROOT, ContenderError, kill_group, last_line
+from benchmarks import ROOT
+from shoal.bench.process import ContenderError, kill_group, last_line
 
 __all__ = ["call_alone"]
 

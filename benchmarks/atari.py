@@ -8,12 +8,12 @@ from pathlib import Path
 from statistics import median
 from typing import Any
 
-from benchmarks import machine
 from benchmarks.alone import call_alone
-from benchmarks.contenders.base import SEED
 from benchmarks.judging import Bench, Figure, times
 from benchmarks.required import measure_required
-from benchmarks.runner import Settings
+from shoal.bench import machine
+from shoal.bench.contenders.base import SEED
+from shoal.bench.runner import Settings
 
 __all__ = ["REQUIRED", "measure_atari"]
 

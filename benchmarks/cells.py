@@ -9,13 +9,14 @@ from pathlib import Path
 from textwrap import fill
 from typing import Any, NamedTuple
 
-from benchmarks import machine
 from benchmarks.contenders import CONTENDERS
 from benchmarks.files import write_results
 from benchmarks.render import bullets, failure_notes, markdown_document, ratio_text
-from benchmarks.results import SUBJECT, Cell, Report, by_workload, summarize
-from benchmarks.runner import Runner, Settings
-from benchmarks.tables import Table, markdown, plain
+from benchmarks.runner import Runner
+from shoal.bench import machine
+from shoal.bench.results import SUBJECT, Cell, Report, by_workload
+from shoal.bench.runner import Settings
+from shoal.bench.tables import Table, markdown, plain
 
 __all__ = ["Standing", "measure_cells", "standing", "standings_table"]
 
@@ -76,11 +77,8 @@ def measure_cells(
 
 def standing(cell: Cell) -> Standing:
     """Find the best peer of a cell, and compare Shoal with it."""
-    medians = {name: summarize(cell.rates[name]).median for name in _PEERS if name in cell.rates}
-    if not medians:
-        return Standing(cell, None, None)
-    best = max(medians, key=medians.__getitem__)
-    return Standing(cell, best, cell.ratio(best))
+    best = cell.best(_PEERS)
+    return Standing(cell, best, None if best is None else cell.ratio(best))
 
 
 def standings_table(standings: Sequence[Standing]) -> Table:

@@ -4,11 +4,12 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from benchmarks import machine
 from benchmarks.contenders import CONTENDERS
 from benchmarks.render import failure_notes, rate_text, ratio_text
-from benchmarks.runner import Runner, Settings
-from benchmarks.tables import Table, plain
+from benchmarks.runner import Runner
+from shoal.bench import machine
+from shoal.bench.runner import Settings
+from shoal.bench.tables import Table, plain
 from shoal.train import train_single_run
 
 __all__ = ["demo"]

@@ -13,12 +13,13 @@ from benchmarks.judging import Bench, Figure, judge, times, verdict_table
 from benchmarks.memory import measure_worker_memory
 from benchmarks.overhead import measure_overhead
 from benchmarks.render import failure_notes
-from benchmarks.runner import Runner, Settings
+from benchmarks.runner import Runner
 from benchmarks.sb3 import REQUIRED as REQUIRED_OF_SB3
 from benchmarks.sb3 import measured_apart
 from benchmarks.startup import STARTS, measure_startup
-from benchmarks.tables import plain
 from benchmarks.training import Training
+from shoal.bench.runner import Settings
+from shoal.bench.tables import plain
 
 __all__ = ["REQUIRED", "check", "matching"]
 

@@ -8,9 +8,9 @@ from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, NamedTuple
 
-from benchmarks.results import Cell, summarize
 from benchmarks.runner import Runner
-from benchmarks.tables import Table
+from shoal.bench.results import Cell, summarize
+from shoal.bench.tables import Table
 
 __all__ = [
     "Bench",

@@ -6,8 +6,8 @@ from pathlib import Path
 
 from benchmarks.judging import times
 from benchmarks.required import measure_required, worth_of_threads
-from benchmarks.runner import Settings
 from benchmarks.workloads import GYMNASIUM_IDS
+from shoal.bench.runner import Settings
 
 __all__ = ["REQUIRED", "measure_kernels"]
 

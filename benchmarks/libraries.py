@@ -9,7 +9,7 @@ from importlib.util import find_spec
 from pathlib import Path
 from typing import NamedTuple
 
-from benchmarks.runner import Settings
+from shoal.bench.runner import Settings
 
 __all__ = ["LIBRARIES", "measure_libraries"]
 

@@ -5,8 +5,8 @@ from __future__ import annotations
 from pathlib import Path
 
 import shoal
-from benchmarks.contenders.base import started
 from benchmarks.workloads import WORKLOADS
+from shoal.bench.contenders.base import started
 
 __all__ = ["measure_worker_memory"]
 

@@ -7,9 +7,10 @@ from functools import partial
 from typing import Any
 
 import shoal
-from benchmarks.contenders.base import Lockstep, Vector, action_batches, started
-from benchmarks.results import Summary, summarize
-from benchmarks.workloads import WORKLOADS, Environment
+from benchmarks.workloads import WORKLOADS
+from shoal.bench.contenders.base import Lockstep, Vector, action_batches, started
+from shoal.bench.results import Summary, summarize
+from shoal.bench.workload import Environment
 
 __all__ = ["measure_overhead"]
 

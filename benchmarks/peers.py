@@ -12,23 +12,29 @@ import shutil
 import subprocess
 import sys
 from pathlib import Path
-from typing import TextIO
+from typing import ClassVar, TextIO
 
-from benchmarks.process import ROOT, kill_group, last_line
+from benchmarks import ROOT
+from shoal.bench.process import ContenderError, kill_group, last_line
 
-__all__ = ["PeerError", "interpreter"]
+__all__ = ["InPeer", "PeerError", "interpreter"]
 
 _REQUIREMENTS = Path(__file__).with_name("peers")
 
 
-class PeerError(Exception):
+class InPeer:
+    """A contender that runs in a peer environment, where there is no Shoal."""
+
+    peer: ClassVar[str]
+    """Which one."""
+
+
+class PeerError(ContenderError):
     """A peer environment could not be made; the message is the reason, in one line."""
 
 
-def interpreter(peer: str | None) -> Path:
-    """Find the interpreter of a peer environment, made now where it is missing, or the main one."""
-    if peer is None:
-        return Path(sys.executable)
+def interpreter(peer: str) -> Path:
+    """Find the interpreter of a peer environment, which is made now where it is missing."""
     home = ROOT / f".venv-peer-{peer}"
     requirements = _REQUIREMENTS / f"{peer}.txt"
     python = home / "bin" / "python"

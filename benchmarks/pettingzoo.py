@@ -15,12 +15,12 @@ from gymnasium.vector.utils import batch_space
 from pettingzoo import ParallelEnv
 
 from benchmarks.alone import call_alone
-from benchmarks.contenders.base import SEED, Lockstep
 from benchmarks.judging import times
-from benchmarks.process import ContenderError
 from benchmarks.required import measure_required
-from benchmarks.results import Cell
-from benchmarks.runner import Settings
+from shoal.bench.contenders.base import SEED, Lockstep
+from shoal.bench.process import ContenderError
+from shoal.bench.results import Cell
+from shoal.bench.runner import Settings
 
 __all__ = ["CONTENDERS", "GAMES", "REQUIRED", "March", "measure_game", "measure_pettingzoo"]
 

@@ -9,7 +9,7 @@ import numpy as np
 import numpy.typing as npt
 from gymnasium.spaces import Box, Discrete
 
-from benchmarks.contenders.base import SEED
+from shoal.bench.contenders.base import SEED
 
 __all__ = ["EPISODE_STEPS", "PreparedVecEnv"]
 

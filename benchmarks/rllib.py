@@ -9,9 +9,9 @@ from benchmarks.contenders.rllib_runners import RLLIB_CONTENDERS
 from benchmarks.judging import Contest, times
 from benchmarks.render import rate_text
 from benchmarks.required import measure_required
-from benchmarks.results import Cell, contenders_of
-from benchmarks.runner import Settings
-from benchmarks.tables import Table
+from shoal.bench.results import Cell, contenders_of
+from shoal.bench.runner import Settings
+from shoal.bench.tables import Table
 
 __all__ = ["REQUIRED", "measure_rllib"]
 

@@ -7,12 +7,13 @@ from dataclasses import asdict
 from itertools import product
 from pathlib import Path
 
-from benchmarks import machine, plot
 from benchmarks.contenders import CONTENDERS
 from benchmarks.files import write_results
 from benchmarks.render import as_markdown, as_text
-from benchmarks.results import Report
-from benchmarks.runner import Runner, Settings
+from benchmarks.runner import Runner
+from shoal.bench import machine, plot
+from shoal.bench.results import Report
+from shoal.bench.runner import Settings
 
 __all__ = ["run"]
 

@@ -1,131 +1,37 @@
-"""Measures contenders against each other, in turn, so that all see the same machine."""
+"""Measures the workloads, each contender in the environment that it needs."""
 
 from __future__ import annotations
 
-import sys
-from collections.abc import Callable, Collection, Iterable, Sequence
-from dataclasses import dataclass
+from collections.abc import Iterable
+from dataclasses import replace
 from pathlib import Path
-from random import Random
-from types import TracebackType
-from typing import Self
 
-from benchmarks.contenders import Contender
-from benchmarks.peers import PeerError, interpreter
-from benchmarks.process import ContenderError, ContenderProcess
-from benchmarks.results import Cell
+from benchmarks import ROOT
+from benchmarks.peers import InPeer, PeerError, interpreter
+from benchmarks.workloads import BURN_RATE_VARIABLE, WORKLOADS, burn_rate
+from shoal.bench import runner
+from shoal.bench.contenders.base import Contender
+from shoal.bench.process import Home, here
+from shoal.bench.runner import Settings
 
-__all__ = ["Runner", "Settings"]
-
-
-@dataclass(frozen=True)
-class Settings:
-    """How a cell is measured."""
-
-    rounds: int = 15
-    seconds: float = 0.1
-    """How long a contender is measured in one round."""
-    timeout: float = 120.0
-    """Seconds after which a contender that does not answer is given up for this cell."""
+__all__ = ["Runner"]
 
 
-class Runner:
-    """Runs cells. A context manager: at its end no process is left.
-
-    Every contender has a process that lives as long as the runner, unless it fails: then it is
-    killed, the cell reports why, and the next cell starts it anew.
-    """
+class Runner(runner.Runner):
+    """Runs cells, each one of ``WORKLOADS`` and a number of environments."""
 
     def __init__(self, contenders: Iterable[Contender], settings: Settings) -> None:
-        self.settings = settings
-        self.versions: dict[str, dict[str, str]] = {}
-        """The versions of each contender that has run, by its name."""
-        self._contenders = list(contenders)
-        self._interpreters: dict[str | None, Path | PeerError] = {}
-        self._processes: dict[str, ContenderProcess] = {}
-        self._random = Random(0)
+        super().__init__(contenders, WORKLOADS, settings, self._place)
+        self._interpreters: dict[str, Path | PeerError] = {}
 
-    def __enter__(self) -> Self:
-        return self
-
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        traceback: TracebackType | None,
-    ) -> None:
-        for process in self._processes.values():
-            process.kill()
-
-    def measure_all(self, places: Sequence[tuple[str, int]]) -> list[Cell]:
-        """Measure cells, each a workload and a number of environments, and say which is next."""
-        cells = []
-        for number, (workload, num_envs) in enumerate(places, 1):
-            print(f"[{number}/{len(places)}] {workload} x {num_envs}", file=sys.stderr, flush=True)
-            cells.append(self.measure(workload, num_envs))
-        return cells
-
-    def measure(self, workload: str, num_envs: int, names: Collection[str] | None = None) -> Cell:
-        """Measure every contender that supports this workload, round by round.
-
-        With ``names``, only those contenders.
-        """
-        running = [
-            each
-            for each in self._contenders
-            if each.supports(workload) and (names is None or each.name in names)
-        ]
-        cell = Cell(workload, num_envs, [each.name for each in running])
-        running = self._one_by_one(running, self._open, cell)
-        for _ in range(self.settings.rounds):
-            self._random.shuffle(running)
-            running = self._one_by_one(running, self._take_round, cell)
-        self._one_by_one(running, self._close, cell)
-        return cell
-
-    def _one_by_one(
-        self,
-        contenders: list[Contender],
-        act: Callable[[Contender, Cell], None],
-        cell: Cell,
-    ) -> list[Contender]:
-        """Have every contender act, and return those that did not fail."""
-        able = []
-        for contender in contenders:
-            try:
-                act(contender, cell)
-                able.append(contender)
-            except (ContenderError, PeerError) as error:
-                cell.failures[contender.name] = str(error)
-                cell.rates.pop(contender.name, None)
-                self._processes.pop(contender.name, None)
-        return able
-
-    def _open(self, contender: Contender, cell: Cell) -> None:
-        if contender.name not in self._processes:
-            self._processes[contender.name] = self._started(contender)
-        note = self._processes[contender.name].request(
-            "open", workload=cell.workload, num_envs=cell.num_envs
-        )
-        if note:
-            cell.notes[contender.name] = note
-        cell.rates[contender.name] = []
-
-    def _take_round(self, contender: Contender, cell: Cell) -> None:
-        process = self._processes[contender.name]
-        steps, elapsed = process.request("step", seconds=self.settings.seconds)
-        cell.rates[contender.name].append(steps / elapsed)
-
-    def _close(self, contender: Contender, cell: Cell) -> None:  # noqa: ARG002
-        self._processes[contender.name].request("close")
-
-    def _started(self, contender: Contender) -> ContenderProcess:
+    def _place(self, contender: Contender) -> Home:
+        environment = {BURN_RATE_VARIABLE: repr(burn_rate())}
+        if not isinstance(contender, InPeer):
+            return replace(here(), environment=environment)
         python = self._interpreter(contender.peer)
-        process = ContenderProcess(contender, python, self.settings.timeout)
-        self.versions[contender.name] = process.versions
-        return process
+        return Home(python, (str(ROOT),), has_shoal=False, environment=environment)
 
-    def _interpreter(self, peer: str | None) -> Path:
+    def _interpreter(self, peer: str) -> Path:
         """Find an environment's interpreter; one that cannot be installed is tried only once."""
         if peer not in self._interpreters:
             try:

@@ -8,14 +8,11 @@ from functools import partial
 from pathlib import Path
 from textwrap import fill
 
-from benchmarks import machine
 from benchmarks.contenders import CONTENDERS
 from benchmarks.files import write_results
 from benchmarks.judging import Bench, Measure, Verdict, judge, times, verdict_table
 from benchmarks.render import RATE_LEGEND, bullets, failure_notes, markdown_document, rate_text
-from benchmarks.results import Cell, Report
-from benchmarks.runner import Runner, Settings
-from benchmarks.tables import Table, markdown, plain
+from benchmarks.runner import Runner
 from benchmarks.training import (
     NUM_ENVS,
     PPO,
@@ -25,6 +22,10 @@ from benchmarks.training import (
     training_table,
 )
 from benchmarks.wrappers import WRAPPERS, measure_wrapper
+from shoal.bench import machine
+from shoal.bench.results import Cell, Report
+from shoal.bench.runner import Settings
+from shoal.bench.tables import Table, markdown, plain
 
 __all__ = ["REQUIRED", "measure_sb3", "measured_apart"]
 

@@ -9,15 +9,16 @@ from pathlib import Path
 from textwrap import fill
 from typing import Any
 
-from benchmarks import machine
 from benchmarks.contenders import CONTENDERS
-from benchmarks.contenders.shoal_vectors import Shoal
 from benchmarks.files import write_results
 from benchmarks.judging import Bench, Contest, Verdict, judge, rate, times, verdict_table
 from benchmarks.render import RATE_LEGEND, bullets, failure_notes, markdown_document, rate_text
-from benchmarks.results import Cell, Report
-from benchmarks.runner import Runner, Settings
-from benchmarks.tables import Table, markdown, plain
+from benchmarks.runner import Runner
+from shoal.bench import machine
+from shoal.bench.contenders.shoal_vectors import Shoal
+from shoal.bench.results import Cell, Report
+from shoal.bench.runner import Settings
+from shoal.bench.tables import Table, markdown, plain
 
 __all__ = ["REQUIRED", "cores_worth", "measure_scale", "worker_counts"]
 

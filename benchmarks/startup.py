@@ -7,9 +7,9 @@ from collections.abc import Callable
 from typing import Any
 
 import shoal
-from benchmarks.contenders.base import SEED
-from benchmarks.results import Summary, summarize
 from benchmarks.workloads import WORKLOADS
+from shoal.bench.contenders.base import SEED
+from shoal.bench.results import Summary, summarize
 from shoal.vector import AsyncVectorEnv
 
 __all__ = ["STARTS", "measure_startup"]

@@ -13,11 +13,11 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from benchmarks.alone import call_alone
-from benchmarks.contenders.base import SEED
-from benchmarks.process import ContenderError
 from benchmarks.render import failure_notes
-from benchmarks.results import Cell, summarize
-from benchmarks.tables import Table, plain
+from shoal.bench.contenders.base import SEED
+from shoal.bench.process import ContenderError
+from shoal.bench.results import Cell, summarize
+from shoal.bench.tables import Table, plain
 
 __all__ = [
     "NUM_ENVS",

@@ -9,13 +9,14 @@ from __future__ import annotations
 import os
 import time
 from collections.abc import Callable
-from dataclasses import dataclass
 from functools import cache, partial
 from typing import Any, ClassVar
 
 import gymnasium
 import numpy as np
 from gymnasium.spaces import Box, Dict, Discrete, MultiBinary, Space, Tuple
+
+from shoal.bench.workload import Environment, Workload
 
 __all__ = [
     "ATARI_ACTIONS",
@@ -24,22 +25,10 @@ __all__ = [
     "GYMNASIUM_IDS",
     "STANDARD",
     "WORKLOADS",
-    "Environment",
-    "Workload",
     "burn_rate",
 ]
 
-Environment = gymnasium.Env[Any, Any]
-
 BURN_RATE_VARIABLE = "SHOAL_BENCHMARKS_BURN_RATE"
-
-
-@dataclass(frozen=True)
-class Workload:
-    """A kind of environment: ``make`` makes one of it, and can be pickled."""
-
-    name: str
-    make: Callable[[], Environment]
 
 
 class Still(gymnasium.Env[Any, Any]):
@@ -212,7 +201,7 @@ WORKLOADS = {
     workload.name: workload
     for workload in (
         Workload("noop", partial(_still, _vector_space)),
-        *(Workload(name, partial(gymnasium.make, what)) for name, what in GYMNASIUM_IDS.items()),
+        *(Workload(name, partial(gymnasium.make, of), of) for name, of in GYMNASIUM_IDS.items()),
         Workload("burn100us", partial(Burning, 100.0)),
         Workload("burn1ms", partial(Burning, 1000.0)),
         Workload("image", partial(_still, _image_space)),

@@ -11,11 +11,11 @@ import numpy as np
 from gymnasium.spaces import Box
 
 from benchmarks.alone import call_alone
-from benchmarks.contenders.base import Lockstep
 from benchmarks.prepared import PreparedVecEnv
-from benchmarks.process import ContenderError
-from benchmarks.results import Cell, summarize
-from benchmarks.runner import Settings
+from shoal.bench.contenders.base import Lockstep
+from shoal.bench.process import ContenderError
+from shoal.bench.results import Cell, summarize
+from shoal.bench.runner import Settings
 
 __all__ = ["BARE", "WRAPPERS", "measure_wrapper", "rates_alone"]
 

@@ -9,11 +9,8 @@ from benchmarks.contenders.atari import (
     Sb3Atari,
     ShoalAtari,
 )
-from benchmarks.contenders.base import Contender, Vector
 from benchmarks.contenders.envpool_vector import EnvPool, EnvPoolAsync
-from benchmarks.contenders.gymnasium_vectors import GymnasiumAsync, GymnasiumSync
 from benchmarks.contenders.hockey import Box2dHockey, ShoalHockey
-from benchmarks.contenders.loop import Loop
 from benchmarks.contenders.plain_c import PlainC
 from benchmarks.contenders.pufferlib_vectors import PufferlibMultiprocessing, PufferlibSerial
 from benchmarks.contenders.sb3_vectors import Sb3Dummy, Sb3Subproc
@@ -25,13 +22,17 @@ from benchmarks.contenders.shoal_kernels import (
     swing_in_numba,
 )
 from benchmarks.contenders.shoal_sb3_vectors import ShoalSb3Dummy, ShoalSb3Subproc
-from benchmarks.contenders.shoal_vectors import Shoal, ShoalFirstCome
+from benchmarks.contenders.shoal_vectors import ShoalFirstCome
 from benchmarks.contenders.tianshou_collectors import (
     ShoalTianshou,
     TianshouDummy,
     TianshouShmem,
     TianshouSubproc,
 )
+from shoal.bench.contenders.base import Contender, Vector
+from shoal.bench.contenders.gymnasium_vectors import GymnasiumAsync, GymnasiumSync
+from shoal.bench.contenders.loop import Loop
+from shoal.bench.contenders.shoal_vectors import Shoal
 
 __all__ = ["CONTENDERS", "STANDARD", "Contender", "Vector"]
 

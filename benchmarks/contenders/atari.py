@@ -9,8 +9,11 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from benchmarks.contenders.base import SEED, Contender, Lockstep, Vector
-from benchmarks.workloads import ATARI_ACTIONS, ATARI_RESETS, Workload
+from benchmarks.peers import InPeer
+from benchmarks.workloads import ATARI_ACTIONS, ATARI_RESETS
+from shoal.bench.contenders.base import SEED, Contender, Lockstep, Vector
+from shoal.bench.games import wrapped_game
+from shoal.bench.workload import Workload
 
 __all__ = ["AlePy", "EnvPoolAtari", "GymnasiumAtari", "Sb3Atari", "ShoalAtari"]
 
@@ -64,7 +67,7 @@ class ShoalAtari(_AtariContender):
         return _started(AtariVectorEnv(_game(workload), num_envs, **self._options), workload)
 
 
-class EnvPoolAtari(_AtariContender):
+class EnvPoolAtari(InPeer, _AtariContender):
     """EnvPool's games, on threads."""
 
     name = "envpool-atari"
@@ -117,13 +120,7 @@ def _game(workload: Workload) -> str:
 
 
 def _wrapped(game: str) -> Any:
-    import ale_py
-    import gymnasium
-    from gymnasium.wrappers import AtariPreprocessing, FrameStackObservation
-
-    gymnasium.register_envs(ale_py)
-    env = gymnasium.make(f"ALE/{game.capitalize()}-v5", frameskip=1, repeat_action_probability=0.0)
-    return FrameStackObservation(AtariPreprocessing(env), 4)
+    return wrapped_game(f"ALE/{game.capitalize()}-v5", repeat_action_probability=0.0)
 
 
 def _started(envs: Any, workload: Workload) -> Lockstep:

@@ -1,4 +1,4 @@
-"""EnvPool: environments of its own in C++, on threads."""
+"""EnvPool, in an environment without Shoal."""
 
 from __future__ import annotations
 
@@ -10,31 +10,23 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from benchmarks.contenders.base import SEED, Contender, Lockstep, Vector, action_batches
-from benchmarks.workloads import Workload
+from benchmarks.peers import InPeer
+from shoal.bench.contenders import envpool_vector
+from shoal.bench.contenders.base import Vector
+from shoal.bench.contenders.envpool_vector import made_by_envpool
+from shoal.bench.workload import Workload
 
 __all__ = ["EnvPool", "EnvPoolAsync"]
 
 
-class EnvPool(Contender):
-    """EnvPool in its synchronous mode, which cannot step an environment written in Python."""
+class EnvPool(InPeer, envpool_vector.EnvPool):
+    """EnvPool in its synchronous mode."""
 
-    name = "envpool"
     peer = "envpool"
-    packages = ("envpool", "gymnasium", "numpy")
 
     def supports(self, workload: str) -> bool:
         """Only what it has an environment of its own for."""
         return workload == "cartpole"
-
-    def open(self, workload: Workload, num_envs: int) -> Vector:
-        """Make the vector and its threads."""
-        import envpool
-
-        envs = envpool.make_gymnasium("CartPole-v1", num_envs=num_envs, seed=SEED)
-        envs.reset()
-        actions = [batch.astype(np.int32) for batch in action_batches(workload, num_envs)]
-        return Lockstep(envs.step, actions, envs.close)
 
 
 class EnvPoolAsync(EnvPool):
@@ -44,12 +36,9 @@ class EnvPoolAsync(EnvPool):
 
     def open(self, workload: Workload, num_envs: int) -> Vector:
         """Make the vector and its threads."""
-        import envpool
-
         batch = max(1, num_envs // 2)
-        envs = envpool.make_gymnasium("CartPole-v1", num_envs=num_envs, batch_size=batch, seed=SEED)
-        actions = [chosen[:batch].astype(np.int32) for chosen in action_batches(workload, num_envs)]
-        return _Halves(envs, actions, num_envs // batch)
+        envs, actions = made_by_envpool(workload, num_envs, batch_size=batch)
+        return _Halves(envs, [chosen[:batch] for chosen in actions], num_envs // batch)
 
 
 class _Halves(Vector):

@@ -7,8 +7,8 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from benchmarks.contenders.base import SEED, Contender, Lockstep, Vector, action_batches, started
-from benchmarks.workloads import Workload
+from shoal.bench.contenders.base import SEED, Contender, Lockstep, Vector, action_batches, started
+from shoal.bench.workload import Workload
 
 __all__ = ["Box2dHockey", "ShoalHockey"]
 

@@ -8,8 +8,9 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from benchmarks.contenders.base import Contender, Lockstep, Vector, action_batches
-from benchmarks.workloads import GYMNASIUM_IDS, Environment, Workload
+from benchmarks.workloads import GYMNASIUM_IDS
+from shoal.bench.contenders.base import Contender, Lockstep, Vector, action_batches
+from shoal.bench.workload import Environment, Workload
 
 __all__ = ["PlainC"]
 

@@ -6,13 +6,14 @@ import os
 from functools import partial
 from typing import Any
 
-from benchmarks.contenders.base import Contender, Vector, started
-from benchmarks.workloads import Workload
+from benchmarks.peers import InPeer
+from shoal.bench.contenders.base import Contender, Vector, started
+from shoal.bench.workload import Workload
 
 __all__ = ["PufferlibMultiprocessing", "PufferlibSerial"]
 
 
-class _Pufferlib(Contender):
+class _Pufferlib(InPeer, Contender):
     peer = "pufferlib"
     packages = ("pufferlib", "gymnasium", "numpy")
 

@@ -5,8 +5,9 @@ from __future__ import annotations
 import time
 from typing import Any
 
-from benchmarks.contenders.base import SEED, Contender, Vector
-from benchmarks.workloads import GYMNASIUM_IDS, Workload
+from benchmarks.workloads import GYMNASIUM_IDS
+from shoal.bench.contenders.base import SEED, Contender, Vector
+from shoal.bench.workload import Workload
 
 __all__ = ["RLLIB_CONTENDERS", "RllibRunner"]
 

@@ -1,52 +1,25 @@
-"""Stable-Baselines3's vectors."""
+"""Stable-Baselines3's vectors, in an environment without Shoal."""
 
 from __future__ import annotations
 
-from typing import Any
+from benchmarks.peers import InPeer
+from shoal.bench.contenders import sb3_vectors
+from shoal.bench.contenders.base import Contender
 
-from benchmarks.contenders.base import SEED, Contender, Lockstep, Vector, action_batches
-from benchmarks.workloads import Workload
-
-__all__ = ["Sb3Dummy", "Sb3Subproc", "started_vec_env"]
+__all__ = ["Sb3Dummy", "Sb3Subproc"]
 
 
-class _Sb3(Contender):
+class _InPeer(InPeer, Contender):
     peer = "sb3"
-    packages = ("stable-baselines3", "torch", "gymnasium", "numpy")
 
     def supports(self, workload: str) -> bool:
         """All but nested observation spaces."""
         return workload != "dict"
 
 
-class Sb3Dummy(_Sb3):
+class Sb3Dummy(_InPeer, sb3_vectors.Sb3Dummy):
     """``DummyVecEnv``: one environment after the other."""
 
-    name = "sb3-dummy"
 
-    def open(self, workload: Workload, num_envs: int) -> Vector:
-        """Make the vector in this process."""
-        from stable_baselines3.common.vec_env import DummyVecEnv
-
-        return started_vec_env(DummyVecEnv([workload.make] * num_envs), workload)
-
-
-class Sb3Subproc(_Sb3):
+class Sb3Subproc(_InPeer, sb3_vectors.Sb3Subproc):
     """``SubprocVecEnv``: a process for each environment."""
-
-    name = "sb3-subproc"
-
-    def open(self, workload: Workload, num_envs: int) -> Vector:
-        """Make the vector and its processes."""
-        from stable_baselines3.common.vec_env import SubprocVecEnv
-
-        # A forked process steps as fast as any other, and need not import torch once more first.
-        envs = SubprocVecEnv([workload.make] * num_envs, start_method="fork")
-        return started_vec_env(envs, workload)
-
-
-def started_vec_env(envs: Any, workload: Workload) -> Vector:
-    """Reset ``envs``, a ``VecEnv`` of either library, and make it ready to be stepped."""
-    envs.seed(SEED)
-    envs.reset()
-    return Lockstep(envs.step, action_batches(workload, envs.num_envs), envs.close)

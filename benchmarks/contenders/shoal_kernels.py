@@ -7,9 +7,10 @@ from importlib import util
 from pathlib import Path
 from typing import Any
 
-from benchmarks.contenders.base import SEED, Contender, Vector, started
 from benchmarks.contenders.shoal_vectors import FirstCome
-from benchmarks.workloads import GYMNASIUM_IDS, Workload
+from benchmarks.workloads import GYMNASIUM_IDS
+from shoal.bench.contenders.base import SEED, Contender, Vector, started
+from shoal.bench.workload import Workload
 
 __all__ = ["OwnKernel", "ShoalKernel", "ShoalKernelFirstCome", "swing_in_c", "swing_in_numba"]
 

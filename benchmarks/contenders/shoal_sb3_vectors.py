@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from benchmarks.contenders.base import Contender, Vector
-from benchmarks.contenders.sb3_vectors import started_vec_env
-from benchmarks.workloads import Workload
+from shoal.bench.contenders.base import Contender, Vector
+from shoal.bench.contenders.sb3_vectors import started_vec_env
+from shoal.bench.workload import Workload
 
 __all__ = ["ShoalSb3Dummy", "ShoalSb3Subproc"]
 

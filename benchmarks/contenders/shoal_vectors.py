@@ -1,4 +1,4 @@
-"""Shoal, as ``shoal.make`` gives it."""
+"""Shoal, first come, first served."""
 
 from __future__ import annotations
 
@@ -6,38 +6,18 @@ import time
 from itertools import cycle
 from typing import Any
 
-from benchmarks.contenders.base import SEED, Contender, Vector, action_batches, started
-from benchmarks.workloads import Workload
+from shoal.bench.contenders.base import SEED, Contender, Vector, action_batches
+from shoal.bench.contenders.shoal_vectors import PACKAGES
+from shoal.bench.workload import Workload
 
-__all__ = ["FirstCome", "Shoal", "ShoalFirstCome"]
-
-_PACKAGES = ("shoal", "gymnasium", "numpy")
-
-
-class Shoal(Contender):
-    """``shoal.make`` with its defaults, but for these options of it."""
-
-    packages = _PACKAGES
-
-    def __init__(self, name: str, **options: Any) -> None:
-        self.name = name
-        self._options = options
-
-    def open(self, workload: Workload, num_envs: int) -> Vector:
-        """Make the vector, and note the plan by which it is stepped."""
-        import shoal
-
-        envs = shoal.make(workload.make, num_envs=num_envs, **self._options)
-        vector = started(envs, workload)
-        vector.note = str(envs.plan)
-        return vector
+__all__ = ["FirstCome", "ShoalFirstCome"]
 
 
 class ShoalFirstCome(Contender):
     """Worker processes whose slots get new actions as soon as a quarter of them has come back."""
 
     name = "shoal-first-come"
-    packages = _PACKAGES
+    packages = PACKAGES
 
     def open(self, workload: Workload, num_envs: int) -> Vector:
         """Make the vector and its processes."""

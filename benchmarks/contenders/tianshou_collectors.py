@@ -9,8 +9,9 @@ from __future__ import annotations
 import time
 from typing import Any, ClassVar
 
-from benchmarks.contenders.base import SEED, Contender, Vector
-from benchmarks.workloads import GYMNASIUM_IDS, Workload
+from benchmarks.workloads import GYMNASIUM_IDS
+from shoal.bench.contenders.base import SEED, Contender, Vector
+from shoal.bench.workload import Workload
 
 __all__ = ["ShoalTianshou", "TianshouDummy", "TianshouShmem", "TianshouSubproc"]
 

@@ -7,8 +7,9 @@ from collections.abc import Callable
 from functools import partial
 from typing import Any
 
-from benchmarks.contenders.base import SEED, Contender, Vector
-from benchmarks.workloads import GYMNASIUM_IDS, Workload
+from benchmarks.workloads import GYMNASIUM_IDS
+from shoal.bench.contenders.base import SEED, Contender, Vector
+from shoal.bench.workload import Workload
 
 __all__ = ["FRAMES_PER_SLOT", "POLICIES", "STEPPERS", "Collecting"]
 

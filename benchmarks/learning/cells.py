@@ -11,8 +11,8 @@ from benchmarks.learning.games import Games
 from benchmarks.learning.loops import Collecting, CurriculumSteps, PPOLearning
 from benchmarks.learning.settings import LearningSettings
 from benchmarks.learning.updates import AS_DQN, ShoalUpdates, StableBaselinesUpdates
-from benchmarks.results import Cell
 from benchmarks.training import rotated
+from shoal.bench.results import Cell
 from shoal.train.runs.devices import fast_matmul
 
 __all__ = ["CURRICULUM", "UNITS", "Rounds", "environments", "makers"]

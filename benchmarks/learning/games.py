@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from benchmarks.contenders.base import SEED
 from benchmarks.learning.configs import HIDDEN
 from benchmarks.learning.exercise import Exercise
+from shoal.bench.contenders.base import SEED
 from shoal.train import make_agent, play_matches
 from shoal.train.tasks.hockey_task import hockey_spaces
 

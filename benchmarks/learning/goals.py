@@ -14,10 +14,10 @@ from typing import NamedTuple
 
 import torch
 
-from benchmarks import machine
 from benchmarks.files import write_results
 from benchmarks.judging import Figure, Verdict, verdict_table
-from benchmarks.tables import Table, markdown, plain
+from shoal.bench import machine
+from shoal.bench.tables import Table, markdown, plain
 from shoal.train import load_agent, load_config, play_episodes, train_single_run
 
 __all__ = ["GOALS", "Attempt", "Goal", "attempt", "measure_goals"]

@@ -6,9 +6,9 @@ from contextlib import ExitStack
 from pathlib import Path
 from tempfile import TemporaryDirectory
 
-from benchmarks.contenders.base import SEED
 from benchmarks.learning.configs import NEVER, collecting, shipped_endless
 from benchmarks.learning.exercise import Exercise
+from shoal.bench.contenders.base import SEED
 from shoal.train.config import Config
 from shoal.train.reporting import Reporter
 from shoal.train.runs.folder import RunFolder, RunPlan

@@ -14,16 +14,16 @@ from textwrap import fill
 
 import torch
 
-from benchmarks import machine
 from benchmarks.files import write_results
 from benchmarks.judging import Bench, Verdict, verdict_table
 from benchmarks.learning.cells import CURRICULUM, UNITS, Rounds, environments
 from benchmarks.learning.figures import GUIDE, Plan
 from benchmarks.learning.settings import LearningSettings
 from benchmarks.render import bullets, failure_notes, markdown_document, rate_text
-from benchmarks.results import Cell, Report
 from benchmarks.runner import Runner
-from benchmarks.tables import Table, markdown, plain
+from shoal.bench import machine
+from shoal.bench.results import Cell, Report
+from shoal.bench.tables import Table, markdown, plain
 
 __all__ = ["measure_learning"]
 

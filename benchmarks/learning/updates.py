@@ -14,10 +14,10 @@ import numpy as np
 import numpy.typing as npt
 from gymnasium import spaces
 
-from benchmarks.contenders.base import SEED
 from benchmarks.learning.configs import HIDDEN
 from benchmarks.learning.exercise import Exercise
 from benchmarks.learning.transitions import CHOICES, NUMBERS, OBSERVATIONS, make_transitions
+from shoal.bench.contenders.base import SEED
 from shoal.train import AgentSpaces, make_agent
 from shoal.train.agents import Step
 

@@ -14,7 +14,6 @@ from textwrap import fill
 
 import numpy as np
 
-from benchmarks import machine
 from benchmarks.files import write_results
 from benchmarks.judging import Bench, Figure, judge, verdict_table
 from benchmarks.remote.baselines import (
@@ -28,9 +27,11 @@ from benchmarks.remote.null import NUM_SLOTS
 from benchmarks.remote.shoal_vectors import ShoalVector, Way
 from benchmarks.remote.situations import milliseconds_beside_slow_slots, worth_of_two_groups
 from benchmarks.render import markdown_document
-from benchmarks.results import Report, summarize
-from benchmarks.runner import Runner, Settings
-from benchmarks.tables import Table, markdown, plain
+from benchmarks.runner import Runner
+from shoal.bench import machine
+from shoal.bench.results import Report, summarize
+from shoal.bench.runner import Settings
+from shoal.bench.tables import Table, markdown, plain
 
 __all__ = ["measure_remote"]
 

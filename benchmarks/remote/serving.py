@@ -16,7 +16,8 @@ from contextlib import AbstractContextManager, ExitStack, contextmanager
 from threading import Thread
 from typing import IO, Any, Generic, TypeAlias, TypeVar
 
-from benchmarks.process import ROOT, ContenderError, kill_group
+from benchmarks import ROOT
+from shoal.bench.process import ContenderError, kill_group
 
 __all__ = ["LOCALHOST", "Announce", "Client", "served"]
 

@@ -9,10 +9,10 @@ from typing import Any
 
 import pytest
 
-from benchmarks import machine
 from benchmarks.__main__ import main
-from benchmarks.runner import Settings
 from benchmarks.training import TrainingSettings
+from shoal.bench import machine
+from shoal.bench.runner import Settings
 
 
 @pytest.fixture(autouse=True)

@@ -13,11 +13,14 @@ from gymnasium.spaces import Discrete
 
 import shoal
 from benchmarks.contenders import CONTENDERS, STANDARD
-from benchmarks.contenders.base import action_batches
 from benchmarks.contenders.shoal_kernels import swing_in_c, swing_in_numba
-from benchmarks.contenders.shoal_vectors import FirstCome, Shoal
-from benchmarks.runner import Runner, Settings
-from benchmarks.workloads import GYMNASIUM_IDS, WORKLOADS, Workload
+from benchmarks.contenders.shoal_vectors import FirstCome
+from benchmarks.runner import Runner
+from benchmarks.workloads import GYMNASIUM_IDS, WORKLOADS
+from shoal.bench.contenders.base import action_batches
+from shoal.bench.contenders.shoal_vectors import Shoal
+from shoal.bench.runner import Settings
+from shoal.bench.workload import Workload
 
 QUICK = Settings(rounds=2, seconds=0.02)
 

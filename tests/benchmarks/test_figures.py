@@ -14,12 +14,13 @@ from benchmarks.contenders import CONTENDERS
 from benchmarks.figures import REQUIRED, matching
 from benchmarks.judging import Bench, Contest, Figure, Verdict, judge, rate, times, verdict_table
 from benchmarks.memory import measure_worker_memory
-from benchmarks.results import Cell
-from benchmarks.runner import Runner, Settings
+from benchmarks.runner import Runner
 from benchmarks.sb3 import measured_apart
 from benchmarks.startup import measure_startup
 from benchmarks.training import Training
 from benchmarks.workloads import WORKLOADS
+from shoal.bench.results import Cell
+from shoal.bench.runner import Settings
 
 RATES = {"fast": [8e6, 4e6, 6e6], "slow": [2e6, 1e6, 3e6]}
 

@@ -5,8 +5,8 @@ import numpy as np
 from benchmarks.contenders import CONTENDERS
 from benchmarks.hockey import REQUIRED, measure_hockey
 from benchmarks.hockey_scene import HockeyScene
-from benchmarks.runner import Settings
 from benchmarks.workloads import WORKLOADS
+from shoal.bench.runner import Settings
 
 
 def test_required_figures_are_about_what_there_is():

@@ -2,8 +2,8 @@
 
 from benchmarks.contenders import CONTENDERS
 from benchmarks.kernels import REQUIRED, measure_kernels
-from benchmarks.runner import Settings
 from benchmarks.workloads import GYMNASIUM_IDS
+from shoal.bench.runner import Settings
 
 
 def test_required_figures_are_about_what_there_is():

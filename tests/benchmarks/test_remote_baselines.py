@@ -13,9 +13,10 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from benchmarks.process import ROOT, ContenderError
+from benchmarks import ROOT
 from benchmarks.remote.null import NUM_SLOTS, OUTCOME
 from benchmarks.remote.serving import served
+from shoal.bench.process import ContenderError
 
 grpc = pytest.importorskip("grpc")
 msgspec = pytest.importorskip("msgspec")

@@ -9,9 +9,9 @@ from pathlib import Path
 import pytest
 
 from benchmarks import required
-from benchmarks.results import Cell
 from benchmarks.rllib import REQUIRED, measure_rllib
-from benchmarks.runner import Settings
+from shoal.bench.results import Cell
+from shoal.bench.runner import Settings
 
 
 class Scripted:

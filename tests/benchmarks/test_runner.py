@@ -10,12 +10,14 @@ from pathlib import Path
 import pytest
 
 from benchmarks.contenders import CONTENDERS, Contender, Vector
-from benchmarks.contenders.base import Lockstep, action_batches
 from benchmarks.render import as_markdown, as_text
-from benchmarks.results import Cell, Report, paired_ratio, summarize
-from benchmarks.runner import Runner, Settings
-from benchmarks.tables import short_number
-from benchmarks.workloads import WORKLOADS, Workload
+from benchmarks.runner import Runner
+from benchmarks.workloads import WORKLOADS
+from shoal.bench.contenders.base import Lockstep, action_batches
+from shoal.bench.results import Cell, Report, paired_ratio, summarize
+from shoal.bench.runner import Settings
+from shoal.bench.tables import short_number
+from shoal.bench.workload import Workload
 
 QUICK = Settings(rounds=2, seconds=0.02)
 
@@ -188,7 +190,7 @@ def test_markdown_shows_tables_machine_and_versions() -> None:
 
 def test_plot_is_drawn(tmp_path: Path) -> None:
     pytest.importorskip("matplotlib")
-    from benchmarks import plot
+    from shoal.bench import plot
 
     plot.save(small_report(), tmp_path / "plot.png")
     assert (tmp_path / "plot.png").read_bytes().startswith(b"\x89PNG")

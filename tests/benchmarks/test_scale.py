@@ -11,11 +11,12 @@ from pathlib import Path
 
 import pytest
 
-from benchmarks import machine, scale
+from benchmarks import scale
 from benchmarks.judging import rate
-from benchmarks.results import Cell
-from benchmarks.runner import Settings
 from benchmarks.scale import REQUIRED, cores_worth, measure_scale, worker_counts
+from shoal.bench import machine
+from shoal.bench.results import Cell
+from shoal.bench.runner import Settings
 
 
 @pytest.fixture

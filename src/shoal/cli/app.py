@@ -11,6 +11,7 @@ import numpy as np
 import typer
 
 import shoal
+from shoal.cli.bench import bench
 from shoal.cli.doctor import doctor
 from shoal.cli.envs import envs
 from shoal.cli.new_kernel import write_kernel
@@ -48,6 +49,7 @@ def shoal_command(
 
 app.command(rich_help_panel=TRY)(doctor)
 app.command(rich_help_panel=TRY)(envs)
+app.command(rich_help_panel=TRY)(bench)
 app.command(rich_help_panel=TRY)(watch)
 app.add_typer(play, name="play", rich_help_panel=TRY)
 add_training(app)

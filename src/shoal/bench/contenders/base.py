@@ -8,13 +8,20 @@ from collections.abc import Callable, Sequence
 from itertools import cycle, islice
 from typing import Any, ClassVar
 
-import numpy as np
-import numpy.typing as npt
-from gymnasium.vector.utils import batch_space
+from gymnasium import Space
+from gymnasium.vector.utils import batch_space, iterate
 
-from benchmarks.workloads import Workload
+from shoal.bench.workload import Workload
 
-__all__ = ["SEED", "Contender", "Lockstep", "Vector", "action_batches", "started"]
+__all__ = [
+    "SEED",
+    "Contender",
+    "Lockstep",
+    "Vector",
+    "action_batches",
+    "action_lists",
+    "started",
+]
 
 SEED = 0
 
@@ -49,16 +56,18 @@ class Lockstep(Vector):
         step: Steps every environment once, with one of the batches.
         batches: Action batches, one action for each environment; used in turn, over and over.
         close: Called once, at the end.
+        num_envs: How many environments; by default as many as a batch has actions.
     """
 
     def __init__(
         self,
         step: Callable[[Any], object],
-        batches: Sequence[Sequence[Any] | npt.NDArray[Any]],
+        batches: Sequence[Any],
         close: Callable[[], object],
+        num_envs: int | None = None,
     ) -> None:
         self._step = step
-        self._num_envs = len(batches[0])
+        self._num_envs = len(batches[0]) if num_envs is None else num_envs
         self._batches = cycle(batches)
         self._close = close
 
@@ -83,14 +92,11 @@ class Lockstep(Vector):
 class Contender(ABC):
     """One way to step many environments.
 
-    The runner reads the attributes, in the main environment; ``open`` is called in a process of
-    its own, in the contender's environment, and alone may import the contender's packages.
-    Contenders travel there by pickle.
+    The runner reads the attributes; ``open`` is called in a process of the contender's own, and
+    alone may import the contender's packages. Contenders travel there by pickle.
     """
 
     name: str
-    peer: ClassVar[str | None] = None
-    """The peer environment that it needs, or none for the main one; see ``benchmarks.peers``."""
     packages: ClassVar[tuple[str, ...]] = ("gymnasium", "numpy")
     """The distributions whose versions a report should state."""
 
@@ -106,16 +112,31 @@ class Contender(ABC):
 def started(envs: Any, workload: Workload) -> Lockstep:
     """Reset ``envs``, which has Gymnasium's vector interface, and make it ready to be stepped."""
     envs.reset(seed=SEED)
-    return Lockstep(envs.step, action_batches(workload, envs.num_envs), envs.close)
+    batches = action_batches(workload, envs.num_envs)
+    return Lockstep(envs.step, batches, envs.close, envs.num_envs)
 
 
-def action_batches(workload: Workload, num_envs: int, count: int = 64) -> list[npt.NDArray[Any]]:
-    """Sample valid actions: batches with one for each environment, ``count`` of them at most."""
+def action_batches(workload: Workload, num_envs: int, count: int = 64) -> list[Any]:
+    """Sample valid actions: batches with one for each environment, ``count`` of them at most.
+
+    A batch is an array, unless the actions are nested.
+    """
+    _, batches = _sampled(workload, num_envs, count)
+    return batches
+
+
+def action_lists(workload: Workload, num_envs: int, count: int = 64) -> list[list[Any]]:
+    """Sample the same actions, as lists of single ones."""
+    space, batches = _sampled(workload, num_envs, count)
+    return [list(iterate(space, batch)) for batch in batches]
+
+
+def _sampled(workload: Workload, num_envs: int, count: int) -> tuple[Space[Any], list[Any]]:
     count = max(2, min(count, _MOST_ACTIONS // num_envs))
     env = workload.make()
     try:
         space = batch_space(env.action_space, num_envs)
         space.seed(SEED)
-        return [np.asarray(space.sample()) for _ in range(count)]
+        return space, [space.sample() for _ in range(count)]
     finally:
         env.close()

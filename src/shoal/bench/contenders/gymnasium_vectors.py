@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+import gymnasium
 from gymnasium.vector import AsyncVectorEnv, SyncVectorEnv
 
-from benchmarks.contenders.base import Contender, Vector, started
-from benchmarks.workloads import Workload
+from shoal.bench.contenders.base import Contender, Vector, started
+from shoal.bench.workload import Workload
 
-__all__ = ["GymnasiumAsync", "GymnasiumSync"]
+__all__ = ["GymnasiumAsync", "GymnasiumOwn", "GymnasiumSync"]
 
 
 class GymnasiumSync(Contender):
@@ -28,3 +29,17 @@ class GymnasiumAsync(Contender):
     def open(self, workload: Workload, num_envs: int) -> Vector:
         """Make the vector and its processes."""
         return started(AsyncVectorEnv([workload.make] * num_envs), workload)
+
+
+class GymnasiumOwn(Contender):
+    """The vector that an environment is registered with, as ``gymnasium.make_vec`` makes it."""
+
+    name = "gymnasium-own"
+
+    def open(self, workload: Workload, num_envs: int) -> Vector:
+        """Make the vector."""
+        if workload.id is None:
+            raise ValueError(f"{workload.name} is not registered with Gymnasium")
+        workload.make().close()  # whatever must be imported for it has been then
+        envs = gymnasium.make_vec(workload.id, num_envs, vectorization_mode="vector_entry_point")
+        return started(envs, workload)

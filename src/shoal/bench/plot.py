@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -14,7 +14,7 @@ from matplotlib.legend_handler import HandlerTuple
 from matplotlib.patches import Patch
 from matplotlib.ticker import EngFormatter
 
-from benchmarks.results import (
+from shoal.bench.results import (
     SUBJECT,
     Cell,
     Report,
@@ -23,7 +23,7 @@ from benchmarks.results import (
     contenders_of,
     summarize,
 )
-from benchmarks.tables import short_number
+from shoal.bench.tables import short_number
 
 __all__ = ["save"]
 
@@ -49,8 +49,11 @@ _STYLE: dict[Any, Any] = {
 }
 
 
-def save(report: Report, path: Path) -> None:
-    """Draw environment steps per second, on logarithmic scales, and write the picture."""
+def save(report: Report, path: Path, label: Callable[[str], str] = str) -> None:
+    """Draw environment steps per second, on logarithmic scales, and write the picture.
+
+    ``label`` says what a contender is called in it.
+    """
     workloads = by_workload(report.cells)
     contenders = contenders_of(report.cells)
     columns = min(_COLUMNS, len(workloads))
@@ -60,14 +63,20 @@ def save(report: Report, path: Path) -> None:
         figure.set_layout_engine("constrained", w_pad=0.08, h_pad=0.12)
         panels = figure.subplots(rows, columns, sharey=True, squeeze=False).flatten()
         for panel, (workload, cells) in zip(panels, workloads.items(), strict=False):
-            _draw_panel(panel, workload, cells, contenders)
+            _draw_panel(panel, workload, cells, contenders, label)
         for spare in panels[len(workloads) :]:
             spare.set_axis_off()
         _draw_frame(figure, report)
         figure.savefig(path, dpi=150)
 
 
-def _draw_panel(panel: Any, workload: str, cells: Sequence[Cell], contenders: list[str]) -> None:
+def _draw_panel(
+    panel: Any,
+    workload: str,
+    cells: Sequence[Cell],
+    contenders: list[str],
+    label: Callable[[str], str],
+) -> None:
     height = _BARS_SHARE / len(cells)
     for number, cell in enumerate(cells):
         shift = (number - (len(cells) - 1) / 2) * height
@@ -77,6 +86,9 @@ def _draw_panel(panel: Any, workload: str, cells: Sequence[Cell], contenders: li
                 _draw_bar(panel, row + shift, height, summarize(cell.rates[contender]), color)
             elif contender in cell.failures:
                 _write_beside(panel, ("axes fraction", "data"), (0, row + shift), "failed")
+            elif contender in cell.alike:
+                other = f"as {label(cell.alike[contender])}"
+                _write_beside(panel, ("axes fraction", "data"), (0, row + shift), other)
     medians = [summarize(rates).median for cell in cells for rates in cell.rates.values()]
     if medians:
         # The least bar must still be seen, and the greatest leaves room for its number.
@@ -85,7 +97,7 @@ def _draw_panel(panel: Any, workload: str, cells: Sequence[Cell], contenders: li
     panel.xaxis.set_major_formatter(EngFormatter(sep=" "))
     panel.minorticks_off()
     panel.set_title(workload)
-    panel.set_yticks(range(len(contenders)), contenders)
+    panel.set_yticks(range(len(contenders)), map(label, contenders))
     panel.set_ylim(len(contenders) - 0.5, -0.5)
     panel.grid(axis="x")
     panel.set_axisbelow(True)

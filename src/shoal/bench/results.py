@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 from typing import Any, NamedTuple
 
@@ -58,8 +58,9 @@ class Cell:
     """One workload at one number of environments.
 
     Each of ``contenders``, those that support the workload, is either in ``rates``, with its
-    environment steps per second in every round, or in ``failures``, with the reason. ``notes``
-    tell how some of them stepped the environments.
+    environment steps per second in every round, or in ``failures``, with the reason, or, where it
+    was not measured since it steps as another one does, in ``alike``, with that one's name.
+    ``notes`` tell how some of them stepped the environments.
     """
 
     workload: str
@@ -68,12 +69,18 @@ class Cell:
     rates: dict[str, list[float]] = field(default_factory=dict)
     failures: dict[str, str] = field(default_factory=dict)
     notes: dict[str, str] = field(default_factory=dict)
+    alike: dict[str, str] = field(default_factory=dict)
 
     def ratio(self, other: str, subject: str = SUBJECT) -> float | None:
         """One contender's rate over another's, where both were measured."""
         if subject not in self.rates or other not in self.rates:
             return None
         return paired_ratio(self.rates[subject], self.rates[other])
+
+    def best(self, names: Iterable[str]) -> str | None:
+        """Of these contenders, the one with the highest median; none where none was measured."""
+        medians = {name: summarize(self.rates[name]).median for name in names if name in self.rates}
+        return max(medians, key=medians.__getitem__, default=None)
 
     def as_json(self) -> dict[str, Any]:
         """Give every round's value and their summary, as plain data."""
@@ -87,10 +94,11 @@ class Cell:
             for name, rates in self.rates.items()
         }
         failed = {name: {"failure": reason} for name, reason in self.failures.items()}
+        alike = {name: {"same_as": other} for name, other in self.alike.items()}
         return {
             "workload": self.workload,
             "num_envs": self.num_envs,
-            "contenders": measured | failed,
+            "contenders": measured | failed | alike,
         }
 
 

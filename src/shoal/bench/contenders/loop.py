@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-from benchmarks.contenders.base import SEED, Contender, Lockstep, Vector, action_batches
-from benchmarks.workloads import Environment, Workload
+from shoal.bench.contenders.base import SEED, Contender, Lockstep, Vector, action_lists
+from shoal.bench.workload import Environment, Workload
 
 __all__ = ["Loop"]
 
@@ -20,7 +20,7 @@ class Loop(Contender):
         """Make the one environment."""
         env = workload.make()
         env.reset(seed=SEED)
-        turns = [list(batch) for batch in action_batches(workload, num_envs)]
+        turns = action_lists(workload, num_envs)
         return Lockstep(_Turns(env).take, turns, env.close)
 
 

@@ -8,27 +8,45 @@ import pickle
 import select
 import signal
 import subprocess
+import sys
 import tempfile
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable, Mapping
 from contextlib import ExitStack
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import IO, Any
 
-from benchmarks.contenders import Contender
-from benchmarks.workloads import BURN_RATE_VARIABLE, burn_rate
+from shoal.bench.server import Served
 
-__all__ = ["ROOT", "ContenderError", "ContenderProcess", "kill_group", "last_line"]
+__all__ = ["ContenderError", "Home", "ServedProcess", "here", "kill_group", "last_line"]
 
-ROOT = Path(__file__).resolve().parents[1]
-"""The repository, where ``python -m benchmarks`` finds itself."""
+_SERVER = Path(__file__).with_name("server.py")
 
 
 class ContenderError(Exception):
     """A contender could not do what was asked; the message is the reason, in one line."""
 
 
-class ContenderProcess:
-    """Runs one contender in an interpreter of its own.
+@dataclass(frozen=True)
+class Home:
+    """Where a process runs."""
+
+    python: Path
+    path: tuple[str, ...]
+    """Where it looks for modules, before it looks where this interpreter does."""
+    has_shoal: bool = True
+    """Whether Shoal can be imported there. If not, only those of its modules can be that say so."""
+    environment: Mapping[str, str] = field(default_factory=dict)
+    """Variables besides those of this process."""
+
+
+def here() -> Home:
+    """Where this process runs itself."""
+    return Home(Path(sys.executable), tuple(os.path.abspath(place) for place in sys.path))
+
+
+class ServedProcess:
+    """Runs a session in an interpreter of its own.
 
     It runs during ``request`` only: outside, its process group is stopped, because workers that
     wait for work by spinning would slow down whoever is measured next. After any exception from
@@ -36,23 +54,25 @@ class ContenderProcess:
     of their own: they sleep while there is no work, and end with the process that they work for.)
 
     Args:
-        contender: What to run.
-        python: The interpreter of the contender's environment.
+        session: Makes the session there; travels by pickle.
+        home: Where to run.
         timeout: Seconds that a request may take, beyond those that it asks to step for.
     """
 
-    def __init__(self, contender: Contender, python: Path, timeout: float) -> None:
+    def __init__(self, session: Callable[[], Served], home: Home, timeout: float) -> None:
         self._timeout = timeout
+        folder = None if home.has_shoal else str(_SERVER.parents[1])
+        modules = json.dumps({"path": home.path, "shoal": folder})
         # A process group of its own, in this session: Ctrl-C reaches the runner alone, which cleans
         # up, and should the runner be killed itself, the kernel hangs up on stopped groups.
         with ExitStack() as resources:
             self._stderr = resources.enter_context(tempfile.TemporaryFile())
             self._process = resources.enter_context(
                 subprocess.Popen(
-                    [python, "-m", "benchmarks.server", pickle.dumps(contender).hex()],
+                    # Without -P, the server's neighbours would be modules that anybody may import.
+                    [home.python, "-P", _SERVER, modules, pickle.dumps(session).hex()],
                     bufsize=0,
-                    cwd=ROOT,
-                    env={**os.environ, BURN_RATE_VARIABLE: repr(burn_rate())},
+                    env={**os.environ, **home.environment},
                     stdin=subprocess.PIPE,
                     stdout=subprocess.PIPE,
                     stderr=self._stderr,
@@ -63,10 +83,9 @@ class ContenderProcess:
             self._exit = os.pidfd_open(self._process.pid)
             resources.callback(os.close, self._exit)
             self._resources = resources.pop_all()
-        self.versions: dict[str, str] = self.request("versions")
 
     def request(self, do: str, **arguments: Any) -> Any:
-        """Have something done, and return its result; see ``benchmarks.server.Session``."""
+        """Have something done by the session, and return its result."""
         try:
             os.killpg(self._process.pid, signal.SIGCONT)
             reply = self._exchange({"do": do, **arguments})

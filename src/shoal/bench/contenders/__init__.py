@@ -1,0 +1,1 @@
+"""Ways to step many environments that are measured against each other."""

@@ -1,0 +1,61 @@
+"""What is recommended: the simplest way that is as good as the best."""
+
+from __future__ import annotations
+
+from statistics import median
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from shoal.bench.advice import advise
+
+ROUNDS = st.lists(st.floats(1.0, 1e8), min_size=1, max_size=9)
+RATES = st.dictionaries(st.text("abc", min_size=1, max_size=2), ROUNDS, min_size=1, max_size=6)
+
+
+@given(RATES)
+def test_what_is_recommended_is_never_much_slower_than_the_best(
+    rates: dict[str, list[float]],
+) -> None:
+    advice = advise(rates)
+    assert advice is not None
+    most = max(median(rounds) for rounds in rates.values())
+    assert median(rates[advice.way]) >= 0.9 * most * (1 - 1e-9)
+    assert median(rates[advice.best]) == pytest.approx(most)
+    assert advice.share == pytest.approx(median(rates[advice.way]) / most)
+
+
+@given(RATES)
+def test_nothing_simpler_is_within_a_few_percent(rates: dict[str, list[float]]) -> None:
+    advice = advise(rates)
+    assert advice is not None
+    simpler = list(rates)[: list(rates).index(advice.way)]
+    most = median(rates[advice.best])
+    assert all(median(rates[way]) < 0.971 * most for way in simpler)
+
+
+@pytest.mark.parametrize(
+    ("auto", "process", "way", "is_sure"),
+    [
+        ([95.0, 99.0, 103.0], [98.0, 101.0, 105.0], "auto", False),  # within the noise
+        ([97.9, 98.0, 98.1], [99.9, 100.0, 100.1], "auto", True),  # worth no option
+        ([80.0, 92.0, 110.0], [99.0, 100.0, 101.0], "auto", False),  # noisy, and good enough
+        ([60.0, 85.0, 118.0], [99.0, 100.0, 101.0], "process", False),  # noisy, and too slow
+        ([94.0, 95.0, 96.0], [99.0, 100.0, 101.0], "process", True),
+        ([99.0, 100.0, 101.0], [94.0, 95.0, 96.0], "auto", True),
+    ],
+)
+def test_the_simple_way_is_taken_where_it_is_as_good(
+    auto: list[float], process: list[float], way: str, is_sure: bool
+) -> None:
+    advice = advise({"auto": auto, "process": process})
+    assert advice is not None
+    assert (advice.way, advice.is_sure) == (way, is_sure)
+
+
+def test_what_is_alone_is_sure_and_nothing_gives_no_advice() -> None:
+    alone = advise({"inline": [3.0, 1.0]})
+    assert alone is not None
+    assert (alone.way, alone.runner_up, alone.lead, alone.is_sure) == ("inline", None, None, True)
+    assert advise({}) is None

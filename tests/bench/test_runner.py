@@ -1,0 +1,64 @@
+"""Contenders in processes of their own: where those run, and what is measured of them."""
+
+from __future__ import annotations
+
+import sys
+from pathlib import Path
+
+import pytest
+
+from shoal.bench.contenders.base import Contender, action_batches, action_lists
+from shoal.bench.contenders.gymnasium_vectors import GymnasiumSync
+from shoal.bench.contenders.loop import Loop
+from shoal.bench.contenders.shoal_vectors import Shoal
+from shoal.bench.process import Home, here
+from shoal.bench.results import Cell
+from shoal.bench.runner import Runner, Settings
+from shoal.bench.workload import Workload
+from tests.bench.contenders import Named, Nested, Noting, Still
+
+QUICK = Settings(rounds=2, seconds=0.02)
+STILL = {"still": Workload("still", Still)}
+
+
+def test_what_steps_others_vectors_needs_nothing_of_shoal_but_its_name() -> None:
+    without = Home(Path(sys.executable), (str(Path.cwd()), *here().path), has_shoal=False)
+    with Runner([Noting(), Loop(), GymnasiumSync()], STILL, QUICK, lambda _: without) as runner:
+        cell = runner.measure("still", 2)
+    assert cell.failures == {}
+    assert cell.notes == {"noting": "native: False, contender: True"}
+    assert all(len(rates) == 2 for rates in cell.rates.values())
+
+
+@pytest.mark.parametrize("contender", [Loop(), GymnasiumSync(), Shoal("shoal", backend="inline")])
+def test_actions_may_be_nested(contender: Contender) -> None:
+    vector = contender.open(Workload("nested", Nested), 3)
+    steps, _ = vector.step_many(0.001)
+    vector.close()
+    assert steps % 3 == 0
+
+
+def test_single_actions_are_those_of_the_batches() -> None:
+    for workload in (STILL["still"], Workload("nested", Nested)):
+        batches, lists = action_batches(workload, 3, count=2), action_lists(workload, 3, count=2)
+        for batch, single in zip(batches, lists, strict=True):
+            if isinstance(batch, dict):
+                assert [each["left"] for each in single] == list(batch["left"])
+            else:
+                assert single == list(batch)
+
+
+def test_of_contenders_that_step_alike_the_first_is_measured() -> None:
+    contenders = [Named("first", "the same"), Named("other", "other"), Named("second", "the same")]
+    watched: list[tuple[str, int]] = []
+
+    def watch(contender: Contender, cell: Cell) -> None:
+        watched.append((contender.name, cell.num_envs))
+
+    with Runner(contenders, STILL, QUICK, watch=watch, way=lambda _, note: note) as runner:
+        cell = runner.measure("still", 2)
+    assert set(cell.rates) == {"first", "other"}
+    assert cell.alike == {"second": "first"}
+    assert cell.as_json()["contenders"]["second"] == {"same_as": "first"}
+    turns = [name for name, _ in watched]
+    assert turns.count("first") == turns.count("other") == turns.count("second") + QUICK.rounds

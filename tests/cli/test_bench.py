@@ -1,0 +1,211 @@
+"""``shoal bench`` measures what it is told to, says what to use, and leaves nothing behind."""
+
+import json
+import os
+import re
+import signal
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import pytest
+from typer.testing import CliRunner
+
+from shoal.cli.app import app
+
+ENVIRONMENTS = '''
+import multiprocessing, os, time
+import gymnasium
+from gymnasium.spaces import Discrete
+
+class Quick(gymnasium.Env):
+    """Steps at once."""
+
+    observation_space = Discrete(2)
+    action_space = Discrete(2)
+
+    def __init__(self, level=1, **others):
+        self.level = level
+        assert not others, others
+
+    def reset(self, *, seed=None, options=None):
+        return 0, {}
+
+    def step(self, action):
+        return 0, 0.0, False, False, {}
+
+class Hanging(Quick):
+    """Hangs in the processes of multiprocessing."""
+
+    def __init__(self):
+        if multiprocessing.parent_process():
+            time.sleep(60)
+
+class Slow(Quick):
+    """Takes its time for a step."""
+
+    def step(self, action):
+        time.sleep(0.05)
+        return super().step(action)
+
+class Deadly(Quick):
+    """Ends its process when there are too many of it."""
+
+    made = 0
+
+    def __init__(self):
+        Deadly.made += 1
+        if Deadly.made > 3:
+            os.abort()
+'''
+
+QUICK = ["--rounds", "2", "--seconds", "0.02"]
+
+
+@pytest.fixture
+def folder(tmp_path, monkeypatch):
+    """Where the command is called."""
+    (tmp_path / "mine.py").write_text(ENVIRONMENTS)
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setenv("COLUMNS", "100")
+    return tmp_path
+
+
+def told(*words):
+    return CliRunner().invoke(app, ["bench", *words, *QUICK])
+
+
+def test_json_holds_all_that_was_measured_and_a_line_that_works(folder):
+    words = ["--json", "--num-envs", "2,4", "--workers", "3", "--against", "gymnasium,envpool"]
+    result = told("CartPole-v1", *words, "--plot", ".")
+    assert result.exit_code == 0, result.stderr
+    found = json.loads(result.stdout)
+    assert {"machine", "versions", "settings", "cells", "recommendations"} <= set(found)
+    assert found["settings"] == {"rounds": 2, "seconds": 0.02, "timeout": 60.0}
+    two, four = (cell["contenders"] for cell in found["cells"])
+    assert set(four) - set(two) == {"shoal-process-3"}
+    for cell in (two, four):
+        assert {"shoal", "loop", "gymnasium-sync", "gymnasium-own", "gymnasium-async"} <= set(cell)
+        for name, measured in cell.items():
+            assert len(measured["rates"]) == 2, name
+            assert measured["times_loop"] > 0
+            assert measured["times_best_peer"] > 0
+    for count, advice in zip((2, 4), found["recommendations"], strict=True):
+        assert advice["call"].startswith(f'shoal.make("CartPole-v1", num_envs={count}')
+    assert found["left_out"] == {"envpool": "not installed: pip install envpool"}
+    assert (folder / "shoal-bench-CartPole-v1.png").read_bytes().startswith(b"\x89PNG")
+    assert "Measuring CartPole-v1" in result.stderr
+
+
+def test_a_person_sees_a_table_and_the_line_to_paste(folder):
+    result = told("mine.py:Quick", "--num-envs", "2", "--against", "none", "--env-arg", "level=2")
+    assert result.exit_code == 0, result.stderr
+    lines = [line.strip(" ▶│") for line in result.stdout.splitlines()]
+    rows = {re.split(r"\s{2,}|\s[█▏▎▍▌▋▊▉]", line)[0] for line in lines}
+    assert {"shoal auto", "shoal thread", "shoal process, 1 worker", "loop"} <= rows
+    assert "shoal inline is the same as shoal auto" in lines
+    assert "from mine import Quick" in lines
+    assert any(re.fullmatch(r"shoal\.make\(Quick, num_envs=2,.* level=2\)", line) for line in lines)
+    assert os.listdir(folder) == ["mine.py"]
+
+
+def test_a_contender_that_hangs_is_given_up_and_named(folder):
+    words = ["--num-envs", "2", "--against", "gymnasium", "--workers", "1", "--timeout", "5"]
+    result = told("mine:Hanging", *words)
+    assert result.exit_code == 0, result.stderr
+    assert "gymnasium-async failed: no answer to 'open' within 5 s" in result.stdout
+    assert "Recommended for 2" in result.stdout
+
+
+def test_where_no_way_can_be_measured_the_reasons_are_told(folder):
+    result = told("mine:Deadly", "--num-envs", "9", "--against", "none", "--workers", "1")
+    assert result.exit_code == 1
+    assert "shoal inline failed: died (SIGABRT)" in result.stdout
+    assert "None of Shoal's ways could be measured." in result.stdout
+    assert re.search(r"^  loop ", result.stdout, re.MULTILINE)
+
+
+@pytest.mark.parametrize(
+    ("words", "problem"),
+    [
+        (["CartPole-v1", "--num-envs", "8,x"], "--num-envs must be positive numbers"),
+        (["CartPole-v1", "--workers", "0"], "--workers must be positive numbers"),
+        (["CartPole-v1", "--against", "chess"], "--against knows gymnasium, sb3, envpool and none"),
+        (["CartPole-v1", "--env-arg", "level"], "--env-arg must be name=value, got 'level'"),
+        (["CartPole-v1", "--timeout", "0"], "--timeout must be a positive number, got 0"),
+        (["CartPole-v1", "--plot", "no/where.png"], "there is no folder no for the picture"),
+        (["there.py:Env"], "there.py:Env cannot be made: FileNotFoundError: there is no file"),
+    ],
+)
+def test_what_is_wrong_is_told_in_one_line(folder, words, problem):
+    result = told(*words)
+    assert (result.exit_code, result.stdout) == (1, "")
+    assert len(result.stderr.splitlines()) == 1
+    assert result.stderr.startswith(problem)
+    assert os.listdir(folder) == ["mine.py"]
+
+
+def test_a_picture_without_matplotlib_is_refused_before_anything_is_measured(folder, monkeypatch):
+    monkeypatch.setattr("shoal.cli.bench.find_spec", lambda name: None)
+    result = told("CartPole-v1", "--plot", "it.png")
+    assert (result.exit_code, result.stdout) == (1, "")
+    assert result.stderr == 'matplotlib is not installed, run `pip install "shoal[cli]"`\n'
+
+
+def descendants(pid):
+    """The processes that this one has started, and those that they have."""
+    children = set()
+    for tasks in Path(f"/proc/{pid}/task").glob("*/children"):
+        children |= {int(child) for child in tasks.read_text().split()}
+    return children.union(*map(descendants, children))
+
+
+def is_running(pid):
+    try:
+        return "State:\tZ" not in Path(f"/proc/{pid}/status").read_text()
+    except FileNotFoundError:
+        return False
+
+
+def waited_for(condition):
+    deadline = time.monotonic() + 30
+    while not (found := condition()) and time.monotonic() < deadline:
+        time.sleep(0.02)
+    return found
+
+
+def shoal_bench(*words):
+    command = [sys.executable, "-c", "from shoal.cli import main; main()", "bench", *words]
+    return subprocess.Popen(command, stderr=subprocess.PIPE, stdout=subprocess.PIPE)
+
+
+def ends_of(bench, number):
+    """It ends of the signal, with everything that it has started, and says so."""
+    started = descendants(bench.pid)
+    bench.send_signal(number)
+    assert bench.wait(20) == 130
+    assert waited_for(lambda: not any(map(is_running, started)))
+    assert bench.stderr.read() == b"interrupted\n"
+    assert bench.stdout.read() == b""
+
+
+def test_an_interrupt_ends_every_process(folder):
+    words = ["mine:Slow", "--num-envs", "4", "--against", "none", "--workers", "2"]
+    with shoal_bench(*words) as bench:
+        try:
+            assert b"Measuring mine:Slow" in bench.stderr.readline()
+            # All contenders' interpreters, and somebody's workers.
+            assert waited_for(lambda: len(descendants(bench.pid)) > 5)
+            ends_of(bench, signal.SIGINT)
+        finally:
+            bench.kill()  # a test that fails does not wait for it
+
+
+def test_a_polite_kill_ends_the_process_that_looks_at_the_environment(folder):
+    with shoal_bench("mine:Slow") as bench:
+        try:
+            assert waited_for(lambda: descendants(bench.pid))
+            ends_of(bench, signal.SIGTERM)
+        finally:
+            bench.kill()

@@ -55,7 +55,7 @@ format: $(VENV)/tools.stamp
 	$(BIN)/clang-format -i $(NATIVE)
 
 docs: $(VENV)/installed.stamp
-	$(BIN)/python -m pdoc --docformat google --output-directory build/docs shoal
+	NO_MKDOCS_2_WARNING=1 $(BIN)/mkdocs build --quiet --strict
 	@echo "build/docs/index.html"
 
 clean:

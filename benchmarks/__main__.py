@@ -100,6 +100,12 @@ def _remote(arguments: Namespace) -> int:
     return 0 if measure_remote(_settings(arguments), arguments.output) else 1
 
 
+def _live(arguments: Namespace) -> int:
+    from benchmarks.live import measure_live
+
+    return 0 if measure_live(_settings(arguments), arguments.output) else 1
+
+
 def _libraries(arguments: Namespace) -> int:
     from benchmarks.libraries import measure_libraries
 
@@ -345,6 +351,13 @@ def _parser() -> ArgumentParser:
         help="remote vectors against bare sockets, gRPC, websockets and JSON",
     )
     remote.set_defaults(command=_remote)
+
+    live = commands.add_parser(
+        "live",
+        parents=[_measured(Settings(rounds=21, seconds=1.0)), written],
+        help="what it costs to be watched on a page",
+    )
+    live.set_defaults(command=_live)
 
     libraries = commands.add_parser(
         "libraries",

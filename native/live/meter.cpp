@@ -26,8 +26,8 @@ PyArrayObject* array_of(nb::handle object, int type, npy_intp rows, const char* 
   return array;
 }
 
-/// Calls `found` with each row in which either flag is set. Most batches have none: eight rows are
-/// looked at together.
+/// Calls `found` with each row in which either flag is set. Eight rows are looked at together,
+/// since most have none.
 template <class Found>
 void for_each_set(const uint8_t* one, const uint8_t* other, npy_intp rows, Found found) {
   npy_intp row = 0;
@@ -35,9 +35,9 @@ void for_each_set(const uint8_t* one, const uint8_t* other, npy_intp rows, Found
     uint64_t a, b;
     std::memcpy(&a, one + row, 8);
     std::memcpy(&b, other + row, 8);
-    if (!(a | b)) continue;
-    for (npy_intp k = row; k < row + 8; ++k) {
-      if (one[k] | other[k]) found(k);
+    // A flag is a byte of 0 or 1, and that of the first row is the lowest.
+    for (uint64_t left = a | b; left != 0; left &= left - 1) {
+      found(row + __builtin_ctzll(left) / 8);
     }
   }
   for (; row < rows; ++row) {

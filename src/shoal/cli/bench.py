@@ -77,7 +77,7 @@ def bench(
     ] = None,
     as_json: AsJson = False,
 ) -> None:
-    """Measure an environment on every backend, and next to other libraries."""
+    """Measure your environment on every backend, and elsewhere."""
     try:
         with _ended_politely(), explained():
             asked = _Asked(

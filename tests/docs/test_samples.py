@@ -1,0 +1,96 @@
+"""What the pages show can be done: every sample runs, every command line can be parsed."""
+
+import os
+import re
+import shlex
+import subprocess
+import sys
+
+import pytest
+import typer
+
+from shoal.cli.app import app
+from tests.docs.pages import PAGES, ROOT, name_of, needs, samples
+
+PATH = os.pathsep.join(map(os.path.abspath, [ROOT, *os.getenv("PYTHONPATH", "").split(os.pathsep)]))
+"""Where a page finds this folder's modules, and whatever else was asked for."""
+
+
+def pages_with(kind, **marks):
+    """Those pages that have such samples."""
+
+    def has_some(page):
+        return any(
+            sample.kind == kind
+            and not sample.not_run
+            and all(getattr(sample, name) == mark for name, mark in marks.items())
+            for sample in samples(page)
+        )
+
+    return pytest.mark.parametrize("page", [*filter(has_some, PAGES)], ids=name_of)
+
+
+def run(page, folder, *options):
+    for module in needs(page):
+        pytest.importorskip(module)
+    done = subprocess.run(
+        [sys.executable, "-m", "tests.docs.run_page", page, *options],
+        cwd=folder,
+        env={**os.environ, "PYTHONPATH": PATH},
+        capture_output=True,
+        text=True,
+        timeout=110,
+    )
+    assert done.returncode == 0, done.stderr
+
+
+@pages_with("python", is_slow=False)
+def test_the_samples_of_a_page_run_in_their_order(page, tmp_path, request):
+    if page.name == "README.md":
+        reason = "its samples take for granted what no setup in it says"
+        request.applymarker(pytest.mark.xfail(reason=reason, strict=True))
+    run(page, tmp_path)
+
+
+@pytest.mark.slow
+@pages_with("python", is_slow=True)
+def test_long_samples_run_as_well(page, tmp_path):
+    run(page, tmp_path, "--slow")
+
+
+@pages_with("python")
+def test_a_sample_that_is_not_run_is_python_all_the_same(page):
+    for sample in samples(page):
+        if sample.kind == "python":
+            compile(sample.text, f"{name_of(page)}:{sample.line}", "exec")
+
+
+def parse(words):
+    """Parse a command line and do nothing; an error where there is no such thing."""
+    command = typer.main.get_command(app)
+    while hasattr(command, "commands"):
+        name, *words = words
+        if name.startswith("-"):
+            assert any(name in option.opts for option in command.params), f"no such option: {name}"
+            return
+        assert name in command.commands, f"no such command: {name}"
+        command = command.commands[name]
+    command.make_context(name, words)
+
+
+@pages_with("console")
+def test_command_lines_can_be_parsed(page, tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    for sample in samples(page):
+        if sample.kind != "console" or sample.not_run:
+            continue
+        for line in re.sub(r"\\\n", " ", sample.text).splitlines():
+            words = shlex.split(line, comments=True)
+            if words[:2] == ["$", "shoal"]:
+                parse(words[2:])
+
+
+def test_a_command_line_with_a_mistake_cannot():
+    for line in ("no-such-command", "serve CartPole-v1 --bound x", "train", "eval a --games many"):
+        with pytest.raises(Exception, match=r"(?i)no such|missing|a valid"):
+            parse(line.split())

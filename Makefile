@@ -9,7 +9,7 @@ SANITIZED := .venv-sanitized
 
 SOURCES := CMakeLists.txt pyproject.toml $(shell find native src -name '*.cpp' -o -name '*.h' -o -name '*.py' -o -name '*.pyi' -o -name '*.in')
 NATIVE  := $(shell find native benchmarks/native tests -name '*.cpp' -o -name '*.c' -o -name '*.h')
-PYTHON_FILES := src tests benchmarks examples
+PYTHON_FILES := src tests benchmarks examples docs/building
 
 # What could depend on the versions of Gymnasium and NumPy; and RLlib, which wants just this Gymnasium.
 TESTS_OF_VERSIONS := tests/spaces tests/legacy tests/guides tests/wrapping \

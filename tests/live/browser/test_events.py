@@ -3,7 +3,9 @@
 import os
 import signal
 
-from tests.live.browser.browsing import UNKNOWN
+import pytest
+
+from tests.live.browser.browsing import GAP, UNKNOWN
 
 
 def kinds(window):
@@ -19,9 +21,14 @@ def test_who_drives_which_slots_is_told(window, staffed):
         assert state.name in row
         assert f"{state.slots[0]}{UNKNOWN}{state.slots[-1]}" in row
         assert state.process is None or f"process {state.process}" in row
-    window.wait_for(
-        lambda: int(window.attribute("#workers tr:last-child [role=meter]", "aria-valuenow")) > 0
+    window.wait_for(lambda: UNKNOWN not in window.texts("#workers .share"))
+    lengths = window.run(
+        "return [...document.querySelectorAll('#workers tr')].map(row =>"
+        "  row.querySelector('.fill').getBoundingClientRect().width"
+        "  / row.querySelector('.bar').getBoundingClientRect().width)"
     )
+    shares = [float(text.split(GAP)[0]) / 100 for text in window.texts("#workers .share")]
+    assert lengths == pytest.approx([min(1, share) for share in shares], abs=0.02)
 
 
 def test_a_killed_worker_shows_as_a_crash_and_as_a_restart(window, staffed):

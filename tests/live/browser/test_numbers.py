@@ -40,12 +40,12 @@ WORDS = {
 def test_the_numbers_move(window, hockey):
     window.open(hockey.url)
     assert window.text("#title") == "shoal/HockeyOne-v0"
-    assert window.text("#status") == "running"
     assert window.text("#plan") == str(hockey.envs.plan)
     assert window.number("#slots") == 64
     before = {name: window.number(f"#{name}") for name in ("steps", "batches", "episodes")}
     for name, number in before.items():
         window.wait_for(lambda name=name, number=number: window.number(f"#{name}") > number)
+    assert window.text("#status") == "running"
     window.wait_for(lambda: window.number("#rate") > 100)
     window.wait_for(lambda: window.number("#return-length") > 1)
     assert 0 < window.number("#cost") < 50
@@ -115,6 +115,7 @@ def test_a_chart_tells_what_is_pointed_at(window, hockey):
 def test_before_the_first_step_nothing_is_made_up(window):
     with shoal.make([FlickeringEnv] * 2, backend="inline") as envs:
         window.open(shoal.live.show(envs, port=0).url)
+        assert window.text("#status") == "waiting for a batch"
         assert window.text("#rate") == UNKNOWN
         assert window.text("#steps") == "0"
         assert window.text("#return-mean") == UNKNOWN

@@ -124,10 +124,10 @@ def test_pause_stops_pictures_and_numbers_and_the_news_are_there_afterwards(wind
     window.click("#pause")
     assert window.text("#pause") == "Resume"
     assert window.text("#status") == "paused here"
-    time.sleep(0.3)  # what was asked for before has come
+    time.sleep(0.15)  # what was asked for before has come
     requests, page = asked(window), window.text("main")
     hockey.page.watcher.journal.add("note", "while it was paused")
-    time.sleep(0.9)
+    time.sleep(0.75)
     assert asked(window) == requests
     assert window.text("main") == page
     window.click("#pause")
@@ -145,9 +145,9 @@ def test_a_page_that_nobody_sees_draws_nothing(window, hockey):
     window.open(hockey.url)
     window.wait_for(lambda: asked(window) > 0)
     window.run(hide, True)
-    time.sleep(0.3)
+    time.sleep(0.15)
     requests, page = asked(window), window.text("main")
-    time.sleep(0.9)
+    time.sleep(0.75)
     assert asked(window) == requests
     assert window.text("main") == page
     window.run(hide, False)
@@ -161,7 +161,7 @@ def test_it_draws_at_most_twice_a_second(window, hockey):
         "new MutationObserver(() => { drawn += 1; })"
         "  .observe(document.querySelector('#steps'), {childList: true});"
     )
-    end = time.monotonic() + 1.4
+    end = time.monotonic() + 1.2
     while time.monotonic() < end:
         hockey.page.watcher.tell()  # as if there were news all the time
         time.sleep(0.05)

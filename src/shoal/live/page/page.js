@@ -30,7 +30,7 @@ const feed = new PictureFeed(
 const closeup = new Closeup(mosaic, feed);
 
 let state = null; // the newest one
-let movedAt = 0; // when there was a new batch
+let movedAt = -Infinity; // when there was a new batch
 let lost = false;
 let paused = false;
 let drawn = null; // the state that is on the screen
@@ -39,7 +39,7 @@ let drawing = null; // what waits to draw
 
 function hear(next) {
   if (state !== null && next.id !== state.id) beginAnew();
-  if (next.batches !== state?.batches) movedAt = performance.now();
+  if (next.batches !== (state?.batches ?? 0)) movedAt = performance.now();
   state = next;
   lost = false;
   log.add(next.log);

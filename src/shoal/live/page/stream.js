@@ -1,6 +1,6 @@
 // Hears what the server tells, and tries again when the connection was lost.
 
-const AGAIN_MS = 1000;
+const AGAIN_MS = 500;
 const SILENT_MS = 10_000; // the server says something every two seconds, whatever happens
 
 /**

@@ -68,11 +68,11 @@ def resident_kilobytes():
 @pytest.mark.parametrize(
     ("make", "cycles"),
     [
-        (partial(ProcessPool, start="fork", doorbell="futex"), 40),
-        (partial(ProcessPool, start="fork", doorbell="pipe"), 20),
-        (partial(ThreadPool, doorbell="futex"), 300),
-        (partial(ThreadPool, doorbell="pipe"), 300),
-        (ProcessPool, 10),
+        (partial(ProcessPool, start="fork", doorbell="futex"), 20),
+        (partial(ProcessPool, start="fork", doorbell="pipe"), 10),
+        (partial(ThreadPool, doorbell="futex"), 150),
+        (partial(ThreadPool, doorbell="pipe"), 150),
+        (ProcessPool, 4),
         pytest.param(ProcessPool, 300, marks=[pytest.mark.slow, pytest.mark.timeout(600)]),
     ],
 )

@@ -14,8 +14,9 @@ from stable_baselines3.common.env_util import make_vec_env
 
 import shoal.sb3
 from shoal.testing import assert_identical
+from tests.random_environments import RandomEnv
 from tests.sb3.environments import Picture
-from tests.strategies import FIXED, RandomEnv
+from tests.strategies import FIXED
 
 CLASSES = ["DummyVecEnv", "SubprocVecEnv"]
 

@@ -5,7 +5,6 @@ from functools import partial
 import gymnasium
 import numpy as np
 import pytest
-import torch
 from gymnasium import spaces
 from sb3_contrib import MaskablePPO, RecurrentPPO
 from sb3_contrib.common.wrappers import ActionMasker
@@ -36,14 +35,6 @@ def small():
 
 
 BOTH = pytest.mark.parametrize("vec_env_class", [DummyVecEnv, SubprocVecEnv])
-
-
-@pytest.fixture(autouse=True)
-def one_thread():
-    threads = torch.get_num_threads()
-    torch.set_num_threads(1)
-    yield
-    torch.set_num_threads(threads)
 
 
 def parameters(model):

@@ -72,6 +72,9 @@ clean:
 
 BUILD_NEEDS = $$($(PYTHON) -c 'import tomllib; print(*tomllib.load(open("pyproject.toml", "rb"))["build-system"]["requires"], sep="\n")')
 
+# $(call site_packages,FOLDER): says where an environment has its packages.
+site_packages = $(1)/bin/python -c 'import sysconfig; print(sysconfig.get_path("purelib"))'
+
 # $(call environment,FOLDER,CONSTRAINTS): an environment in which Shoal can be built.
 define environment
 	test -d $(1) || $(PYTHON) -m venv $(1)
@@ -82,7 +85,7 @@ $(VENV)/build.stamp: constraints.txt pyproject.toml
 	$(call environment,$(VENV),constraints.txt)
 	@touch $@
 
-# What Shoal needs, while Shoal itself is compiled: without CMake it is installed in no time.
+# All that Shoal needs. Itself it is installed without its native part, which is built meanwhile.
 $(VENV)/tools.stamp: $(VENV)/build.stamp
 	$(BIN)/python $(PIP) -c constraints.txt --no-build-isolation --config-settings=wheel.cmake=false ".[dev]"
 	@touch $@
@@ -100,8 +103,8 @@ $(VENV)/installed.stamp: $(VENV)/tools.stamp build/wheel.stamp
 $(OLDEST)/installed.stamp: $(VENV)/installed.stamp constraints-oldest.txt
 	grep -v $$(sed 's/==.*/==/; s/^/-e ^/' constraints-oldest.txt) constraints.txt | cat - constraints-oldest.txt > build/constraints-oldest.txt
 	test -d $(OLDEST) || $(PYTHON) -m venv $(OLDEST)
-	$(BIN)/python -c 'import sysconfig; print(sysconfig.get_path("purelib"))' > $$($(OLDEST)/bin/python -c 'import sysconfig; print(sysconfig.get_path("purelib"))')/newest.pth
-	$(OLDEST)/bin/python $(PIP) -c build/constraints-oldest.txt $$(echo build/wheel/*.whl)"[test,rllib]"
+	$(call site_packages,$(VENV)) > $$($(call site_packages,$(OLDEST)))/newest.pth
+	$(OLDEST)/bin/python $(PIP) -c build/constraints-oldest.txt "$$(echo build/wheel/*.whl)[test,rllib]"
 	$(OLDEST)/bin/python $(PIP) --no-deps --force-reinstall build/wheel/*.whl
 	@touch $@
 

@@ -336,7 +336,7 @@ class TestExceptions:
         ]
 
         def live():
-            pool = ProcessPool(factories, workers=2, caller_works=caller_works)
+            pool = ProcessPool(factories, workers=2, caller_works=caller_works, start="fork")
             try:
                 pool.reset()
                 pool.recv()

@@ -7,7 +7,7 @@ BIN    := $(VENV)/bin
 OLDEST := .venv-oldest
 SANITIZED := .venv-sanitized
 
-SOURCES := CMakeLists.txt pyproject.toml $(shell find native src -name '*.cpp' -o -name '*.h' -o -name '*.py' -o -name '*.pyi' -o -name '*.in')
+SOURCES := CMakeLists.txt pyproject.toml $(shell find native src -type f ! -name '*.so' ! -name '*.pyc')
 NATIVE  := $(shell find native benchmarks/native tests -name '*.cpp' -o -name '*.c' -o -name '*.h')
 PYTHON_FILES := src tests benchmarks examples docs/building
 

@@ -7,7 +7,7 @@ BIN    := $(VENV)/bin
 OLDEST := .venv-oldest
 SANITIZED := .venv-sanitized
 
-SOURCES := CMakeLists.txt pyproject.toml $(shell find native src -name '*.cpp' -o -name '*.h' -o -name '*.py' -o -name '*.pyi' -o -name '*.in')
+SOURCES := CMakeLists.txt pyproject.toml $(shell find native src -type f ! -name '*.so' ! -name '*.pyc')
 NATIVE  := $(shell find native benchmarks/native tests -name '*.cpp' -o -name '*.c' -o -name '*.h')
 PYTHON_FILES := src tests benchmarks examples docs/building
 
@@ -23,7 +23,7 @@ HEADERS = $$($(BIN)/python -c 'import nanobind, numpy, sysconfig; print(*(f"-isy
 
 PIP := -m pip --disable-pip-version-check install --quiet
 
-.PHONY: demo test test-slow bench lint format docs clean
+.PHONY: demo test test-slow bench lint lint-python lint-types lint-native format docs clean
 
 demo: $(VENV)/installed.stamp
 	$(BIN)/python -m benchmarks demo
@@ -42,12 +42,18 @@ test-slow: $(VENV)/installed.stamp $(SANITIZED)/installed.stamp
 bench: $(VENV)/installed.stamp
 	$(BIN)/python -m benchmarks run
 
-lint: $(VENV)/installed.stamp
-	$(BIN)/ruff check $(PYTHON_FILES)
-	$(BIN)/ruff format --check $(PYTHON_FILES)
+lint: lint-types lint-native lint-python
+
+lint-types: $(VENV)/installed.stamp
+	$(BIN)/mypy
+
+lint-native: $(VENV)/tools.stamp
 	$(BIN)/clang-format --dry-run --Werror $(NATIVE)
 	$(CXX) -std=c++17 -fsyntax-only -Wno-psabi -Wall -Wextra -Werror $(HEADERS) $(filter native/%.cpp,$(NATIVE))
-	$(BIN)/mypy
+
+lint-python: $(VENV)/tools.stamp
+	$(BIN)/ruff check $(PYTHON_FILES)
+	$(BIN)/ruff format --check $(PYTHON_FILES)
 
 format: $(VENV)/tools.stamp
 	$(BIN)/ruff check --fix $(PYTHON_FILES)
@@ -62,32 +68,47 @@ clean:
 	rm -rf build $(VENV) $(OLDEST) $(SANITIZED) .venv-peer-*
 
 # One environment for each set of versions, with a stamp inside that tells what it was made from.
-
-comma := ,
+# One wheel for all of them: what was compiled with the newest NumPy must run with the oldest, too.
 
 BUILD_NEEDS = $$($(PYTHON) -c 'import tomllib; print(*tomllib.load(open("pyproject.toml", "rb"))["build-system"]["requires"], sep="\n")')
 
-# $(call environment,FOLDER,CONSTRAINTS,EXTRAS,BUILD OPTIONS): an environment with Shoal in it.
+# $(call site_packages,FOLDER): says where an environment has its packages.
+site_packages = $(1)/bin/python -c 'import sysconfig; print(sysconfig.get_path("purelib"))'
+
+# $(call environment,FOLDER,CONSTRAINTS): an environment in which Shoal can be built.
 define environment
 	test -d $(1) || $(PYTHON) -m venv $(1)
 	echo "$(BUILD_NEEDS)" | $(1)/bin/python $(PIP) -c $(2) -r /dev/stdin
-	$(1)/bin/python $(PIP) -c $(2) --no-build-isolation $(4) ".[$(3)]"
 endef
 
-$(VENV)/tools.stamp: constraints.txt pyproject.toml
-	$(call environment,$(VENV),constraints.txt,dev)
+$(VENV)/build.stamp: constraints.txt pyproject.toml
+	$(call environment,$(VENV),constraints.txt)
 	@touch $@
 
-$(VENV)/installed.stamp: $(VENV)/tools.stamp $(SOURCES)
-	$(BIN)/python $(PIP) --no-build-isolation --no-deps .
+# All that Shoal needs. Itself it is installed without its native part, which is built meanwhile.
+$(VENV)/tools.stamp: $(VENV)/build.stamp
+	$(BIN)/python $(PIP) -c constraints.txt --no-build-isolation --config-settings=wheel.cmake=false ".[dev]"
 	@touch $@
 
-$(OLDEST)/installed.stamp: constraints.txt constraints-oldest.txt $(SOURCES)
-	mkdir -p build
+build/wheel.stamp: $(VENV)/build.stamp $(SOURCES)
+	rm -rf build/wheel
+	$(BIN)/python -m pip --disable-pip-version-check wheel --quiet --no-build-isolation --no-deps --wheel-dir build/wheel .
+	@touch $@
+
+$(VENV)/installed.stamp: $(VENV)/tools.stamp build/wheel.stamp
+	$(BIN)/python $(PIP) --no-deps --force-reinstall build/wheel/*.whl
+	@touch $@
+
+# Only what differs is installed there; for the rest it looks into the other environment.
+$(OLDEST)/installed.stamp: $(VENV)/installed.stamp constraints-oldest.txt
 	grep -v $$(sed 's/==.*/==/; s/^/-e ^/' constraints-oldest.txt) constraints.txt | cat - constraints-oldest.txt > build/constraints-oldest.txt
-	$(call environment,$(OLDEST),build/constraints-oldest.txt,test$(comma)rllib,--config-settings=build-dir=build/oldest)
+	test -d $(OLDEST) || $(PYTHON) -m venv $(OLDEST)
+	$(call site_packages,$(VENV)) > $$($(call site_packages,$(OLDEST)))/newest.pth
+	$(OLDEST)/bin/python $(PIP) -c build/constraints-oldest.txt "$$(echo build/wheel/*.whl)[test,rllib]"
+	$(OLDEST)/bin/python $(PIP) --no-deps --force-reinstall build/wheel/*.whl
 	@touch $@
 
 $(SANITIZED)/installed.stamp: constraints.txt $(SOURCES)
-	$(call environment,$(SANITIZED),constraints.txt,test,--config-settings=build-dir=build/sanitized --config-settings=cmake.define.SHOAL_SANITIZE=ON --config-settings=install.strip=false)
+	$(call environment,$(SANITIZED),constraints.txt)
+	$(SANITIZED)/bin/python $(PIP) -c constraints.txt --no-build-isolation --config-settings=build-dir=build/sanitized --config-settings=cmake.define.SHOAL_SANITIZE=ON --config-settings=install.strip=false ".[test]"
 	@touch $@

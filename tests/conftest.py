@@ -1,10 +1,13 @@
-"""One Ray for all tests of a process that need one."""
+"""One thread for the small networks of tests, and one Ray for all tests of a process."""
 
 import os
 
 import pytest
 
 os.environ["RAY_USAGE_STATS_ENABLED"] = "0"
+# Before torch is imported, and for the processes that tests start, too. More threads take longer
+# with small networks, and mostly wait for each other where other tests run at the same time.
+os.environ["OMP_NUM_THREADS"] = "1"
 
 
 @pytest.fixture(scope="session")

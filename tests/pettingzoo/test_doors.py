@@ -7,7 +7,6 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-import torch
 from gymnasium import spaces
 from gymnasium.error import ClosedEnvironmentError
 from gymnasium.vector import AutoresetMode
@@ -78,15 +77,6 @@ def test_a_single_file_training_loop():
         assert not any(reported)
 
 
-@pytest.fixture
-def _one_thread():
-    before = torch.get_num_threads()
-    torch.set_num_threads(1)
-    yield
-    torch.set_num_threads(before)
-
-
-@pytest.mark.usefixtures("_one_thread")
 def test_stable_baselines3_trains_on_agents_as_slots():
     envs = make(
         hockey_v0.parallel_env, 4, discrete=True, autoreset_mode="SameStep", statistics=True

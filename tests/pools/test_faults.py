@@ -21,7 +21,7 @@ from shoal.errors import (
 from shoal.pools import ProcessPool
 from shoal.vector import AutoresetMode
 from tests.faulty import FaultyEnv, OddError, fault
-from tests.strategies import RandomEnv, WordSpace
+from tests.random_environments import RandomEnv, WordSpace
 
 NOTHING = fault("nothing")
 
@@ -336,7 +336,7 @@ class TestExceptions:
         ]
 
         def live():
-            pool = ProcessPool(factories, workers=2, caller_works=caller_works)
+            pool = ProcessPool(factories, workers=2, caller_works=caller_works, start="fork")
             try:
                 pool.reset()
                 pool.recv()

@@ -16,9 +16,10 @@ from shoal.remote import Hosted, Unsent
 from shoal.sb3 import as_vec_env
 from shoal.testing import ProbeEnv, assert_identical
 from shoal.vector import SyncVectorEnv, VectorEnv
+from tests.random_environments import RandomEnv, WordSpace
 from tests.remote.serving import connected, named, place, served
 from tests.rollouts import assert_rollouts_are_equal
-from tests.strategies import SPACES, RandomEnv, WordSpace, travels
+from tests.strategies import SPACES, travels
 
 MODES = list(AutoresetMode)
 

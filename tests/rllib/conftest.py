@@ -11,5 +11,4 @@ collect_ignore = [] if find_spec("ray") and find_spec("tree") else ["collecting.
 @pytest.fixture(scope="session", autouse=True)
 def cluster(ray_here):
     """A Ray with two CPUs: env runners in other processes take one each."""
-    torch = pytest.importorskip("torch")
-    torch.set_num_threads(1)  # the networks are small, and there are other processes
+    pytest.importorskip("torch")

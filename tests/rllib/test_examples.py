@@ -1,6 +1,5 @@
 """The examples for RLlib run as they stand."""
 
-import os
 import subprocess
 import sys
 from pathlib import Path
@@ -15,7 +14,6 @@ EXAMPLES = sorted((Path(__file__).parents[2] / "examples" / "rllib").glob("*.py"
 @pytest.fixture(scope="module")
 def running(tmp_path_factory):
     """The processes of all examples at once: most of their time is Ray's, which starts."""
-    few_threads = {"RAY_USAGE_STATS_ENABLED": "0", "OMP_NUM_THREADS": "1"}
     processes = {
         example: subprocess.Popen(
             [sys.executable, example],
@@ -23,7 +21,6 @@ def running(tmp_path_factory):
             stdout=subprocess.PIPE,
             stderr=subprocess.PIPE,
             text=True,
-            env={**os.environ, **few_threads},
         )
         for example in EXAMPLES
     }

@@ -14,10 +14,10 @@ from stable_baselines3.common.env_util import make_vec_env
 
 import shoal.sb3
 from shoal.testing import assert_identical
+from tests.random_environments import RandomEnv
 from tests.sb3.environments import Picture
-from tests.strategies import FIXED, RandomEnv
-
-CLASSES = ["DummyVecEnv", "SubprocVecEnv"]
+from tests.sb3.forking import BOTH
+from tests.strategies import FIXED
 
 
 def play(vec_env, steps, seed=0, seeds=7):
@@ -49,7 +49,7 @@ def assert_alike(own, reference, steps, **seeds):
     reference.close()
 
 
-@pytest.mark.parametrize("name", CLASSES)
+@pytest.mark.parametrize("name", ["DummyVecEnv", "SubprocVecEnv"])
 @pytest.mark.parametrize(
     "env_id", ["CartPole-v1", "Pendulum-v1", "FrozenLake-v1", "MountainCar-v0"]
 )
@@ -105,10 +105,10 @@ WRAPPERS = {
     ("wrapper", "arguments"),
     [(name, arguments) for name, several in WRAPPERS.items() for arguments in several],
 )
-@pytest.mark.parametrize("name", CLASSES)
-def test_wrappers(name, wrapper, arguments):
+@BOTH
+def test_wrappers(vec_env_class, wrapper, arguments):
     factories = [partial(gymnasium.make, "CartPole-v1")] * 3
-    own = getattr(shoal.sb3, wrapper)(getattr(shoal.sb3, name)(factories), **arguments)
+    own = getattr(shoal.sb3, wrapper)(vec_env_class(factories), **arguments)
     reference = getattr(sb3, wrapper)(sb3.DummyVecEnv(factories), **arguments)
     assert own.observation_space == reference.observation_space
     assert_alike(own, reference, steps=300)
@@ -150,14 +150,13 @@ KEYED_WRAPPERS = {
 
 
 @pytest.mark.parametrize("wrap", KEYED_WRAPPERS.values(), ids=KEYED_WRAPPERS)
-@pytest.mark.parametrize("name", CLASSES)
-def test_dicts(name, wrap):
+@BOTH
+def test_dicts(vec_env_class, wrap):
     if wrap is KEYED_WRAPPERS["stacked"]:
         factories = [partial(RandomEnv, STACKABLE, spaces.Discrete(2))] * 3
-        start = {"start_method": "fork"} if name == "SubprocVecEnv" else {}
     else:
-        factories, start = [partial(Picture, keyed=True)] * 3, {}
-    own = wrap(shoal.sb3, getattr(shoal.sb3, name)(factories, **start))
+        factories = [partial(Picture, keyed=True)] * 3
+    own = wrap(shoal.sb3, vec_env_class(factories))
     reference = wrap(sb3, sb3.DummyVecEnv(factories))
     assert own.observation_space == reference.observation_space
     assert_alike(own, reference, steps=80)
@@ -170,8 +169,8 @@ STACKABLE = spaces.Dict(
 )
 
 
-@pytest.mark.parametrize("name", CLASSES)
-def test_make_vec_env(name, tmp_path):
+@BOTH
+def test_make_vec_env(vec_env_class, tmp_path):
     def made(make, cls, folder):
         return make(
             "Acrobot-v1",
@@ -185,7 +184,7 @@ def test_make_vec_env(name, tmp_path):
             wrapper_kwargs={"flatten": True},
         )
 
-    own = made(shoal.sb3.make_vec_env, getattr(shoal.sb3, name), "own")
+    own = made(shoal.sb3.make_vec_env, vec_env_class, "own")
     reference = made(make_vec_env, sb3.DummyVecEnv, "reference")
     samples = zip(own.get_attr("action_space"), reference.get_attr("action_space"), strict=True)
     assert all(mine.sample() == theirs.sample() for mine, theirs in samples)
@@ -207,15 +206,13 @@ def test_make_vec_env(name, tmp_path):
     assert files[0] == files[1] == ["2.monitor.csv", "3.monitor.csv", "4.monitor.csv"]
 
 
-@pytest.mark.parametrize("name", CLASSES)
-def test_atari(name):
+@BOTH
+def test_atari(vec_env_class):
     import ale_py
 
     gymnasium.register_envs(ale_py)
     from stable_baselines3.common.env_util import make_atari_env
 
-    own = shoal.sb3.make_atari_env(
-        "BreakoutNoFrameskip-v4", 2, vec_env_cls=getattr(shoal.sb3, name)
-    )
+    own = shoal.sb3.make_atari_env("BreakoutNoFrameskip-v4", 2, vec_env_cls=vec_env_class)
     reference = make_atari_env("BreakoutNoFrameskip-v4", 2)
     assert_alike(shoal.sb3.VecFrameStack(own, 4), sb3.VecFrameStack(reference, 4), steps=60)

@@ -18,8 +18,8 @@ from shoal.errors import ActionTypeError, InvalidActionError, ResetMaskError
 from shoal.sb3 import DummyVecEnv, VecNormalize, as_vec_env, as_vector_env, make_vec_env
 from shoal.testing import ProbeEnv, assert_identical
 from shoal.vector.wrappers import NormalizeObservation, RecordEpisodeStatistics, VectorWrapper
+from tests.random_environments import RandomEnv
 from tests.sb3.environments import Box, Fragile
-from tests.strategies import RandomEnv
 
 SPACE = spaces.Dict(a=spaces.Box(-1, 1, (3,)), b=spaces.Discrete(9))
 

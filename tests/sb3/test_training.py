@@ -5,7 +5,6 @@ from functools import partial
 import gymnasium
 import numpy as np
 import pytest
-import torch
 from gymnasium import spaces
 from sb3_contrib import MaskablePPO, RecurrentPPO
 from sb3_contrib.common.wrappers import ActionMasker
@@ -20,7 +19,6 @@ from stable_baselines3.common.utils import check_for_correct_spaces
 import shoal
 from shoal.sb3 import (
     DummyVecEnv,
-    SubprocVecEnv,
     VecFrameStack,
     VecMonitor,
     VecNormalize,
@@ -28,22 +26,12 @@ from shoal.sb3 import (
     make_vec_env,
 )
 from tests.sb3.environments import Flicker, Masked, Taker
+from tests.sb3.forking import BOTH
 
 
 def small():
     """Arguments of a small policy; the algorithms keep and change the dict."""
     return {"net_arch": [8]}
-
-
-BOTH = pytest.mark.parametrize("vec_env_class", [DummyVecEnv, SubprocVecEnv])
-
-
-@pytest.fixture(autouse=True)
-def one_thread():
-    threads = torch.get_num_threads()
-    torch.set_num_threads(1)
-    yield
-    torch.set_num_threads(threads)
 
 
 def parameters(model):
@@ -222,7 +210,7 @@ def test_any_vector_of_shoal_can_be_trained_on():
 
 def test_vec_monitor_reports_to_the_logger():
     vec_env = VecMonitor(DummyVecEnv([partial(gymnasium.make, "CartPole-v1")] * 2))
-    model = PPO("MlpPolicy", vec_env, n_steps=32, batch_size=32, policy_kwargs=small())
+    model = PPO("MlpPolicy", vec_env, n_steps=32, batch_size=32, policy_kwargs=small(), seed=0)
     model.learn(128)
     assert len(model.ep_info_buffer) > 1
     assert evaluate_policy(model, vec_env, n_eval_episodes=2)[0] > 0

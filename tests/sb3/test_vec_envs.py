@@ -30,8 +30,7 @@ from shoal.sb3 import (
 )
 from tests.faulty import FaultyEnv, fault
 from tests.sb3.environments import Box, Lamp, NoOptions, Taker
-
-BOTH = pytest.mark.parametrize("vec_env_class", [DummyVecEnv, SubprocVecEnv])
+from tests.sb3.forking import BOTH
 
 
 def boxes(count=3, **arguments):
@@ -43,7 +42,7 @@ def lamps(count=3):
             for number in range(count)]  # fmt: skip
 
 
-@BOTH
+@pytest.mark.parametrize("vec_env_class", [DummyVecEnv, SubprocVecEnv])
 def test_it_is_a_vec_env_of_stable_baselines3(vec_env_class):
     vec_env = vec_env_class(boxes())
     assert isinstance(vec_env, VecEnv)

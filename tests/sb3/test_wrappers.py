@@ -29,7 +29,7 @@ from shoal.sb3 import (
     unwrap_vec_wrapper,
 )
 from shoal.testing import assert_identical
-from tests.strategies import RandomEnv
+from tests.random_environments import RandomEnv
 
 KEYED = spaces.Dict(
     image=spaces.Box(0, 255, (36, 40, 3), np.uint8),

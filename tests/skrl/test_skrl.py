@@ -24,7 +24,7 @@ from shoal.errors import MissingExtraError
 from shoal.skrl import ShoalWrapper, make, wrap
 from shoal.testing import assert_identical
 from shoal.vector.wrappers import NormalizeObservation
-from tests.strategies import RandomEnv
+from tests.random_environments import RandomEnv
 
 NESTED = spaces.Dict(
     b=spaces.Discrete(9),

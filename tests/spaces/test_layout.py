@@ -11,7 +11,8 @@ from hypothesis import strategies as st
 import shoal
 from shoal.errors import SpaceMismatchError
 from shoal.spaces import Layout, Leaf, agree, layout_node
-from tests.strategies import FIXED, SPACES, WordSpace
+from tests.random_environments import WordSpace
+from tests.strategies import FIXED, SPACES
 
 
 def test_a_bare_space_is_one_leaf():

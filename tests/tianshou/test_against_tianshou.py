@@ -16,7 +16,7 @@ import shoal
 from shoal.testing import ProbeEnv, assert_identical
 from shoal.tianshou import ShoalVectorEnv, make
 from shoal.vector.wrappers import VectorWrapper
-from tests.strategies import RandomEnv
+from tests.random_environments import RandomEnv
 
 CARTPOLE = partial(gymnasium.make, "CartPole-v1", max_episode_steps=15)
 PENDULUM = partial(gymnasium.make, "Pendulum-v1", max_episode_steps=7)

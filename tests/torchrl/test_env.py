@@ -16,7 +16,7 @@ from shoal.errors import InvalidActionError, MissingExtraError, ResetMaskError, 
 from shoal.testing import ProbeEnv, assert_identical
 from shoal.vector.wrappers import FilterObservation, VectorWrapper
 from tests.faulty import FaultyEnv, fault
-from tests.strategies import RandomEnv
+from tests.random_environments import RandomEnv
 
 torch = pytest.importorskip("torch")
 pytest.importorskip("torchrl")

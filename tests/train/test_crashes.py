@@ -1,34 +1,11 @@
 """An environment that crashes, and is replaced, never joins two episodes into one."""
 
-import os
-
 import gymnasium
 import numpy as np
 import pytest
-from gymnasium import spaces
 
 from shoal.train.tasks import VectorTask
-
-
-class Crashing(gymnasium.Env):
-    """Tells which environment it is, and the step; it ends its process in the fifth one."""
-
-    observation_space = spaces.Box(0, 1e6, (2,), np.float32)
-    action_space = spaces.Discrete(2)
-
-    def reset(self, *, seed=None, options=None):
-        super().reset(seed=seed)
-        self.time = 0
-        return self.seen(), {}
-
-    def step(self, action):
-        self.time += 1
-        if self.time == 5 and action:
-            os._exit(1)
-        return self.seen(), 1.0, False, False, {}
-
-    def seen(self):
-        return np.array([os.getpid(), self.time], np.float32)
+from tests.train.environments import Crashing
 
 
 @pytest.mark.timeout(60)

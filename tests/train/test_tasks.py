@@ -13,59 +13,9 @@ from shoal.train.config.schema import Phase
 from shoal.train.curriculum import Progress
 from shoal.train.reporting import reporter
 from shoal.train.tasks import VectorTask
+from tests.train.environments import EPISODE, Counting, Nested
 from tests.train.runs.making import HOCKEY, made_config, trained
 from tests.train.runs.recording import Recorder
-
-EPISODE = 7
-
-
-class Counting(gymnasium.Env):
-    """Observes how many steps its episode has, and which episode it is."""
-
-    metadata = {"render_modes": []}
-    observation_space = spaces.Box(0, 1e6, (2,), np.float32)
-    action_space = spaces.Discrete(2)
-
-    def __init__(self, ends="terminated", length=EPISODE, first=0):
-        self.ends, self.length = ends, length
-        self.episode = first
-
-    def _seen(self):
-        return np.array([self.steps, self.episode], np.float32)
-
-    def reset(self, *, seed=None, options=None):
-        super().reset(seed=seed)
-        self.steps = 0
-        self.episode += 1
-        return self._seen(), {}
-
-    def step(self, action):
-        self.steps += 1
-        over = self.steps >= self.length
-        terminated = over and self.ends in ("terminated", "both")
-        truncated = over and self.ends in ("truncated", "both")
-        return self._seen(), float(self.steps), terminated, truncated, {}
-
-
-class Nested(Counting):
-    """The same, in parts; actions are numbers."""
-
-    observation_space = spaces.Dict(
-        inner=spaces.Dict(steps=spaces.Box(0, 1e6, (1,), np.float64), kind=spaces.Discrete(3)),
-        pair=spaces.Tuple((spaces.MultiBinary(2), spaces.MultiDiscrete([2, 3]))),
-    )
-    action_space = spaces.Box(-2.0, np.array([1.0, 3.0], np.float32), (2,), np.float32)
-
-    def _seen(self):
-        return {
-            "inner": {"steps": np.array([self.steps], np.float64), "kind": self.steps % 3},
-            "pair": (np.array([1, 0], np.int8), np.array([self.steps % 2, 2])),
-        }
-
-    def step(self, action):
-        assert self.action_space.contains(action)
-        return super().step(action)
-
 
 gymnasium.register("TrainCounting-v0", entry_point=Counting)
 gymnasium.register("TrainNested-v0", entry_point=Nested)

@@ -12,8 +12,9 @@ from hypothesis import strategies as st
 
 from shoal.testing import assert_identical
 from shoal.vector import SyncVectorEnv
+from tests.random_environments import RandomEnv
 from tests.rollouts import assert_rollouts_are_equal
-from tests.strategies import SPACES, RandomEnv
+from tests.strategies import SPACES
 
 NEWEST_TAXI = f"Taxi-v{find_highest_version(None, 'Taxi')}"
 
@@ -39,7 +40,7 @@ RANDOM_CASES = given(
 )
 
 
-@settings(max_examples=120, deadline=None, suppress_health_check=[HealthCheck.too_slow])
+@settings(max_examples=40, deadline=None, suppress_health_check=[HealthCheck.too_slow])
 @RANDOM_CASES
 def test_random_spaces(observation_space, action_space, mode, num_envs, seed, copy):
     factories = [partial(RandomEnv, observation_space, action_space)] * num_envs

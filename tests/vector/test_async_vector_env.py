@@ -11,20 +11,15 @@ import numpy as np
 import pytest
 from gymnasium import spaces
 from gymnasium.error import AlreadyPendingCallError, ClosedEnvironmentError, NoAsyncCallError
-from gymnasium.vector.async_vector_env import _async_worker
 
 from shoal.errors import RemoteError, VectorFailedError
-from shoal.testing import ProbeEnv, assert_identical
+from shoal.testing import assert_identical
 from shoal.vector import AsyncState, AsyncVectorEnv, AutoresetMode
 from tests.faulty import FaultyEnv, fault
-from tests.strategies import RandomEnv, WordSpace
+from tests.random_environments import RandomEnv, WordSpace
+from tests.vector.slow_environments import Slow, SlowToCall, custom_worker
 
 NOTHING = fault("nothing")
-
-
-def custom_worker(*arguments):
-    """Gymnasium's own worker, as a user's."""
-    _async_worker(*arguments)
 
 
 VARIANTS = [
@@ -72,8 +67,8 @@ def test_equals_gymnasium(options, mode):
     reference.close()
 
 
-def sleepers(count=2, **options):
-    envs = AsyncVectorEnv([partial(FaultyEnv, label) for label in range(count)], **options)
+def sleepers():
+    envs = AsyncVectorEnv([partial(FaultyEnv, label) for label in range(2)], context="fork")
     envs.reset(seed=1)
     return envs
 
@@ -147,7 +142,7 @@ class TestTimeouts:
         with pytest.raises(AttributeError):
             envs.call_wait()
         envs.close()
-        envs = AsyncVectorEnv([SlowToCall] * 2)
+        envs = AsyncVectorEnv([SlowToCall] * 2, context="fork")
         envs.call_async("slow")
         with pytest.raises(multiprocessing.TimeoutError, match="`call_wait` has timed out"):
             envs.call_wait(timeout=0.02)
@@ -163,37 +158,18 @@ class TestTimeouts:
         assert time.monotonic() - begun < 2.0
 
 
-class SlowToCall(ProbeEnv):
-    def slow(self):
-        time.sleep(0.2)
-        return "slow"
-
-    def fast(self):
-        return "fast"
-
-
-class Slow(SlowToCall):
-    def reset(self, *, seed=None, options=None):
-        time.sleep(0.2)
-        return super().reset(seed=seed, options=options)
-
-    def step(self, action):
-        time.sleep(0.2)
-        return super().step(action)
-
-
 class TestInterrupts:
     @pytest.mark.parametrize("options", [{}, {"worker": custom_worker}], ids=["own", "custom"])
     @pytest.mark.parametrize("what", ["step", "reset", "call"])
     def test_what_was_begun_can_be_waited_for_again(self, what, options):
-        envs = AsyncVectorEnv([Slow] * 2, **options)
+        envs = AsyncVectorEnv([Slow] * 2, context="fork", **options)
         envs.reset(seed=1)
         begin = {
             "step": partial(envs.step_async, envs.action_space.sample()),
             "reset": envs.reset_async,
             "call": partial(envs.call_async, "slow"),
         }[what]
-        for _ in range(3):
+        for _ in range(2):
             begin()
             signal.setitimer(signal.ITIMER_REAL, 0.05)
             with pytest.raises(KeyboardInterrupt):
@@ -205,7 +181,7 @@ class TestInterrupts:
         envs.close()
 
     def test_at_any_moment(self):
-        envs = AsyncVectorEnv([partial(FaultyEnv, label) for label in range(4)])
+        envs = AsyncVectorEnv([partial(FaultyEnv, label) for label in range(4)], context="fork")
         envs.reset(seed=1)
         interrupted = 0
         for delay in range(60):
@@ -324,7 +300,7 @@ class TestErrors:
 )
 def test_observations_that_gymnasium_shares_badly_or_not_at_all(space):
     factories = [partial(RandomEnv, space, spaces.Discrete(2))] * 3
-    envs = AsyncVectorEnv(factories)
+    envs = AsyncVectorEnv(factories, context="fork")
     reference = gymnasium.vector.SyncVectorEnv(factories)
     assert_identical(envs.reset(seed=2), reference.reset(seed=2))
     for _ in range(15):

@@ -10,7 +10,7 @@ from gymnasium import spaces
 import shoal
 from shoal.errors import ActionTypeError, InvalidActionError
 from shoal.testing import assert_identical
-from tests.strategies import RandomEnv
+from tests.random_environments import RandomEnv
 
 OBSERVATION = spaces.Discrete(3)
 

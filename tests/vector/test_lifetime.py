@@ -205,7 +205,7 @@ def test_hundreds_of_vectors_leave_nothing(copy):
     gc.collect()
     objects, memory = len(gc.get_objects()), resident_kilobytes()
     descriptors, still_open = len(os.listdir("/proc/self/fd")), ProbeEnv.open_count
-    for _ in range(400):
+    for _ in range(200):
         cycle()
     gc.collect()
     assert len(gc.get_objects()) - objects < 100

@@ -10,7 +10,7 @@ from hypothesis import HealthCheck, settings
 
 import shoal
 from shoal.testing import ProbeEnv, assert_identical
-from tests.strategies import RandomEnv
+from tests.random_environments import RandomEnv
 from tests.vector.test_against_gymnasium import RANDOM_CASES, play
 from tests.vector.test_lifetime import resident_kilobytes
 

@@ -21,8 +21,9 @@ from shoal.errors import ClusterError
 from shoal.testing import ProbeEnv
 from shoal.vector import AutoresetMode
 from tests.pools.ray.pools import CPUS, actors, wait_until
+from tests.random_environments import RandomEnv
 from tests.rollouts import assert_rollouts_are_equal
-from tests.strategies import SPACES, RandomEnv
+from tests.strategies import SPACES
 
 pytestmark = pytest.mark.usefixtures("ray_here")
 

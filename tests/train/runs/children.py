@@ -1,6 +1,5 @@
 """Runs in processes of their own, which can be killed and interrupted."""
 
-import os
 import subprocess
 import sys
 import time
@@ -12,8 +11,6 @@ from tests.train.runs.making import checkpoints
 
 _BEGIN = """
 import sys, warnings
-import torch
-torch.set_num_threads(1)
 warnings.simplefilter("ignore")
 from shoal.train.reporting import reporter
 reporter.write_plots = reporter.open_board = lambda *_: None
@@ -43,13 +40,11 @@ Run._step = slow
 
 def python(code, *arguments, **more):
     """A process that runs this code."""
-    environment = os.environ | {"OMP_NUM_THREADS": "1"}
     command = [sys.executable, "-c", code, *map(str, arguments)]
     return subprocess.Popen(
         command,
         stdout=subprocess.PIPE,
         stderr=subprocess.STDOUT,
-        env=environment,
         text=True,
         **more,
     )

@@ -74,7 +74,7 @@ def test_a_signal_that_is_ignored_stays_ignored(tmp_path):
 
 
 def shoal_command(*arguments, before=""):
-    environment = os.environ | {"OMP_NUM_THREADS": "1", "COLUMNS": "200"}
+    environment = os.environ | {"COLUMNS": "200"}
     return subprocess.Popen(
         [sys.executable, "-c", before + MAIN, *map(str, arguments)],
         stdout=subprocess.PIPE,

@@ -12,28 +12,8 @@ from shoal.envs import builtin_kernel
 from shoal.errors import ConfigError
 from shoal.train import evaluate_agent, film_agent, resume_run
 from shoal.train.runs.run import Run
+from tests.train.environments import heavy
 from tests.train.runs.making import checkpoints, differences, last_state, made_config, trained
-
-
-class Heavy(gymnasium.Wrapper):
-    """A pole that tells how heavy it is."""
-
-    def __init__(self, env, weight):
-        super().__init__(env)
-        env.unwrapped.masspole = weight
-
-    def reset(self, **options):
-        seen, infos = self.env.reset(**options)
-        return np.append(seen[:3], self.unwrapped.masspole).astype(np.float32), infos
-
-    def step(self, action):
-        seen, *rest = self.env.step(action)
-        return np.append(seen[:3], self.unwrapped.masspole).astype(np.float32), *rest
-
-
-def heavy(weight, render_mode=None):
-    return Heavy(gymnasium.make("CartPole-v1", render_mode=render_mode), weight)
-
 
 WORLDS = [partial(heavy, weight) for weight in (0.25, 0.5, 1.0)]
 

@@ -6,8 +6,8 @@ import gymnasium
 import numpy as np
 from gymnasium import spaces
 
+from tests.random_environments import RandomEnv
 from tests.rollouts import assert_rollouts_are_equal
-from tests.strategies import RandomEnv
 
 GYMNASIUM_IS_NEW = tuple(map(int, gymnasium.__version__.split(".")[:2])) >= (1, 4)
 """Whether Gymnasium's wrappers behave as those that Shoal's are modelled on."""

@@ -14,7 +14,7 @@ import shoal
 from shoal.errors import InvalidActionError, MissingExtraError
 from shoal.testing import ProbeEnv, assert_identical
 from shoal.vector.wrappers import NormalizeObservation
-from tests.strategies import RandomEnv
+from tests.random_environments import RandomEnv
 from tests.vector.wrappers.playing import PARTS, made, observing
 
 torch = pytest.importorskip("torch")

@@ -23,13 +23,14 @@ HEADERS = $$($(BIN)/python -c 'import nanobind, numpy, sysconfig; print(*(f"-isy
 
 PIP := -m pip --disable-pip-version-check install --quiet
 
-.PHONY: demo test test-slow bench lint lint-python lint-types lint-native format docs clean
+.PHONY: demo test test-slow bench browser lint lint-python lint-types lint-native format docs clean
 
 demo: $(VENV)/installed.stamp
 	$(BIN)/python -m benchmarks demo
 
 test:
-	$(MAKE) --no-print-directory -j 2 lint $(OLDEST)/installed.stamp
+	$(MAKE) --no-print-directory -j 2 browser lint $(OLDEST)/installed.stamp
+	SHOAL_REQUIRE_BROWSER=$$(command -v chromium chromedriver > /dev/null && echo 1) \
 	$(BIN)/python -m pytest -n 2 -m "not slow" --pyargs shoal tests
 	$(OLDEST)/bin/python -m pytest -n 2 -m "not slow" -q $(TESTS_OF_VERSIONS)
 
@@ -41,6 +42,13 @@ test-slow: $(VENV)/installed.stamp $(SANITIZED)/installed.stamp
 
 bench: $(VENV)/installed.stamp
 	$(BIN)/python -m benchmarks run
+
+# The live page is tried in a browser: Debian's, which is installed where that takes no password.
+browser:
+	@command -v chromium chromedriver > /dev/null \
+	|| { test "$$(id -u)" = 0 && command -v apt-get > /dev/null \
+	&& apt-get -qq update && apt-get -qq install --yes --no-install-recommends chromium chromium-driver > build/browser.log; } \
+	|| echo "The tests of the live page are left out: they need the packages chromium and chromium-driver."
 
 lint: lint-types lint-native lint-python
 

@@ -1,5 +1,7 @@
 """Pictures are taken while somebody looks, within their share of the time, of whatever there is."""
 
+import os
+import signal
 import time
 from functools import partial
 
@@ -19,9 +21,11 @@ class Scene(gymnasium.Env):
     metadata = {"render_modes": ["rgb_array", "ansi"]}
     action_space = Discrete(2)
 
-    def __init__(self, number=0, render_mode="rgb_array", seconds=0.0, space=None, fails=False):
+    def __init__(
+        self, number=0, render_mode="rgb_array", seconds=0.0, space=None, fails=False, dies=False
+    ):
         self.number, self.render_mode = number, render_mode
-        self.seconds, self.fails = seconds, fails
+        self.seconds, self.fails, self.dies = seconds, fails, dies
         self.observation_space = space or Box(-1, 1, (2,), np.float32)
 
     def reset(self, *, seed=None, options=None):
@@ -33,6 +37,8 @@ class Scene(gymnasium.Env):
 
     def render(self):
         time.sleep(self.seconds)
+        if self.dies:
+            os.kill(os.getpid(), signal.SIGKILL)
         if self.fails:
             raise OSError("the window is gone")
         return np.full((600, 400, 3), self.number, np.uint8)
@@ -168,3 +174,21 @@ def test_what_rendering_raises_is_told_once_and_the_steps_go_on():
     errors = [entry["text"] for entry in state["log"] if entry["kind"] == "error"]
     assert errors == ["OSError: the window is gone"]
     assert "the window is gone" in state["pictures"]["why_none"]
+
+
+def test_a_worker_that_is_lost_while_it_renders_ends_no_pictures_unless_it_always_is():
+    watcher = Watcher("scenes")
+    made = [partial(Scene, slot, dies=slot == 1) for slot in range(2)]
+    with shoal.make(made, backend="process", workers=2, on_crash="restart") as envs:
+        watcher.attach(envs.pool, "", 1.0)
+        watcher.gallery.newer(0)
+        observations, _ = envs.reset()
+        deadline = time.monotonic() + 20
+        while watcher.gallery.why_none is None and time.monotonic() < deadline:
+            observations, *_ = envs.step(np.zeros(2, np.int64))
+            watcher.look(envs.pool, observations)
+        restarts = [state.restarts for state in envs.pool.worker_states()]
+    assert "WorkerCrashedError" in watcher.gallery.why_none
+    assert [picture.slot for picture in watcher.gallery.newer(0)] == [0]
+    assert restarts[0] == 0
+    assert 2 <= restarts[1] <= 3

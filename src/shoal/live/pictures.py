@@ -12,6 +12,7 @@ import numpy as np
 import numpy.typing as npt
 from gymnasium.spaces import Box
 
+from shoal.errors import WorkerCrashedError
 from shoal.image import area_resize
 from shoal.pools import KernelPool, Pool
 
@@ -31,6 +32,10 @@ _LOOKED_FOR = 3.0
 
 _MOST_SAVED = 0.5
 """Seconds of picture taking that can be saved up: what was not used is not made up for later."""
+
+
+_MOST_CRASHES = 3
+"""Workers that may be lost while they render: after so many it is no coincidence."""
 
 
 class Picture(NamedTuple):
@@ -111,7 +116,7 @@ class Camera:
     def __init__(self, pool: Pool, gallery: Gallery, share: float) -> None:
         self._pool, self._gallery, self._share = pool, gallery, share
         self._saved, self._looked, self._cost = 0.0, time.perf_counter(), 0.0
-        self._turn = 0
+        self._turn = self._crashes = 0
         self._source = _source(pool)
         if isinstance(self._source, str):
             gallery.why_none = self._source
@@ -145,6 +150,10 @@ class Camera:
             if pixels is None:
                 raise ValueError(f"slot {slot}: what was rendered is no picture")
         except Exception as error:
+            if isinstance(error, WorkerCrashedError) and self._pool.restarts:
+                self._crashes += 1
+                if self._crashes < _MOST_CRASHES:
+                    return  # the next batch tells of it, and comes from another worker
             self._source = self._gallery.why_none = f"no pictures any more: {error!r}"
             raise
         side = _FOCUS_SIDE if slot == self._gallery.focus else _TILE_SIDE

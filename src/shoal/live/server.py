@@ -149,14 +149,19 @@ class _Server(ThreadingHTTPServer):
             address, port = self.server_address[:2]
             socket.create_connection((str(address), port), timeout=1.0).close()
         self.watcher.tell()
+        self._shut(socket.SHUT_RD)  # who waits for a request, waits no more
         with self._all_gone:
             self._all_gone.wait_for(lambda: not self._connections, timeout=0.5)
+        self._shut(socket.SHUT_RDWR)
+        with self._all_gone:
+            self._all_gone.wait_for(lambda: not self._connections, timeout=_PATIENCE)
+
+    def _shut(self, how: int) -> None:
+        with self._all_gone:
             left = list(self._connections)
         for connection in left:
             with suppress(OSError):  # it may have gone by itself
-                connection.shutdown(socket.SHUT_RDWR)
-        with self._all_gone:
-            self._all_gone.wait_for(lambda: not self._connections, timeout=_PATIENCE)
+                connection.shutdown(how)
 
 
 class _Handler(BaseHTTPRequestHandler):
@@ -165,6 +170,7 @@ class _Handler(BaseHTTPRequestHandler):
     server_version = "Shoal"
     sys_version = ""
     timeout = _PATIENCE
+    disable_nagle_algorithm = True  # or a body waits until its head has been acknowledged
 
     def log_message(self, *_: Any) -> None:
         """Requests are not worth a line."""

@@ -19,6 +19,7 @@ from shoal.bench.field import LOOP
 from shoal.bench.results import SUBJECT, Cell, summarize
 from shoal.bench.tables import short_number
 from shoal.bench.wording import call_of, explanation, label, ratio
+from shoal.wording import short_time, size
 
 __all__ = ["recommendations", "show"]
 
@@ -86,8 +87,8 @@ def _about(comparison: Comparison) -> str:
     seen, machine = comparison.seen, comparison.report.machine
     waits = "" if seen.busy == seen.step else f" ({1 - seen.busy / seen.step:.0%} waiting)"
     return (
-        f"{machine['cpu']}, {machine['cores']} cores. One step takes {_time(seen.step)}{waits}; an "
-        f"observation is {_size(seen.observation_bytes)}.\n"
+        f"{machine['cpu']}, {machine['cores']} cores. One step takes {short_time(seen.step)}{waits}; an "
+        f"observation is {size(seen.observation_bytes)}.\n"
     )
 
 
@@ -163,23 +164,3 @@ def _options(comparison: Comparison, outcome: Outcome) -> dict[str, Any]:
 
 def _call(comparison: Comparison, outcome: Outcome, what: str, arguments: Mapping[str, Any]) -> str:
     return call_of(what, outcome.cell.num_envs, _options(comparison, outcome), arguments)
-
-
-def _time(seconds: float) -> str:
-    """A short time.
-
-    >>> _time(2.31e-6), _time(0.00123), _time(0.5)
-    ('2.3 us', '1.2 ms', '500.0 ms')
-    """
-    return f"{seconds * 1e3:.1f} ms" if seconds >= 1e-3 else f"{seconds * 1e6:.1f} us"
-
-
-def _size(count: int) -> str:
-    """A number of bytes.
-
-    >>> _size(143), _size(28_355), _size(1_250_000)
-    ('143 bytes', '28 kB', '1.2 MB')
-    """
-    if count >= 1e6:
-        return f"{count / 1e6:.1f} MB"
-    return f"{count / 1e3:.0f} kB" if count >= 1e4 else f"{count} bytes"

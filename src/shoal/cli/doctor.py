@@ -12,6 +12,7 @@ from rich.table import Table
 from rich.text import Text
 
 from shoal.cli.telling import AsJson, explained, print_json
+from shoal.wording import size
 
 if TYPE_CHECKING:
     from shoal.doctor.advice import Finding
@@ -111,13 +112,13 @@ def _of_machine(machine: Machine) -> Iterator[tuple[str, str]]:
         yield "governor", cores.governor
     limits = [
         f"{groups.cpus:g} CPUs" if groups.cpus is not None else "",
-        f"{_size(groups.memory)} of memory" if groups.memory is not None else "",
+        f"{size(groups.memory)} of memory" if groups.memory is not None else "",
         f"{groups.processes:,} processes" if groups.processes is not None else "",
     ]
     yield "control group", ", ".join(filter(None, limits)) or "no limits"
-    yield "memory", f"{_size(memory.total)}, {_size(memory.available)} available"
+    yield "memory", f"{size(memory.total)}, {size(memory.available)} available"
     if memory.shm_total is not None:
-        yield "/dev/shm", f"{_size(memory.shm_total)}, {_size(memory.shm_free)} free"
+        yield "/dev/shm", f"{size(memory.shm_total)}, {size(memory.shm_free)} free"
     yield "open files", _limit(machine.open_files)
     yield "processes", _limit(machine.processes)
 
@@ -192,15 +193,3 @@ def _limit(limit: Limit) -> str:
 
     soft, hard = told(limit.soft), told(limit.hard)
     return soft if soft == hard else f"{soft}, can be raised to {hard}"
-
-
-def _size(size: int | None) -> str:
-    """Bytes, as people say it."""
-    if size is None:
-        return "unknown"
-    number, unit = float(size), "B"
-    for unit in ("B", "KiB", "MiB", "GiB", "TiB"):
-        if number < 1024 or unit == "TiB":
-            break
-        number /= 1024
-    return f"{number:.3g} {unit}"

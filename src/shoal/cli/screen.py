@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 import time
 from datetime import datetime
 from typing import Any
@@ -15,8 +14,16 @@ from rich.progress_bar import ProgressBar
 from rich.table import Table
 from rich.text import Text
 
-from shoal.wording import count, duration, number, percent, printable, speed
-from shoal.wording.sparkline import draw_line
+from shoal.wording import (
+    count,
+    draw_line,
+    duration,
+    number,
+    percent,
+    printable,
+    short_time,
+    speed,
+)
 
 __all__ = ["Screen"]
 
@@ -123,7 +130,7 @@ def _figures(state: dict[str, Any]) -> Table:
     grid.add_row("episodes", ended, "")
     if state["wins"] is not None:
         grid.add_row("wins lately", percent(state["wins"]["rate"]), "")
-    middle, slow = _time(times["median"]), _time(times["p99"])
+    middle, slow = short_time(times["median"]), short_time(times["p99"])
     grid.add_row("a batch takes", f"{middle}, {slow} at most in 99%", "")
     grid.add_row("time", duration(state["now"] - state["started"]), "")
     return grid
@@ -162,10 +169,3 @@ def _entries(log: list[dict[str, Any]]) -> Table:
 
 def _text(text: str, style: str = "") -> Text:
     return Text(printable(text), style, overflow="ellipsis")
-
-
-def _time(seconds: float | None) -> str:
-    if seconds is None:
-        return "-"
-    power = min(0, max(-3, math.floor(math.log10(max(seconds, 1e-9)) / 3)))
-    return f"{seconds / 1000.0**power:.3g} {('s', 'ms', 'us', 'ns')[-power]}"

@@ -7,17 +7,22 @@ from shoal.wording.numbers import (
     percent,
     printable,
     share_of,
+    short_time,
+    size,
     speed,
 )
-from shoal.wording.sparkline import Sparkline
+from shoal.wording.sparkline import Sparkline, draw_line
 
 __all__ = [
     "Sparkline",
     "count",
+    "draw_line",
     "duration",
     "number",
     "percent",
     "printable",
     "share_of",
+    "short_time",
+    "size",
     "speed",
 ]

@@ -4,7 +4,17 @@ from __future__ import annotations
 
 import math
 
-__all__ = ["count", "duration", "number", "percent", "printable", "share_of", "speed"]
+__all__ = [
+    "count",
+    "duration",
+    "number",
+    "percent",
+    "printable",
+    "share_of",
+    "short_time",
+    "size",
+    "speed",
+]
 
 _NOTHING = "-"
 
@@ -73,6 +83,38 @@ def duration(seconds: float | None) -> str:
             units, rest = divmod(whole, length)
             return f"{units} {unit} {rest // smaller:02d} {smaller_unit}"
     return f"{whole} s"
+
+
+def short_time(seconds: float | None) -> str:
+    """A time of which milliseconds, or less, matter.
+
+    Example:
+        >>> short_time(2.31e-6), short_time(0.00123), short_time(0.5), short_time(7e-9)
+        ('2.31 us', '1.23 ms', '500 ms', '7 ns')
+    """
+    if seconds is None:
+        return _NOTHING
+    for unit, length in (("s", 1.0), ("ms", 1e-3), ("us", 1e-6)):
+        if seconds >= length:
+            return f"{seconds / length:.3g} {unit}"
+    return f"{seconds * 1e9:.3g} ns"
+
+
+def size(count: int | None) -> str:
+    """A number of bytes.
+
+    Example:
+        >>> size(143), size(28_355), size(25_233_981_440), size(None)
+        ('143 B', '27.7 KiB', '23.5 GiB', '-')
+    """
+    if count is None:
+        return _NOTHING
+    amount = float(count)
+    for unit in ("B", "KiB", "MiB", "GiB"):
+        if amount < 1000:
+            return f"{amount:.3g} {unit}"
+        amount /= 1024
+    return f"{amount:.3g} TiB"
 
 
 def share_of(value: float) -> float:

@@ -45,10 +45,7 @@ def run(page, folder, *options):
 
 
 @pages_with("python", is_slow=False)
-def test_the_samples_of_a_page_run_in_their_order(page, tmp_path, request):
-    if page.name == "README.md":
-        reason = "its samples take for granted what no setup in it says"
-        request.applymarker(pytest.mark.xfail(reason=reason, strict=True))
+def test_the_samples_of_a_page_run_in_their_order(page, tmp_path):
     run(page, tmp_path)
 
 

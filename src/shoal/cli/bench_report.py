@@ -87,8 +87,8 @@ def _about(comparison: Comparison) -> str:
     seen, machine = comparison.seen, comparison.report.machine
     waits = "" if seen.busy == seen.step else f" ({1 - seen.busy / seen.step:.0%} waiting)"
     return (
-        f"{machine['cpu']}, {machine['cores']} cores. One step takes {short_time(seen.step)}{waits}; an "
-        f"observation is {size(seen.observation_bytes)}.\n"
+        f"{machine['cpu']}, {machine['cores']} cores. One step takes {short_time(seen.step)}"
+        f"{waits}; an observation is {size(seen.observation_bytes)}.\n"
     )
 
 

@@ -86,14 +86,18 @@ class Plan:
             several = "s" if self.backend == "thread" and self.workers > 1 else several
             who = f"{self.workers} worker {self.backend}{several}"
             if self.caller_slots:
-                who += f" and the caller with {self.caller_slots} slots"
-        text = f"{self.num_envs} slots, {who}: {self.reason}"
+                who += f" and the caller with {_slots(self.caller_slots)}"
+        text = f"{_slots(self.num_envs)}, {who}: {self.reason}"
         if self.step_seconds is not None and self.expected_rate is not None:
             text += (
                 f" ({self.step_seconds * 1e6:.1f} us a step, "
                 f"expect {self.expected_rate:,.0f} steps/s)"
             )
         return text
+
+
+def _slots(count: int) -> str:
+    return f"{count} slot" if count == 1 else f"{count} slots"
 
 
 def measure(

@@ -33,7 +33,7 @@ def module(tmp_path, monkeypatch):
     """A file of a user's, with an environment and a policy."""
     monkeypatch.chdir(tmp_path)
     monkeypatch.syspath_prepend(tmp_path)
-    (tmp_path / "mine.py").write_text(
+    (tmp_path / "watched_world.py").write_text(
         textwrap.dedent("""
             import gymnasium
             import numpy as np
@@ -81,8 +81,17 @@ def test_for_programs_there_is_only_json():
 
 def test_an_environment_of_a_file_a_policy_and_arguments(module):
     *_, out, _ = shoal(
-        *("watch", "mine.py:Mine", "--backend", "inline", "--num-envs", 3, "--seconds", 0.2),
-        *("--policy", "mine:always_one", "--env-arg", "size=40", "--json"),
+        *(
+            "watch",
+            "watched_world.py:Mine",
+            "--backend",
+            "inline",
+            "--num-envs",
+            3,
+            "--seconds",
+            0.2,
+        ),
+        *("--policy", "watched_world:always_one", "--env-arg", "size=40", "--json"),
     )
     state = json.loads(out)
     assert "inline" in state["plan"]
@@ -91,7 +100,16 @@ def test_an_environment_of_a_file_a_policy_and_arguments(module):
 
 def test_in_real_time_there_are_as_many_steps_as_frames(module):
     *_, out, _ = shoal(
-        *("watch", "mine.py:Mine", "--backend", "inline", "--num-envs", 2, "--seconds", 0.5),
+        *(
+            "watch",
+            "watched_world.py:Mine",
+            "--backend",
+            "inline",
+            "--num-envs",
+            2,
+            "--seconds",
+            0.5,
+        ),
         *("--speed", 1, "--json"),
     )
     batches = json.loads(out)["batches"]
@@ -120,7 +138,7 @@ def test_mistakes_are_said_in_a_line(arguments, said):
 
 def test_the_page_shows_pictures_and_ctrl_c_ends_it(module):
     with subprocess.Popen(
-        [*SHOAL, "watch", "mine.py:Mine", "--web", "--port", "0", "--backend", "inline"],
+        [*SHOAL, "watch", "watched_world.py:Mine", "--web", "--port", "0", "--backend", "inline"],
         stdout=subprocess.PIPE,
         stderr=subprocess.PIPE,
         text=True,

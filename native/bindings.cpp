@@ -320,6 +320,7 @@ NB_MODULE(_native, module) {
       .def_prop_ro("steps", &shoal::Meter::steps)
       .def_prop_ro("batches", &shoal::Meter::batches)
       .def_prop_ro("episodes", &shoal::Meter::episodes)
+      .def_prop_ro("latest", &shoal::Meter::latest)
       .def_prop_ro("spent", &shoal::Meter::spent)
       .def_prop_ro("times", &shoal::Meter::times)
       .def_prop_ro_static("edges", [](nb::handle) { return shoal::Meter::edges(); });

@@ -131,6 +131,7 @@ bool Meter::finish(int64_t count, double arrived) {
 }
 
 void Meter::time_batch(double seconds) {
+  latest_ = seconds;
   longest_ = std::max(longest_, seconds);
   const double place = kBinsPerDecade * std::log10(std::max(seconds, kShortest) / kShortest);
   ++bins_[std::min(static_cast<size_t>(place), kBins - 1)];

@@ -39,6 +39,8 @@ class Meter {
   int64_t steps() const { return steps_; }
   int64_t batches() const { return batches_; }
   int64_t episodes() const { return episodes_; }
+  /// How long the newest batch took, in seconds.
+  double latest() const { return latest_; }
   /// Seconds that counting has taken so far.
   double spent() const { return spent_; }
 
@@ -68,7 +70,7 @@ class Meter {
   int64_t num_envs_;
   Autoreset mode_;
   double interval_;
-  double began_ = 0, due_ = 0, spent_ = 0, longest_ = 0;
+  double began_ = 0, due_ = 0, spent_ = 0, latest_ = 0, longest_ = 0;
   int64_t steps_ = 0, batches_ = 0, episodes_ = 0;
   std::vector<double> returns_;
   std::vector<int64_t> lengths_;

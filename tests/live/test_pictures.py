@@ -54,7 +54,7 @@ def stepped(envs, camera, seconds):
     until = time.perf_counter() + seconds
     while time.perf_counter() < until:
         observations, *_ = envs.step(np.zeros(envs.num_envs, np.int64))
-        camera.look(observations)
+        camera.look(observations, 0.0)
 
 
 @pytest.mark.parametrize(

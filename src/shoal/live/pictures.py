@@ -30,8 +30,11 @@ _LEAST_SIDE = 16
 _LOOKED_FOR = 3.0
 """Seconds after which somebody who has not asked again is held to be gone."""
 
-_MOST_SAVED = 0.5
-"""Seconds of picture taking that can be saved up: what was not used is not made up for later."""
+_MOST_SAVED = 0.05
+"""Seconds of picture taking that can be saved up, besides those for one picture."""
+
+_PAUSE = 0.1
+"""Seconds without a batch that count as time of stepping, besides those of the batch itself."""
 
 
 _MOST_CRASHES = 3
@@ -121,17 +124,18 @@ class Camera:
         if isinstance(self._source, str):
             gallery.why_none = self._source
 
-    def look(self, observations: Any) -> None:
+    def look(self, observations: Any, batch_seconds: float) -> None:
         """Take as many pictures as there is time for, between two steps.
 
         Args:
             observations: The newest batch, of all slots.
+            batch_seconds: How long it took.
 
         Raises:
             Exception: What the environment raised. No picture is taken any more.
         """
         began = time.perf_counter()
-        earned = (began - self._looked) * self._share
+        earned = min(began - self._looked, batch_seconds + _PAUSE) * self._share
         self._saved = min(self._saved + earned, _MOST_SAVED + self._cost)
         self._looked = began
         if isinstance(self._source, str) or not self._gallery.is_visited:

@@ -44,15 +44,19 @@ class WatchedPool:
     envs: Any
     in_flight: int
 
+    step: Callable[[Any], Results]
+    """Send every slot, receive every slot."""
+
     def __init__(
         self, pool: Pool, watcher: Watcher, meter: Meter, on_end: Callable[[], None]
     ) -> None:
-        own = vars(self)
+        own = vars(self)  # past `__setattr__`
         own["watched"] = pool
         own["_watcher"] = watcher
         own["_meter"] = meter
         own["_on_end"] = on_end
         own["_resets"] = np.zeros(pool.num_envs, np.bool_)  # in flight
+        own["step"] = _counted(pool.step, meter, self._noticed, watcher.failed)
 
     watched: Pool
     """The pool inside."""
@@ -100,17 +104,6 @@ class WatchedPool:
         self._received(batch)
         return batch
 
-    def step(self, actions: Any) -> Results:
-        """Send every slot, receive every slot."""
-        self._meter.begin()
-        try:
-            results = self.watched.step(actions)
-        except Exception as error:
-            self._watcher.failed(error)
-            raise
-        self._stepped(results)
-        return results
-
     def begin_step(self, actions: Any) -> None:
         """Begin to step every slot."""
         self._meter.begin()
@@ -124,7 +117,8 @@ class WatchedPool:
             if not isinstance(error, TimeoutError):
                 self._watcher.failed(error)
             raise
-        self._stepped(results)
+        is_due = self._meter.end(results[1], results[2], results[3])
+        self._noticed(results, is_due)
         return results
 
     def drop(self) -> None:
@@ -159,13 +153,11 @@ class WatchedPool:
             self._watcher.end("abandoned")
             self._on_end()
 
-    def _stepped(self, results: Results) -> None:
-        observations, rewards, terminated, truncated, infos = results
-        is_due = self._meter.end(rewards, terminated, truncated)
-        if infos is not None and self.restarts:
-            self._note_crashes(infos, None)
+    def _noticed(self, results: Results, is_due: bool) -> None:
+        if results[4] is not None and self.restarts:
+            self._note_crashes(results[4], None)
         if is_due:
-            self._watcher.look(self.watched, observations)
+            self._watcher.look(self.watched, results[0])
 
     def _received(self, batch: Batch) -> None:
         slots = batch.slots
@@ -200,3 +192,27 @@ class WatchedPool:
             lost = np.array(rows, np.int64) if slots is None else slots[rows]
             self._meter.reset(lost)  # it is a new episode already
             self._watcher.crashed(lost.tolist())
+
+
+def _counted(
+    step: Callable[[Any], Results],
+    meter: Meter,
+    noticed: Callable[[Results, bool], None],
+    failed: Callable[[BaseException], None],
+) -> Callable[[Any], Results]:
+    """A step that is counted: a function over names of its own, since it is called so often."""
+    begin, end = meter.begin, meter.end
+
+    def counted(actions: Any) -> Results:
+        begin()
+        try:
+            results = step(actions)
+        except Exception as error:
+            failed(error)
+            raise
+        is_due = end(results[1], results[2], results[3])
+        if is_due or results[4] is not None:
+            noticed(results, is_due)
+        return results
+
+    return counted

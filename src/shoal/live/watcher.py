@@ -173,9 +173,10 @@ class Watcher:
         return spent / max(time.perf_counter() - self._began, 1e-9)
 
     def _photograph(self, observations: Any) -> None:
-        assert self._camera is not None, "a pool was attached"
+        assert self._camera is not None
+        assert self._meter is not None, "a pool was attached"
         try:
-            self._camera.look(observations)
+            self._camera.look(observations, self._meter.latest)
         except Exception as error:  # whatever the environment raises: its steps go on
             self.failed(error)
 

@@ -55,13 +55,16 @@ _PLACES = (
 )
 
 _VISITOR = """
-    import json, sys, urllib.request
+    import http.client, json, sys, urllib.parse, urllib.request
 
     url, version = sys.argv[1], 0
+    parts = urllib.parse.urlsplit(url)
+    pictures = http.client.HTTPConnection(parts.netloc)
     for line in urllib.request.urlopen(url + "events"):
         if line.startswith(b"data: "):
             newest = json.loads(line[6:])["pictures"]["version"]
-            urllib.request.urlopen(f"{url}pictures?after={version}").read()
+            pictures.request("GET", f"{parts.path}pictures?after={version}")
+            pictures.getresponse().read()
             version = newest
 """
 

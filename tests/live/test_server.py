@@ -25,7 +25,7 @@ def envs():
 
 @pytest.fixture
 def page(envs):
-    with show(envs, port=0, picture_share=1.0) as shown:
+    with show(envs, port=0, picture_share=1.0, refresh=0.3) as shown:
         yield shown
 
 
@@ -249,6 +249,16 @@ def test_open_and_close_again_and_again():
             before = descriptors(), threading.active_count()
     gc.collect()
     assert (descriptors(), threading.active_count()) == before
+
+
+def test_states_come_as_often_as_asked_for(envs):
+    with show(envs, port=0, refresh=0.1) as page:
+        stream = Stream(page.url)
+        steps(envs, 1.0)
+        assert 5 <= len(stream.states) <= 12
+    for wrong in (0, -1.0, float("nan")):
+        with pytest.raises(ValueError, match="refresh must be a positive number"):
+            show(envs, port=0, refresh=wrong)
 
 
 def test_ports(envs, page):

@@ -48,7 +48,7 @@ def without_plots(monkeypatch):
 
 
 def test_a_run_is_shown_as_it_goes_on_and_is_the_same(tmp_path):
-    page = TrainingPage(port=0, picture_share=0.5)
+    page = TrainingPage(port=0, picture_share=0.5, refresh=0.3)
     stream = Stream(page.url)
     looking = threading.Event()
 

@@ -18,13 +18,13 @@ from shoal.cli.telling import AsJson, explained, print_json, print_line, say
 from shoal.live.attaching import PICTURE_SHARE, attach
 from shoal.live.showing import LivePage
 from shoal.live.stepping import keep_stepping, open_vector, random_policy
-from shoal.live.watcher import Watcher
+from shoal.live.watcher import REFRESH, Watcher
 
 __all__ = ["watch"]
 
 _OF_A_RUN = "For an agent"
-_PACED_SHARE = 0.5
-"""Of the time for pictures where there is time to spare."""
+_PACED_SHARE, _PACED_REFRESH = 0.5, 0.25
+"""Where there is time to spare: which part of it is for pictures, and seconds between states."""
 
 
 def watch(
@@ -92,7 +92,7 @@ def watch(
     options: dict[str, Any] = {"backend": backend, "workers": workers}
     if restart:
         options["on_crash"] = "restart"
-    watcher = Watcher(what)
+    watcher = Watcher(what, refresh=REFRESH if speed is None else _PACED_REFRESH)
     with explained(), ExitStack() as opened:
         arguments = environment_arguments(env_arg or [])
         page = opened.enter_context(LivePage(watcher, host, port)) if web else None

@@ -13,7 +13,7 @@ from shoal.pools import Pool
 
 __all__ = ["PICTURE_SHARE", "attach", "title_of"]
 
-PICTURE_SHARE = 0.008
+PICTURE_SHARE = 0.006
 """So much of the time of the thread that steps goes into pictures, unless it is told otherwise."""
 
 

@@ -45,9 +45,6 @@ _PATIENCE = 10.0
 """Seconds that a browser may take to send a request, or to read what it has asked for."""
 
 _HEARTBEAT = 2.0
-_LEAST_PAUSE = 0.25
-"""Seconds between two states at the least."""
-
 _MOST_BODY = 1000
 
 
@@ -96,7 +93,7 @@ class _Server(ThreadingHTTPServer):
         self.address_family = socket.AF_INET6 if ":" in host else socket.AF_INET
         self._connections: set[socket.socket] = set()
         self._all_gone = threading.Condition()
-        self.is_stopping = False
+        self.stopping = threading.Event()
         super().__init__((host, port), _Handler)
 
     def server_bind(self) -> None:
@@ -106,12 +103,12 @@ class _Server(ThreadingHTTPServer):
     def welcome(self) -> None:
         """Answer everybody, until it is hung up."""
         with self:
-            while not self.is_stopping:
+            while not self.stopping.is_set():
                 self.handle_request()  # which waits for somebody
 
     def process_request(self, request: Any, client_address: Any) -> None:
         with self._all_gone:
-            if self.is_stopping or len(self._connections) >= _MOST_CONNECTIONS:
+            if self.stopping.is_set() or len(self._connections) >= _MOST_CONNECTIONS:
                 self.shutdown_request(request)
                 return
             self._connections.add(request)
@@ -142,9 +139,9 @@ class _Server(ThreadingHTTPServer):
     def hang_up(self) -> None:
         """Let streams tell the last news; what has not ended then is cut off."""
         with self._all_gone:
-            if self.is_stopping:
+            if self.stopping.is_set():
                 return
-            self.is_stopping = True
+            self.stopping.set()
         with suppress(OSError):  # wakes who waits for somebody; or has the end been seen already?
             address, port = self.server_address[:2]
             socket.create_connection((str(address), port), timeout=1.0).close()
@@ -251,7 +248,7 @@ class _Handler(BaseHTTPRequestHandler):
         began = time.thread_time()
         while True:
             number = watcher.wait(number, _HEARTBEAT)
-            is_last = self.server.is_stopping
+            is_last = self.server.stopping.is_set()
             state = watcher.state(told)
             if state["log"]:
                 told = state["log"][-1]["n"]
@@ -260,7 +257,7 @@ class _Handler(BaseHTTPRequestHandler):
             began = self.server.note_time(began)
             if is_last:
                 return
-            time.sleep(_LEAST_PAUSE)
+            self.server.stopping.wait(watcher.refresh)
 
     def _refuse(self, status: HTTPStatus) -> None:
         self._send(status, "text/plain; charset=utf-8", f"{status.phrase}\n".encode())

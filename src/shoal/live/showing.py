@@ -10,7 +10,7 @@ from typing import Any, Self
 
 from shoal.live.attaching import PICTURE_SHARE, attach, title_of
 from shoal.live.server import PageServer
-from shoal.live.watcher import Watcher
+from shoal.live.watcher import REFRESH, Watcher
 
 __all__ = ["LivePage", "show"]
 
@@ -75,6 +75,7 @@ def show(
     port: int | None = None,
     title: str | None = None,
     picture_share: float = PICTURE_SHARE,
+    refresh: float = REFRESH,
 ) -> LivePage:
     """Show a vector on a page: its environments, how fast it is, who is busy, what happens.
 
@@ -87,6 +88,7 @@ def show(
         title: What the page is called; by default after the environment.
         picture_share: Which part of the time of the thread that steps goes into pictures at the
             most. Where nobody looks, none does.
+        refresh: Seconds between two states of the page.
 
     Raises:
         OSError: Nobody can listen at this address.
@@ -100,7 +102,7 @@ def show(
         True
         >>> envs.close()
     """
-    page = LivePage(Watcher(title or title_of(vector)), host, port)
+    page = LivePage(Watcher(title or title_of(vector), refresh=refresh), host, port)
     try:
         page.watch(vector, picture_share)
     except BaseException:

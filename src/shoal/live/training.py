@@ -10,7 +10,7 @@ from shoal.live.attaching import PICTURE_SHARE
 from shoal.live.curve import Curve
 from shoal.live.journal import Kind
 from shoal.live.showing import LivePage
-from shoal.live.watcher import Watcher
+from shoal.live.watcher import REFRESH, Watcher
 from shoal.train.records import EvaluationRecord, ProgressRecord, RatingRecord
 from shoal.train.reporting import Display
 from shoal.vector.env import VectorEnv
@@ -26,6 +26,7 @@ class TrainingPage(Display):
         port: The port; by default 7788, or any where that is taken.
         picture_share: Which part of the time of the training goes into pictures at the most. Where
             nobody looks, none does.
+        refresh: Seconds between two states of the page.
 
     Raises:
         OSError: Nobody can listen at this address.
@@ -44,8 +45,9 @@ class TrainingPage(Display):
         host: str = "127.0.0.1",
         port: int | None = None,
         picture_share: float = PICTURE_SHARE,
+        refresh: float = REFRESH,
     ) -> None:
-        self._watcher = Watcher("training", "training")
+        self._watcher = Watcher("training", "training", refresh)
         self._page = LivePage(self._watcher, host, port)
         self._picture_share = picture_share
         self._phases: list[str] = []

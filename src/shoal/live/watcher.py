@@ -16,15 +16,16 @@ from shoal.live.pictures import Camera, Gallery
 from shoal.pools import Pool
 from shoal.pools.base import WorkerState
 
-__all__ = ["Watcher"]
+__all__ = ["REFRESH", "Watcher"]
 
 _LOOK_EVERY = 0.05
 """Seconds between two looks of the thread that steps."""
 
-_TELL_EVERY = 0.5
+REFRESH = 1.0
+"""Seconds between two states, unless it is told otherwise: each takes some of the interpreter."""
 
 _STALE_AFTER = 0.4
-"""Seconds for which a state is told to everybody who asks."""
+"""For this part of a refresh a state is told to everybody who asks."""
 
 
 class Watcher:
@@ -33,9 +34,18 @@ class Watcher:
     Args:
         title: What it is called.
         kind: Whether it is just a vector, or one that something is trained on.
+        refresh: Seconds between two states at the least.
     """
 
-    def __init__(self, title: str, kind: Literal["vector", "training"] = "vector") -> None:
+    def __init__(
+        self,
+        title: str,
+        kind: Literal["vector", "training"] = "vector",
+        refresh: float = REFRESH,
+    ) -> None:
+        if not refresh > 0:
+            raise ValueError(f"refresh must be a positive number of seconds, got {refresh}")
+        self.refresh = refresh
         self.id = secrets.token_hex(4)
         self.title = title
         self.kind = kind
@@ -72,7 +82,7 @@ class Watcher:
         self._camera = Camera(pool, self.gallery, picture_share)
         self._workers = pool.worker_states()
         self._began = time.perf_counter()
-        self._tell_at = self._began + _TELL_EVERY
+        self._tell_at = self._began + self.refresh
         self.journal.add("start", plan or f"{pool.num_envs} slots")
         self.tell()
         return self._meter
@@ -89,7 +99,7 @@ class Watcher:
         if observations is not None and not pool.in_flight:
             self._photograph(observations)
         if began >= self._tell_at:
-            self._tell_at = began + _TELL_EVERY
+            self._tell_at = began + self.refresh
             self._note_workers(pool.worker_states())
             assert self._counts is not None, "a pool was attached"
             self._counts.note()
@@ -137,7 +147,7 @@ class Watcher:
         with self._news:
             now = time.time()
             known = self._state
-            if known and known[1] == self._number and now - known[0] < _STALE_AFTER:
+            if known and known[1] == self._number and now - known[0] < self.refresh * _STALE_AFTER:
                 return known[2]
             state = self._made_state(now)
             self._state = now, self._number, state

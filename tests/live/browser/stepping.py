@@ -77,7 +77,7 @@ class Stepping:
             self.envs.close()
 
     def _show(self, options):
-        return shoal.live.show(self.envs, port=0, **options)
+        return shoal.live.show(self.envs, port=0, refresh=0.3, **options)
 
     def _step(self):
         try:
@@ -109,7 +109,7 @@ class TrainingShown(Stepping):
         from shoal.live.training import TrainingPage
         from shoal.train.records import EvaluationRecord, ProgressRecord, RatingRecord
 
-        page = TrainingPage(port=0, picture_share=0.08)
+        page = TrainingPage(port=0, picture_share=0.08, refresh=0.3)
         page.begin("hockey_dddqn", ["shooting", "defense", "play"], self.envs)
         for step in range(10_000, 70_000, 10_000):
             page.progress(

@@ -30,7 +30,7 @@ demo: $(VENV)/installed.stamp
 
 test:
 	$(MAKE) --no-print-directory -j 2 browser lint $(OLDEST)/installed.stamp
-	SHOAL_REQUIRE_BROWSER=$$(command -v chromium chromedriver > /dev/null && echo 1) \
+	SHOAL_REQUIRE_BROWSER=$$($(HAS_BROWSER) && echo 1) \
 	$(BIN)/python -m pytest -n 2 -m "not slow" --pyargs shoal tests
 	$(OLDEST)/bin/python -m pytest -n 2 -m "not slow" -q $(TESTS_OF_VERSIONS)
 
@@ -43,11 +43,13 @@ test-slow: $(VENV)/installed.stamp $(SANITIZED)/installed.stamp
 bench: $(VENV)/installed.stamp
 	$(BIN)/python -m benchmarks run
 
+HAS_BROWSER = command -v chromium > /dev/null && command -v chromedriver > /dev/null
+
 # The live page is tried in a browser: Debian's, which is installed where that takes no password.
 browser:
-	@command -v chromium chromedriver > /dev/null \
-	|| { test "$$(id -u)" = 0 && command -v apt-get > /dev/null \
-	&& apt-get -qq update && apt-get -qq install --yes --no-install-recommends chromium chromium-driver > build/browser.log; } \
+	@$(HAS_BROWSER) \
+	|| { test "$$(id -u)" = 0 && command -v apt-get > /dev/null && apt-get -qq update \
+	&& apt-get -qq install --yes --no-install-recommends chromium chromium-driver > /dev/null; } \
 	|| echo "The tests of the live page are left out: they need the packages chromium and chromium-driver."
 
 lint: lint-types lint-native lint-python

@@ -49,7 +49,7 @@ HAS_BROWSER = command -v chromium > /dev/null && command -v chromedriver > /dev/
 browser:
 	@$(HAS_BROWSER) \
 	|| { test "$$(id -u)" = 0 && command -v apt-get > /dev/null && apt-get -qq update \
-	&& apt-get -qq install --yes --no-install-recommends chromium chromium-driver > /dev/null; } \
+	&& DEBIAN_FRONTEND=noninteractive apt-get -qq install --yes chromium chromium-driver > /dev/null; } \
 	|| echo "The tests of the live page are left out: they need the packages chromium and chromium-driver."
 
 lint: lint-types lint-native lint-python

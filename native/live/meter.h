@@ -17,7 +17,7 @@ namespace shoal {
 /// the first slots only, as many as cost next to nothing.
 class Meter {
  public:
-  static constexpr int64_t kFollowed = 256;
+  static constexpr int64_t kFollowed = 128;
   /// Bins of batch times: ten for each power of ten, from 100 ns on.
   static constexpr size_t kBins = 100;
 

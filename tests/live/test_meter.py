@@ -80,7 +80,7 @@ def test_of_many_slots_all_episodes_count_and_the_first_ones_are_followed():
     meter.end(ones, none, none)
     meter.end(ones, some, none)
     assert meter.episodes == some.sum()
-    assert meter.take_ended() == [(slot, 2.0, 2) for slot in range(0, 256, 7)]
+    assert meter.take_ended() == [(slot, 2.0, 2) for slot in range(0, 128, 7)]
 
 
 def test_of_many_episodes_the_newest_are_kept():

@@ -49,6 +49,12 @@ class Slow(Quick):
         time.sleep(0.05)
         return super().step(action)
 
+class Picky(Quick):
+    """Cannot be stepped."""
+
+    def step(self, action):
+        raise LookupError("only the left")
+
 class Deadly(Quick):
     """Ends its process when there are too many of it."""
 
@@ -144,6 +150,16 @@ def test_what_is_wrong_is_told_in_one_line(folder, words, problem):
     assert len(result.stderr.splitlines()) == 1
     assert result.stderr.startswith(problem)
     assert os.listdir(folder) == ["mine.py"]
+
+
+def test_what_an_environment_raises_is_told_with_where_it_was(folder):
+    result = told("mine.py:Picky", "--against", "none")
+    assert (result.exit_code, result.stdout) == (1, "")
+    line = ENVIRONMENTS.splitlines().index('        raise LookupError("only the left")') + 1
+    assert result.stderr.splitlines() == [
+        "mine.py:Picky cannot be stepped: LookupError: only the left",
+        f"  mine.py:{line} in step",
+    ]
 
 
 def test_a_picture_without_matplotlib_is_refused_before_anything_is_measured(folder, monkeypatch):

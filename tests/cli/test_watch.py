@@ -136,6 +136,112 @@ def test_mistakes_are_said_in_a_line(arguments, said):
     assert len(err.strip().splitlines()) == 1
 
 
+WORKSHOP = """
+import gymnasium
+import numpy as np
+
+class Mine(gymnasium.Env):
+    observation_space = gymnasium.spaces.Box(-1, 1, (1,), np.float32)
+    action_space = gymnasium.spaces.Discrete(2)
+    steps = 0
+
+    def reset(self, *, seed=None, options=None):
+        return np.zeros(1, np.float32), {}
+
+    def step(self, action):
+        self.steps += 1
+        if self.steps > 5:
+            self.physics()
+        return np.zeros(1, np.float32), 0.0, False, False, {}
+
+    def physics(self):
+        raise LookupError("bad physics")
+
+class WithMap(Mine):
+    def __init__(self):
+        raise FileNotFoundError("map.json")
+
+def shouts(observations):
+    return "left!"
+
+def stumbles(observations):
+    return observations["position"]
+"""
+
+
+@pytest.fixture
+def workshop(tmp_path, monkeypatch):
+    """A file of a user's in which all goes wrong; Python's ``sys.path`` is as before afterwards."""
+    (tmp_path / "workshop.py").write_text(WORKSHOP)
+    (tmp_path / "unfinished.py").write_text("class Mine:\n    def step(self:\n")
+    (tmp_path / "importing.py").write_text("import nothing_like_this\n")
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.syspath_prepend(tmp_path)
+    for name in ("workshop", "unfinished", "importing"):
+        monkeypatch.delitem(sys.modules, name, raising=False)
+
+
+@pytest.mark.parametrize("backend", ["inline", "process"])
+@pytest.mark.usefixtures("workshop")
+def test_what_an_environment_raises_is_told_with_its_slot_and_place(backend):
+    workers = ["--workers", 1] if backend == "process" else []
+    options = ["--num-envs", 2, "--backend", backend, "--seconds", 5, *workers]
+    status, _, err = shoal("watch", "workshop.py:Mine", *options)
+    assert status == 1
+    first, *places = err.strip().splitlines()
+    assert re.fullmatch(r"slot [01], in its step: LookupError: bad physics", first)
+    assert places == ["  workshop.py:16 in step", "  workshop.py:20 in physics"]
+
+
+@pytest.mark.parametrize(
+    ("arguments", "said"),
+    [
+        (
+            ["workshop.py:WithMap", "--num-envs", 1, "--backend", "inline"],
+            "slot 0, building the environment: FileNotFoundError: map.json\n"
+            "  workshop.py:24 in __init__\n",
+        ),
+        (
+            ["CartPole-v1", "--num-envs", 2, "--policy", "workshop:shouts"],
+            "the policy's actions: InvalidActionError: actions: got shape (), expected (2,): one "
+            "action for each of 2 slots of Discrete(2)\n",
+        ),
+        (
+            ["CartPole-v1", "--policy", "workshop:stumbles"],
+            "the policy: IndexError: only integers, slices (`:`), ellipsis (`...`), numpy.newaxis "
+            "(`None`) and integer or boolean arrays are valid indices\n"
+            "  workshop.py:30 in stumbles\n",
+        ),
+        (
+            ["CartPole-v1", "--policy", "workshop:WORD"],
+            "module 'workshop' has no attribute 'WORD'\n",
+        ),
+        (
+            ["CartPole-v1", "--policy", "math:pi"],
+            "math:pi is no function from observations to actions, but 3.141592653589793\n",
+        ),
+        (
+            ["importing.py:Mine"],
+            "ModuleNotFoundError: No module named 'nothing_like_this'\n"
+            "  importing.py:1 in <module>\n",
+        ),
+    ],
+)
+@pytest.mark.usefixtures("workshop")
+def test_whatever_a_users_code_raises_is_told_with_its_type_and_place(arguments, said):
+    status, _, err = shoal("watch", *arguments, "--seconds", 5)
+    assert (status, err) == (1, said)
+
+
+@pytest.mark.usefixtures("workshop")
+def test_a_file_that_is_no_python_is_told_of_by_its_own_lines():
+    status, _, err = shoal("watch", "unfinished.py:Mine")
+    assert status == 1
+    assert re.search(r'^ +File ".*unfinished.py", line 2\n +def step\(self:', err)
+    assert err.splitlines()[-1].startswith("SyntaxError: ")
+    assert len(err.splitlines()) == 4
+
+
 def test_the_page_shows_pictures_and_ctrl_c_ends_it(module):
     with subprocess.Popen(
         [*SHOAL, "watch", "watched_world.py:Mine", "--web", "--port", "0", "--backend", "inline"],

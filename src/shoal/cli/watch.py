@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
-from contextlib import ExitStack, suppress
+from collections.abc import Iterator
+from contextlib import ExitStack, contextmanager, suppress
 from pathlib import Path
 from typing import Annotated, Any
 
+import gymnasium
 import typer
 from gymnasium.envs.registration import ENV_ID_RE
 from rich.console import Console
@@ -17,7 +19,7 @@ from shoal.cli.screen import Screen
 from shoal.cli.telling import AsJson, explained, print_json, print_line, say
 from shoal.live.attaching import PICTURE_SHARE, attach
 from shoal.live.showing import LivePage
-from shoal.live.stepping import keep_stepping, open_vector, random_policy
+from shoal.live.stepping import Policy, keep_stepping, open_vector, random_policy
 from shoal.live.watcher import Watcher
 
 __all__ = ["watch"]
@@ -99,7 +101,7 @@ def watch(
         envs = opened.enter_context(
             open_vector(found(what), num_envs, options, arguments, with_pictures=web)
         )
-        acting = found(policy) if policy else random_policy(envs, seed)
+        acting = _policy(policy) if policy else random_policy(envs, seed)
         rate = None if speed is None else speed * float(envs.metadata.get("render_fps", 30))
         share = PICTURE_SHARE if rate is None else _PACED_SHARE
         if page is None:
@@ -115,7 +117,7 @@ def watch(
             if screen.is_due:
                 screen.show(watcher.state(screen.newest_entry))
 
-        with suppress(KeyboardInterrupt):
+        with suppress(KeyboardInterrupt), _named_if_refused(policy):
             keep_stepping(envs, acting, seed=seed, seconds=seconds, rate=rate, look=look)
     if as_json:
         print_json(watcher.state())
@@ -127,6 +129,33 @@ def _is_agent(what: str) -> bool:
         return False
     path = Path(what)
     return path.exists() or path.suffix == ".agent" or not ENV_ID_RE.fullmatch(what)
+
+
+def _policy(name: str) -> Policy:
+    """A user's policy; what it raises says that it was the policy."""
+    policy = found(name)
+    if not callable(policy):
+        raise ValueError(f"{name} is no function from observations to actions, but {policy!r}")
+
+    def act(observations: Any) -> Any:
+        try:
+            return policy(observations)
+        except Exception as error:
+            error.add_note("shoal: in the policy")
+            raise
+
+    return act
+
+
+@contextmanager
+def _named_if_refused(policy: str | None) -> Iterator[None]:
+    """If a user's policy gives what are no actions, say that it was the policy."""
+    try:
+        yield
+    except gymnasium.error.InvalidAction as error:
+        if policy:
+            error.add_note("shoal: in the policy's actions")
+        raise
 
 
 def _film(

@@ -2,6 +2,8 @@
 
 import json
 import re
+import subprocess
+import sys
 
 import pytest
 from typer.testing import CliRunner
@@ -263,7 +265,7 @@ def test_configs_that_cannot_be(tmp_path, config, change, expected):
 def test_files_that_are_not_there(tmp_path, config, runs):
     assert "there is no config" in mistake("train", tmp_path / "nothing.json")
     assert "has no run.json" in mistake("resume", tmp_path)
-    assert "has no run.json" in mistake("resume", tmp_path / "nothing")
+    assert "there is no run" in mistake("resume", tmp_path / "nothing")
     assert "there is no agent" in mistake("eval", tmp_path / "nothing.agent")
     assert "has no agent yet, and no checkpoint" in mistake("eval", tmp_path)
     assert "there is no agent" in mistake("eval", runs["game"], "--opponent", "medium")
@@ -341,3 +343,22 @@ def test_help_of_every_command():
         status, told = shoal(command, "--help")
         assert status == 0
         assert command in told
+
+
+@pytest.mark.parametrize(
+    ("words", "said"),
+    [
+        (["train", "cartpole_dddqn", "--web", "--port", "0"], "training needs msgspec, "),
+        (["resume", ".", "--web", "--port", "0"], "training needs msgspec, "),
+        (["resume", "nothing", "--web", "--port", "0"], "there is no run nothing\n"),
+        (["eval", "nothing.agent"], "there is no agent nothing.agent\n"),
+        (["watch", "nothing.agent"], "there is no agent nothing.agent\n"),
+    ],
+)
+def test_without_the_extra_there_is_one_line_and_first_what_matters_most(words, said, tmp_path):
+    code = "import sys; sys.modules['msgspec'] = None; from shoal.cli import main; main()"
+    command = [sys.executable, "-c", code, *words]
+    done = subprocess.run(command, capture_output=True, text=True, cwd=tmp_path)
+    assert (done.returncode, done.stdout) == (1, "")
+    assert done.stderr.startswith(said)
+    assert len(done.stderr.splitlines()) == 1

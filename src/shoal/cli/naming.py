@@ -11,7 +11,7 @@ from operator import attrgetter
 from pathlib import Path
 from typing import Any
 
-__all__ = ["environment_arguments", "found", "is_id"]
+__all__ = ["environment_arguments", "found", "is_id", "must_exist"]
 
 _PYTHON = ".py"
 
@@ -72,6 +72,12 @@ def _environments_in(file: Path) -> list[str]:
             if any(base in names or base.endswith("Env") for base in bases):
                 names.append(found.name)
     return names
+
+
+def must_exist(path: Path, what: str) -> None:
+    """Say that there is no such file or folder, before anything is said that matters less."""
+    if not path.exists():
+        raise FileNotFoundError(f"there is no {what} {path}")
 
 
 def environment_arguments(given: Sequence[str]) -> dict[str, Any]:

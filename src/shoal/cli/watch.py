@@ -13,7 +13,7 @@ from gymnasium.envs.registration import ENV_ID_RE
 from rich.console import Console
 
 from shoal.cli import completing
-from shoal.cli.naming import environment_arguments, found, is_id
+from shoal.cli.naming import environment_arguments, found, is_id, must_exist
 from shoal.cli.page import Host, Port, Web
 from shoal.cli.screen import Screen
 from shoal.cli.telling import AsJson, explained, print_json, print_line, say
@@ -161,6 +161,7 @@ def _named_if_refused(policy: str | None) -> Iterator[None]:
 def _film(
     agent: Path, output: Path | None, opponent: str, episodes: int, env: str | None, seed: int
 ) -> None:
+    must_exist(agent, "agent")
     from shoal.train import film_agent
 
     print_line(str(film_agent(agent, output, opponent, episodes, env=env, seed=seed)))

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager, suppress
 from pathlib import Path
@@ -108,7 +109,7 @@ def watch(
             attach(watcher, envs, share)
         else:
             page.watch(envs, share)
-            say(f"Watch at {page.url}")
+            (say if as_json else print_line)(f"Watch at {page.url}")
         screen = opened.enter_context(
             Screen(Console(stderr=as_json), None if page is None else page.url)
         )
@@ -117,8 +118,11 @@ def watch(
             if screen.is_due:
                 screen.show(watcher.state(screen.newest_entry))
 
+        began = time.perf_counter()
         with suppress(KeyboardInterrupt), _named_if_refused(policy):
             keep_stepping(envs, acting, seed=seed, seconds=seconds, rate=rate, look=look)
+        took = time.perf_counter() - began
+    screen.sum_up(watcher.state(screen.newest_entry), took)
     if as_json:
         print_json(watcher.state())
 

@@ -116,6 +116,19 @@ def test_a_person_sees_a_table_and_the_line_to_paste(folder):
     assert os.listdir(folder) == ["mine.py"]
 
 
+def test_one_round_and_a_busy_machine_are_told_where_the_recommendation_is(folder, monkeypatch):
+    monkeypatch.setattr(os, "getloadavg", lambda: (500.0, 0.0, 0.0))
+    words = ["mine:Quick", "--num-envs", "2", "--against", "none", "--workers", "1"]
+    result = CliRunner().invoke(app, ["bench", *words, "--rounds", "1", "--seconds", "0.02"])
+    assert result.exit_code == 0, result.stderr
+    assert " 1 round in turn" in result.stderr
+    table, _, box = result.stdout.partition("Recommended for 2")
+    assert re.search(r"^[▶ ] shoal auto .* -( +|$)", table, re.MULTILINE)
+    assert "%" not in table
+    said = " ".join(re.sub("[│╭╰─]", " ", box).split())
+    assert "One round is too few to be sure. The machine is busy with other work (a load" in said
+
+
 def test_a_contender_that_hangs_is_given_up_and_named(folder):
     words = ["--num-envs", "2", "--against", "gymnasium", "--workers", "1", "--timeout", "5"]
     result = told("mine:Hanging", *words)

@@ -54,7 +54,9 @@ def watch(
             help="module:function, from observations of all slots to actions; by default random."
         ),
     ] = None,
-    backend: Annotated[str, typer.Option(help="As in shoal.make.")] = "auto",
+    backend: Annotated[
+        str, typer.Option(help="As in shoal.make.", autocompletion=completing.backends)
+    ] = "auto",
     workers: Annotated[int | None, typer.Option(min=0, help="As in shoal.make.")] = None,
     restart: Annotated[
         bool, typer.Option("--restart", help="A crash costs its slots one episode.")

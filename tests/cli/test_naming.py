@@ -1,5 +1,8 @@
 """What is named on the command line is found, or it is said what was meant."""
 
+import subprocess
+import sys
+
 import pytest
 from typer.testing import CliRunner
 
@@ -50,3 +53,22 @@ def test_a_name_that_is_nearly_right_is_answered_by_the_right_one(
     monkeypatch.syspath_prepend(tmp_path)
     result = CliRunner().invoke(app, ["watch", f"runners.py:{name}"])
     assert (result.exit_code, result.stderr) == (1, f"{said}\n")
+
+
+@pytest.mark.parametrize(
+    ("words", "said"),
+    [
+        (["train", "cartpole_dddqn", "--web", "--port", "0"], "training needs msgspec, "),
+        (["resume", ".", "--web", "--port", "0"], "training needs msgspec, "),
+        (["resume", "nothing", "--web", "--port", "0"], "there is no run nothing\n"),
+        (["eval", "nothing.agent"], "there is no agent nothing.agent\n"),
+        (["watch", "nothing.agent"], "there is no agent nothing.agent\n"),
+    ],
+)
+def test_without_the_extra_there_is_one_line_and_first_what_matters_most(words, said, tmp_path):
+    code = "import sys; sys.modules['msgspec'] = None; from shoal.cli import main; main()"
+    command = [sys.executable, "-c", code, *words]
+    done = subprocess.run(command, capture_output=True, text=True, cwd=tmp_path)
+    assert (done.returncode, done.stdout) == (1, "")
+    assert done.stderr.startswith(said)
+    assert len(done.stderr.splitlines()) == 1

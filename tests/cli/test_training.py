@@ -2,8 +2,6 @@
 
 import json
 import re
-import subprocess
-import sys
 
 import pytest
 from typer.testing import CliRunner
@@ -343,22 +341,3 @@ def test_help_of_every_command():
         status, told = shoal(command, "--help")
         assert status == 0
         assert command in told
-
-
-@pytest.mark.parametrize(
-    ("words", "said"),
-    [
-        (["train", "cartpole_dddqn", "--web", "--port", "0"], "training needs msgspec, "),
-        (["resume", ".", "--web", "--port", "0"], "training needs msgspec, "),
-        (["resume", "nothing", "--web", "--port", "0"], "there is no run nothing\n"),
-        (["eval", "nothing.agent"], "there is no agent nothing.agent\n"),
-        (["watch", "nothing.agent"], "there is no agent nothing.agent\n"),
-    ],
-)
-def test_without_the_extra_there_is_one_line_and_first_what_matters_most(words, said, tmp_path):
-    code = "import sys; sys.modules['msgspec'] = None; from shoal.cli import main; main()"
-    command = [sys.executable, "-c", code, *words]
-    done = subprocess.run(command, capture_output=True, text=True, cwd=tmp_path)
-    assert (done.returncode, done.stdout) == (1, "")
-    assert done.stderr.startswith(said)
-    assert len(done.stderr.splitlines()) == 1

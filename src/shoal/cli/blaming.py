@@ -42,8 +42,9 @@ def own_failure(error: Exception) -> str | None:
     """
     if isinstance(error, gymnasium.error.DependencyNotInstalled):
         return None
-    if isinstance(error, ConfigError) and isinstance(error.__cause__, Exception):
-        return own_failure(error.__cause__)
+    cause = error.__cause__
+    if isinstance(error, ConfigError) and isinstance(cause, Exception) and _own(_frames(cause)):
+        return own_failure(cause)
     if isinstance(error, SyntaxError):
         return "".join(traceback.format_exception_only(error)).rstrip()
     source = _source(error)
@@ -78,7 +79,7 @@ def _remote_frames(error: Exception) -> list[_Frame]:
     return [(file, int(line), function) for file, line, function in _FRAME.findall(last)]
 
 
-def _own(frames: Iterable[_Frame], *, is_theirs: bool) -> list[str]:
+def _own(frames: Iterable[_Frame], *, is_theirs: bool = False) -> list[str]:
     """The last places in a user's files; of what is theirs, else those in what is installed."""
     by_them = [frame for frame in frames if _may_be_theirs(frame[0])]
     own = [frame for frame in by_them if _INSTALLED.isdisjoint(Path(frame[0]).parts)]

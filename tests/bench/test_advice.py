@@ -10,8 +10,16 @@ from hypothesis import strategies as st
 
 from shoal.bench.advice import advise
 
-ROUNDS = st.lists(st.floats(1.0, 1e8), min_size=1, max_size=9)
-RATES = st.dictionaries(st.text("abc", min_size=1, max_size=2), ROUNDS, min_size=1, max_size=6)
+NAMES = st.text("abc", min_size=1, max_size=2)
+
+
+def measured(rounds: int) -> st.SearchStrategy[dict[str, list[float]]]:
+    """Rates in so many rounds."""
+    rates = st.lists(st.floats(1.0, 1e8), min_size=rounds, max_size=rounds)
+    return st.dictionaries(NAMES, rates, min_size=1, max_size=6)
+
+
+RATES = st.integers(1, 9).flatmap(measured)
 
 
 @given(RATES)
@@ -23,7 +31,8 @@ def test_what_is_recommended_is_never_much_slower_than_the_best(
     most = max(median(rounds) for rounds in rates.values())
     assert median(rates[advice.way]) >= 0.9 * most * (1 - 1e-9)
     assert median(rates[advice.best]) == pytest.approx(most)
-    assert advice.share == pytest.approx(median(rates[advice.way]) / most)
+    pairs = zip(rates[advice.best], rates[advice.way], strict=True)
+    assert advice.share == pytest.approx(1 / median(best / way for best, way in pairs))
 
 
 @given(RATES)
@@ -59,3 +68,9 @@ def test_what_is_alone_is_sure_and_nothing_gives_no_advice() -> None:
     assert alone is not None
     assert (alone.way, alone.runner_up, alone.lead, alone.is_sure) == ("inline", None, None, True)
     assert advise({}) is None
+
+
+def test_one_round_is_never_sure() -> None:
+    advice = advise({"auto": [1.0], "process": [10.0]})
+    assert advice is not None
+    assert (advice.way, advice.rounds, advice.is_sure) == ("process", 1, False)

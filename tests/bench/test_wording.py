@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import re
+
 from shoal.bench.advice import advise
 from shoal.bench.comparison import Outcome
 from shoal.bench.results import Cell
@@ -33,9 +35,35 @@ def test_a_faster_peer_is_owned_up_to() -> None:
     )
 
 
+def test_the_best_of_shoals_is_not_called_the_fastest_where_another_one_is() -> None:
+    rates = {"shoal": 10.0, "shoal_process_2": 30.0}
+    ours = "shoal process, 2 workers is the fastest of Shoal's, 3.00 times as fast as shoal auto, "
+    assert told("envpool", **rates, loop=1.0, envpool=90.0).startswith(ours)
+    assert told(**rates, loop=31.0).startswith(ours)
+
+
+def test_two_sentences_about_the_same_two_agree() -> None:
+    ours = {"shoal": [10.0, 10.0, 9.0, 9.0], "shoal-process-2": [11.0, 12.0, 13.0, 14.0]}
+    said = explanation(Outcome(Cell("it", 8, [], ours), None, advise(ours)))
+    times = re.search(r"([0-9.]+) times as fast as shoal auto", said)
+    share = re.search(r"shoal auto reaches ([0-9]+)% of it", said)
+    assert times is not None
+    assert share is not None
+    assert int(share[1]) == round(100 / float(times[1]))
+
+
+def test_one_round_is_said_to_be_too_few() -> None:
+    cell = Cell("it", 8, [], {"shoal": [90.0], "shoal-inline": [30.0]})
+    said = explanation(Outcome(cell, None, advise(cell.rates)))
+    assert said == (
+        "shoal auto is the fastest, 3.00 times as fast as shoal inline, the next. "
+        "One round is too few to be sure."
+    )
+
+
 def test_nobody_is_ahead_where_rounds_and_medians_do_not_agree() -> None:
     rates = {"shoal": [10.0, 20.0, 30.0], "envpool": [11.0, 19.0, 33.0]}
-    said = explanation(Outcome(Cell("it", 8, [], rates), "envpool", advise({"shoal": [1.0]})))
+    said = explanation(Outcome(Cell("it", 8, [], rates), "envpool", advise({"shoal": [1.0] * 3})))
     assert said.endswith("It is about as fast as the best peer, envpool.")
 
 

@@ -49,6 +49,12 @@ class Slow(Quick):
         time.sleep(0.05)
         return super().step(action)
 
+class Picky(Quick):
+    """Cannot be stepped."""
+
+    def step(self, action):
+        raise LookupError("only the left")
+
 class Deadly(Quick):
     """Ends its process when there are too many of it."""
 
@@ -110,6 +116,19 @@ def test_a_person_sees_a_table_and_the_line_to_paste(folder):
     assert os.listdir(folder) == ["mine.py"]
 
 
+def test_one_round_and_a_busy_machine_are_told_where_the_recommendation_is(folder, monkeypatch):
+    monkeypatch.setattr(os, "getloadavg", lambda: (500.0, 0.0, 0.0))
+    words = ["mine:Quick", "--num-envs", "2", "--against", "none", "--workers", "1"]
+    result = CliRunner().invoke(app, ["bench", *words, "--rounds", "1", "--seconds", "0.02"])
+    assert result.exit_code == 0, result.stderr
+    assert " 1 round in turn" in result.stderr
+    table, _, box = result.stdout.partition("Recommended for 2")
+    assert re.search(r"^[▶ ] shoal auto .* -( +|$)", table, re.MULTILINE)
+    assert "%" not in table
+    said = " ".join(re.sub("[│╭╰─]", " ", box).split())
+    assert "One round is too few to be sure. The machine is busy with other work (a load" in said
+
+
 def test_a_contender_that_hangs_is_given_up_and_named(folder):
     words = ["--num-envs", "2", "--against", "gymnasium", "--workers", "1", "--timeout", "5"]
     result = told("mine:Hanging", *words)
@@ -144,6 +163,16 @@ def test_what_is_wrong_is_told_in_one_line(folder, words, problem):
     assert len(result.stderr.splitlines()) == 1
     assert result.stderr.startswith(problem)
     assert os.listdir(folder) == ["mine.py"]
+
+
+def test_what_an_environment_raises_is_told_with_where_it_was(folder):
+    result = told("mine.py:Picky", "--against", "none")
+    assert (result.exit_code, result.stdout) == (1, "")
+    line = ENVIRONMENTS.splitlines().index('        raise LookupError("only the left")') + 1
+    assert result.stderr.splitlines() == [
+        "mine.py:Picky cannot be stepped: LookupError: only the left",
+        f"  mine.py:{line} in step",
+    ]
 
 
 def test_a_picture_without_matplotlib_is_refused_before_anything_is_measured(folder, monkeypatch):

@@ -26,6 +26,7 @@ def test_bash_offers_commands_environments_and_runs(tmp_path):
             COMP_WORDS=(shoal "$@"); COMP_CWORD=$#; _shoal_completion shoal; echo "${COMPREPLY[*]}"
         }
         typed doc; typed serve MountainCar; typed resume ""
+        typed watch CartPole-v1 --backend p; typed bench CartPole-v1 --against gymnasium,
     """
     here = {
         **os.environ,
@@ -40,7 +41,17 @@ def test_bash_offers_commands_environments_and_runs(tmp_path):
         "doctor",
         "MountainCar-v0 MountainCarContinuous-v0",
         "results/runs/mine",
+        "python process",
+        "gymnasium,sb3 gymnasium,envpool",
     ]
+
+
+def test_the_choices_of_options_are_offered():
+    assert completing.backends("") == [
+        "auto", "kernel", "python", "inline", "thread", "process", "ray"
+    ]  # fmt: skip
+    assert completing.peers("") == ["gymnasium", "sb3", "envpool", "none"]
+    assert completing.peers("sb3,envpool,gym") == ["sb3,envpool,gymnasium"]
 
 
 def test_older_versions_are_offered_where_no_newer_one_fits():
@@ -79,6 +90,7 @@ import sys
 from shoal.cli.app import app
 from shoal.cli import completing
 completing.environments(""), completing.configs(""), completing.players("")
+completing.backends(""), completing.peers("")
 slow = {"torch", "matplotlib", "ray", "numba", "openskill", "pygame", "cv2", "shoal.doctor"}
 print(sorted(slow & set(sys.modules)))
 """

@@ -263,7 +263,7 @@ def test_configs_that_cannot_be(tmp_path, config, change, expected):
 def test_files_that_are_not_there(tmp_path, config, runs):
     assert "there is no config" in mistake("train", tmp_path / "nothing.json")
     assert "has no run.json" in mistake("resume", tmp_path)
-    assert "has no run.json" in mistake("resume", tmp_path / "nothing")
+    assert "there is no run" in mistake("resume", tmp_path / "nothing")
     assert "there is no agent" in mistake("eval", tmp_path / "nothing.agent")
     assert "has no agent yet, and no checkpoint" in mistake("eval", tmp_path)
     assert "there is no agent" in mistake("eval", runs["game"], "--opponent", "medium")

@@ -65,7 +65,13 @@ def module(tmp_path, monkeypatch):
 def test_it_steps_for_so_long_and_tells_how_fast():
     status, out, _ = shoal("watch", "CartPole-v1", "--num-envs", 4, "--seconds", 0.1)
     assert status == 0
-    assert "start: 4 slots" in out
+    first, *_, last = out.splitlines()
+    assert first.startswith("start: 4 slots")
+    told = re.fullmatch(
+        r"In [\d.]+ m?s: [\d,]+ steps/s, ([\d,]+) steps, ([\d,]+) episodes, mean return .*", last
+    )
+    assert told, last
+    assert all(int(number.replace(",", "")) > 0 for number in told.groups())
 
 
 def test_for_programs_there_is_only_json():
@@ -143,7 +149,7 @@ def test_the_page_shows_pictures_and_ctrl_c_ends_it(module):
         stderr=subprocess.PIPE,
         text=True,
     ) as watching:
-        line = watching.stderr.readline()
+        line = watching.stdout.readline()
         assert "http" in line, line + watching.stderr.read()
         url = re.search(r"http://\S+/", line).group()
         stream = Stream(url)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
-from shoal.bench.results import Summary, summarize
+from shoal.bench.results import Summary, paired_ratio, summarize
 
 __all__ = ["Advice", "advise"]
 
@@ -26,13 +26,17 @@ class Advice:
     best: str
     """The one with the highest median."""
     share: float
-    """The recommended one's median, as a share of the best one's."""
+    """How much of the best one's rate the recommended one reaches: the inverse of how many times as
+    fast the best one is, as the median of the ratios within a round."""
     runner_up: str | None
     """The next best, where there is another."""
     lead: float | None
-    """How many times the runner-up's median the best one's is."""
+    """How many times as fast as the runner-up the best one is, as the median of the ratios within a
+    round."""
+    rounds: int
+    """How often each was measured."""
     is_sure: bool
-    """Whether the quartiles of the best two are apart."""
+    """Whether there were several rounds, and the quartiles of the best two are apart."""
 
 
 def advise(rates: Mapping[str, Sequence[float]]) -> Advice | None:
@@ -61,10 +65,12 @@ def advise(rates: Mapping[str, Sequence[float]]) -> Advice | None:
     return Advice(
         way=chosen,
         best=best,
-        share=summaries[chosen].median / most.median,
+        share=1 / paired_ratio(rates[best], rates[chosen]),
         runner_up=runner_up,
-        lead=None if runner_up is None else most.median / summaries[runner_up].median,
-        is_sure=runner_up is None or not _overlap(summaries[runner_up], most),
+        lead=None if runner_up is None else paired_ratio(rates[best], rates[runner_up]),
+        rounds=len(rates[best]),
+        is_sure=len(rates[best]) > 1
+        and (runner_up is None or not _overlap(summaries[runner_up], most)),
     )
 
 

@@ -46,14 +46,20 @@ class Comparison:
     load: float
     """How many processes wanted to run on the machine just before."""
 
-    def warnings(self) -> list[str]:
-        """Say what of the environment or of the machine is in the way."""
+    @property
+    def doubts(self) -> list[str]:
+        """What of the machine makes this uncertain, in words."""
         cores = self.report.machine["cores"]
-        busy = (
+        if self.load <= cores / 2:
+            return []
+        return [
             f"The machine is busy with other work (a load of {self.load:.1f} on {cores} cores), so "
             "little of this is certain."
-        )
-        return [*self.seen.warnings(), *([busy] if self.load > cores / 2 else [])]
+        ]
+
+    def warnings(self) -> list[str]:
+        """Say what of the environment or of the machine is in the way."""
+        return [*self.seen.warnings(), *self.doubts]
 
     def as_json(self) -> dict[str, Any]:
         """Give all of it as plain data."""

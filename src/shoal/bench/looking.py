@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import time
+import traceback
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import asdict, dataclass
@@ -16,6 +17,7 @@ from shoal.bench.process import ContenderError, ServedProcess, here
 from shoal.bench.subject import Load, has_kernel
 from shoal.bench.workload import Workload
 from shoal.envs.atari.registered import is_atari
+from shoal.failures import RemoteTraceback
 from shoal.kernels import Kernel
 from shoal.plan import measure
 
@@ -76,7 +78,8 @@ def look_at(workload: Workload, load: Load, arguments: dict[str, Any], timeout: 
     """Make the environment, reset it and step it for a moment.
 
     Raises:
-        ValueError: It cannot be made, reset or stepped; the message says why, in one line.
+        ValueError: It cannot be made, reset or stepped; the message says why, in one line, and the
+            cause where.
     """
     looking = partial(_Looking, workload, load, arguments)
     try:
@@ -87,8 +90,8 @@ def look_at(workload: Workload, load: Load, arguments: dict[str, Any], timeout: 
             process.kill()
     except ContenderError as error:
         raise ValueError(f"{workload.name} cannot be looked at: {error}") from None
-    if isinstance(seen, str):
-        raise ValueError(f"{workload.name} {seen}")
+    if "failure" in seen:
+        raise ValueError(f"{workload.name} {seen['failure']}") from RemoteTraceback(seen["where"])
     return Seen(**seen)
 
 
@@ -99,12 +102,13 @@ class _Looking:
         self._arguments = arguments
         self.requests: dict[str, Callable[..., Any]] = {"look": self.look}
 
-    def look(self) -> dict[str, Any] | str:
-        """What was seen, or in words what cannot be done."""
+    def look(self) -> dict[str, Any]:
+        """What was seen, or in words what cannot be done, and where it was tried."""
         try:
             return asdict(self._seen())
         except _LookingError as failure:
-            return str(failure)
+            tried = traceback.format_exception(failure.__cause__)
+            return {"failure": str(failure), "where": "".join(tried)}
 
     def close(self) -> None:
         """Nothing is open."""

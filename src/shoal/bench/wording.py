@@ -62,25 +62,32 @@ def explanation(outcome: Outcome) -> str:
     advice = outcome.advice
     if advice is None:
         return "None of Shoal's ways could be measured."
-    return " ".join([_standing(advice), *_of_auto(outcome, advice), *_of_others(outcome, advice)])
+    said = [_standing(outcome, advice), *_of_auto(outcome, advice), *_of_others(outcome, advice)]
+    if advice.rounds == 1:
+        said.append("One round is too few to be sure.")
+    return " ".join(said)
 
 
-def _standing(advice: Advice) -> str:
+def _standing(outcome: Outcome, advice: Advice) -> str:
     way, best = label(advice.way), label(advice.best)
+    is_noisy = advice.rounds > 1 and not advice.is_sure
     if advice.way != advice.best:
-        noise = "" if advice.is_sure else ", within the noise"
+        noise = ", within the noise" if is_noisy else ""
         return f"{way} reaches {advice.share:.0%} of {best}{noise}, and is simpler."
     if advice.runner_up is None or advice.lead is None:
         return f"{way} is the only way that could be measured."
     runner_up = label(advice.runner_up)
-    if advice.is_sure:
-        return f"{way} is the fastest, {_times(advice.lead)} {runner_up}, the next."
-    return f"{way} is the fastest, though {runner_up} is within the noise."
+    is_first = outcome.cell.best([advice.best, LOOP, outcome.best_peer or LOOP]) == advice.best
+    fastest = "the fastest" if is_first else "the fastest of Shoal's"
+    if is_noisy:
+        return f"{way} is {fastest}, though {runner_up} is within the noise."
+    return f"{way} is {fastest}, {_times(advice.lead)} {runner_up}, the next."
 
 
 def _of_auto(outcome: Outcome, advice: Advice) -> list[str]:
-    share = None if advice.way == SUBJECT else outcome.times(SUBJECT, advice.way)
-    return [] if share is None else [f"{label(SUBJECT)} reaches {share:.0%} of it."]
+    # The inverse of how many times as fast the other is, which may have been said just before.
+    times = None if advice.way == SUBJECT else outcome.times(advice.way, SUBJECT)
+    return [] if times is None else [f"{label(SUBJECT)} reaches {1 / times:.0%} of it."]
 
 
 def _of_others(outcome: Outcome, advice: Advice) -> list[str]:

@@ -48,7 +48,12 @@ def bench(
         str, typer.Option(metavar="N,N,...", help="How many environments, in turn.")
     ] = "8,64",
     against: Annotated[
-        str, typer.Option(metavar="NAME,...", help="Other libraries to measure, or none.")
+        str,
+        typer.Option(
+            metavar="NAME,...",
+            help="Other libraries to measure, or none.",
+            autocompletion=completing.peers,
+        ),
     ] = ",".join(PEERS),
     rounds: Annotated[
         int | None,

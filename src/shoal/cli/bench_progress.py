@@ -23,7 +23,7 @@ def progress(
     console: Console, env: str, contenders: int, rounds: int, seconds: float, turns: int
 ) -> Iterator[Watch]:
     """Say what will be done and how long it takes; what is yielded counts the turns."""
-    many = f"{contenders} contenders, {rounds} rounds in turn, about {_duration(seconds)}."
+    many = f"{contenders} contenders, {_rounds(rounds)} in turn, about {_duration(seconds)}."
     console.print(Text(f"Measuring {env}: {many}"))
     columns = (
         BarColumn(24),
@@ -43,6 +43,10 @@ def progress(
             it.update(task, advance=1, description=f"{cell.num_envs} x {label(contender.name)}")
 
         yield watch
+
+
+def _rounds(count: int) -> str:
+    return "1 round" if count == 1 else f"{count} rounds"
 
 
 def _duration(seconds: float) -> str:

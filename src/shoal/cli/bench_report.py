@@ -74,7 +74,7 @@ def show(
             console.print(Text(f"{label(name)} failed: {reason}", "red"))
     for name, reason in comparison.field.left_out.items():
         console.print(Text(f"{name} is left out: {reason}", "yellow"))
-    for warning in comparison.warnings():
+    for warning in comparison.seen.warnings():  # doubts are where they matter
         console.print(Text(warning, "yellow"))
     console.print(Text(_LEGEND, "dim"))
     for outcome in comparison.outcomes:
@@ -120,7 +120,7 @@ def _table(outcome: Outcome) -> Table:
             Text(f"{'▶' if is_chosen else ' '} {label(name)}", "bold" if is_chosen else ""),
             Bar(summaries[ranked[0]].median, 0, summary.median, color=color),
             short_number(summary.median),
-            f"{summary.spread:.0%}",
+            f"{summary.spread:.0%}" if len(cell.rates[name]) > 1 else "-",
             *(_ratio(outcome, name, rival) for rival, _ in rivals),
         )
     return table
@@ -146,6 +146,8 @@ def _panel(
     told = Table.grid()
     told.add_column()
     told.add_row(Text(explanation(outcome)))
+    for doubt in comparison.doubts:
+        told.add_row(Text(doubt, "yellow"))
     if outcome.advice is not None:
         lines = [imports, _call(comparison, outcome, what, arguments)]
         code = "\n".join(line for line in lines if line)

@@ -8,8 +8,19 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from pathlib import Path
+from typing import get_args
 
-__all__ = ["RUNS", "agents", "configs", "environments", "players", "runs", "watchable"]
+__all__ = [
+    "RUNS",
+    "agents",
+    "backends",
+    "configs",
+    "environments",
+    "peers",
+    "players",
+    "runs",
+    "watchable",
+]
 
 RUNS = Path("results/runs")
 """Where runs of training are, unless the user says otherwise."""
@@ -53,6 +64,23 @@ def players(incomplete: str) -> list[str]:
 def watchable(incomplete: str) -> list[str]:
     """What can be watched: environments, runs, and files of agents."""
     return [*environments(incomplete), *agents(incomplete)]
+
+
+def backends(incomplete: str) -> list[str]:
+    """What steps a vector."""
+    from shoal.options import Backend
+
+    return _beginning(incomplete, (name for part in get_args(Backend) for name in get_args(part)))
+
+
+def peers(incomplete: str) -> list[str]:
+    """The libraries to measure besides, the last of those that are typed with commas between."""
+    from shoal.bench.field import PEERS
+
+    before, comma, last = incomplete.rpartition(",")
+    chosen = before.split(",")
+    names = [name for name in PEERS if name not in chosen] if comma else [*PEERS, "none"]
+    return [f"{before}{comma}{name}" for name in _beginning(last, names)]
 
 
 def _shipped_configs() -> list[str]:

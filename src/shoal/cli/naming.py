@@ -2,15 +2,18 @@
 
 from __future__ import annotations
 
+import ast
 import importlib
 import sys
-from ast import literal_eval
 from collections.abc import Sequence
+from difflib import get_close_matches
 from operator import attrgetter
 from pathlib import Path
 from typing import Any
 
-__all__ = ["environment_arguments", "found", "is_id"]
+__all__ = ["environment_arguments", "found", "is_id", "must_exist"]
+
+_PYTHON = ".py"
 
 
 def is_id(text: str) -> bool:
@@ -18,10 +21,12 @@ def is_id(text: str) -> bool:
 
     >>> is_id("CartPole-v1"), is_id("ale_py:ALE/Pong-v5")
     (True, True)
-    >>> is_id("my_envs:make_env"), is_id("envs/my_envs.py:MyEnv")
-    (False, False)
+    >>> is_id("my_envs:make_env"), is_id("envs/my_envs.py:MyEnv"), is_id("my_envs.py")
+    (False, False, False)
     """
     _, colon, name = text.partition(":")
+    if text.endswith(_PYTHON):
+        return False
     return not colon or not all(part.isidentifier() for part in name.split("."))
 
 
@@ -39,14 +44,40 @@ def found(text: str) -> Any:
         return text
     source, _, name = text.partition(":")
     folder = Path.cwd()
-    if source.endswith(".py"):
+    if source.endswith(_PYTHON):
         file = Path(source).resolve()
         if not file.is_file():
             raise FileNotFoundError(f"there is no file {source}")
+        if not name:
+            choice = [f"{source}:{each}" for each in _environments_in(file)]
+            raise ValueError(f"name the class too: {', '.join(choice) or f'{source}:NAME'}")
         folder, source = file.parent, file.stem
     if str(folder) not in sys.path:  # which workers are told of
         sys.path.insert(0, str(folder))
-    return attrgetter(name)(importlib.import_module(source))
+    module = importlib.import_module(source)
+    try:
+        return attrgetter(name)(module)
+    except AttributeError as error:
+        near = get_close_matches(error.name or "", dir(error.obj), n=1)
+        meant = f", did you mean {near[0]}?" if near else ""
+        raise AttributeError(f"{error}{meant}") from None
+
+
+def _environments_in(file: Path) -> list[str]:
+    """The classes in a file that look like environments, which is read but not run."""
+    names: list[str] = []
+    for found in ast.parse(file.read_bytes(), str(file)).body:
+        if isinstance(found, ast.ClassDef):
+            bases = [ast.unparse(base).partition("[")[0] for base in found.bases]
+            if any(base in names or base.endswith("Env") for base in bases):
+                names.append(found.name)
+    return names
+
+
+def must_exist(path: Path, what: str) -> None:
+    """Say that there is no such file or folder, before anything is said that matters less."""
+    if not path.exists():
+        raise FileNotFoundError(f"there is no {what} {path}")
 
 
 def environment_arguments(given: Sequence[str]) -> dict[str, Any]:
@@ -61,7 +92,7 @@ def environment_arguments(given: Sequence[str]) -> dict[str, Any]:
         if not separator or not name.isidentifier():
             raise ValueError(f"--env-arg must be name=value, got {text!r}")
         try:
-            arguments[name] = literal_eval(value)
+            arguments[name] = ast.literal_eval(value)
         except (ValueError, SyntaxError):
             arguments[name] = value
     return arguments

@@ -72,10 +72,21 @@ class Screen:
             picture = _picture(state, self._log, self._link, self._console.width)
             self._live.update(picture, refresh=True)
             return
+        self._print_log(state)
+        if state["batches"]:
+            self._print(_line(state, state["rate"]["now"] or 0))
+
+    def sum_up(self, state: dict[str, Any], seconds: float) -> None:
+        """Where there are lines, end with one of all that was done in so many seconds."""
+        if not self._is_live:
+            self._print_log(state)
+            in_all = _line(state, state["steps"] / max(seconds, 1e-9))
+            took = short_time(seconds) if seconds < 1 else duration(seconds)
+            self._print(f"In {took}: {in_all}")
+
+    def _print_log(self, state: dict[str, Any]) -> None:
         for entry in state["log"]:
             self._print(f"{entry['kind']}: {entry['text']}")
-        if state["batches"]:
-            self._print(_line(state))
 
     def _print(self, text: str) -> None:
         self._console.print(Text(printable(text)), soft_wrap=True)
@@ -90,9 +101,9 @@ class Screen:
             self._live.stop()
 
 
-def _line(state: dict[str, Any]) -> str:
+def _line(state: dict[str, Any], rate: float) -> str:
     told = [
-        f"{speed(state['rate']['now'] or 0)} steps/s",
+        f"{speed(rate)} steps/s",
         f"{count(state['steps'])} steps",
         f"{count(state['episodes'])} episodes",
     ]

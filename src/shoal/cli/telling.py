@@ -14,12 +14,15 @@ import gymnasium
 import typer
 from rich.console import Console
 
+from shoal.cli.blaming import own_failure
 from shoal.errors import (
     CheckpointError,
     ConfigError,
+    KernelError,
     MissingExtraError,
     NotFiniteError,
     RunInUseError,
+    WorkerCrashedError,
 )
 
 __all__ = [
@@ -44,6 +47,8 @@ _USERS_MISTAKES: tuple[type[Exception], ...] = (
     MissingExtraError,
     NotFiniteError,
     RunInUseError,
+    KernelError,
+    WorkerCrashedError,
     OSError,
     ValueError,
     TypeError,
@@ -55,11 +60,17 @@ _USERS_MISTAKES: tuple[type[Exception], ...] = (
 
 @contextmanager
 def explained(*more: type[Exception]) -> Iterator[None]:
-    """What a user can mend, and these errors, are said in one line and end the command."""
+    """What a user can mend, and these errors, are said in one line and end the command.
+
+    What came out of a user's own code is said together with where it was raised, whatever it is.
+    """
     try:
         yield
-    except _USERS_MISTAKES + more as error:
-        complain(str(error) or repr(error))
+    except Exception as error:
+        told = own_failure(error)
+        if told is None and not isinstance(error, _USERS_MISTAKES + more):
+            raise
+        complain(told or str(error) or repr(error))
         raise typer.Exit(1) from error
 
 

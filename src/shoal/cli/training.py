@@ -5,6 +5,7 @@ from __future__ import annotations
 import warnings
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack, contextmanager
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, Literal, NamedTuple
 
@@ -12,6 +13,7 @@ import typer
 from rich.console import Console
 
 from shoal.cli import completing
+from shoal.cli.naming import must_exist
 from shoal.cli.page import Host, Port, Web
 from shoal.cli.telling import (
     INTERRUPTED,
@@ -73,10 +75,19 @@ def _explained() -> Iterator[None]:
 
 
 def _told(
-    run: Callable[[list[Display]], dict[str, Any]], page: _Page | None, as_json: bool
+    prepare: Callable[[], Callable[..., dict[str, Any]]], page: _Page | None, as_json: bool
 ) -> None:
+    """Train, and tell what came of it.
+
+    Args:
+        prepare: Gives what trains, and takes displays; raises what can be known to be wrong before
+            there is a page.
+        page: Where, if there is to be one.
+        as_json: Whether to tell programs.
+    """
     try:
         with _explained(), output_kept_for_json(as_json), ExitStack() as opened:
+            run = prepare()
             displays: list[Display] = []
             if page is not None:
                 from shoal.live.training import TrainingPage
@@ -84,7 +95,7 @@ def _told(
                 shown = opened.enter_context(TrainingPage(page.host, page.port))
                 say(f"Watch at {shown.url}")
                 displays.append(shown)
-            result = run(displays)
+            result = run(displays=displays)
     except KeyboardInterrupt as interrupt:
         complain(str(interrupt) or "interrupted")
         raise typer.Exit(INTERRUPTED) from None
@@ -128,10 +139,11 @@ def train(
     Ctrl-C saves, and `shoal resume` goes on.
     """
 
-    def run(displays: list[Display]) -> dict[str, Any]:
+    def prepared() -> Callable[..., dict[str, Any]]:
         from shoal.train import train_single_run
 
-        return train_single_run(
+        return partial(
+            train_single_run,
             config,
             output,
             name,
@@ -140,10 +152,9 @@ def train(
             checkpoint_path=start_from,
             num_envs=num_envs,
             seed=seed,
-            displays=displays,
         )
 
-    _told(run, _Page(host, port) if web else None, as_json)
+    _told(prepared, _Page(host, port) if web else None, as_json)
 
 
 def resume(
@@ -164,12 +175,13 @@ def resume(
 ) -> None:
     """Go on with a run that was interrupted or killed."""
 
-    def resumed(displays: list[Display]) -> dict[str, Any]:
+    def prepared() -> Callable[..., dict[str, Any]]:
+        must_exist(run, "run")
         from shoal.train import resume_run
 
-        return resume_run(run, checkpoint, verbose=not quiet, device=device, displays=displays)
+        return partial(resume_run, run, checkpoint, verbose=not quiet, device=device)
 
-    _told(resumed, _Page(host, port) if web else None, as_json)
+    _told(prepared, _Page(host, port) if web else None, as_json)
 
 
 def evaluate(
@@ -191,6 +203,7 @@ def evaluate(
     from rich.table import Table
 
     with _explained(), output_kept_for_json(as_json):
+        must_exist(agent, "agent")
         from shoal.train import evaluate_agent
 
         records = evaluate_agent(agent, opponent or [], games, env=env, seed=seed, device=device)

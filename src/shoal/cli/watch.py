@@ -2,22 +2,25 @@
 
 from __future__ import annotations
 
-from contextlib import ExitStack, suppress
+import time
+from collections.abc import Iterator
+from contextlib import ExitStack, contextmanager, suppress
 from pathlib import Path
 from typing import Annotated, Any
 
+import gymnasium
 import typer
 from gymnasium.envs.registration import ENV_ID_RE
 from rich.console import Console
 
 from shoal.cli import completing
-from shoal.cli.naming import environment_arguments, found, is_id
+from shoal.cli.naming import environment_arguments, found, is_id, must_exist
 from shoal.cli.page import Host, Port, Web
 from shoal.cli.screen import Screen
 from shoal.cli.telling import AsJson, explained, print_json, print_line, say
 from shoal.live.attaching import PICTURE_SHARE, attach
 from shoal.live.showing import LivePage
-from shoal.live.stepping import keep_stepping, open_vector, random_policy
+from shoal.live.stepping import Policy, keep_stepping, open_vector, random_policy
 from shoal.live.watcher import REFRESH, Watcher
 
 __all__ = ["watch"]
@@ -51,7 +54,9 @@ def watch(
             help="module:function, from observations of all slots to actions; by default random."
         ),
     ] = None,
-    backend: Annotated[str, typer.Option(help="As in shoal.make.")] = "auto",
+    backend: Annotated[
+        str, typer.Option(help="As in shoal.make.", autocompletion=completing.backends)
+    ] = "auto",
     workers: Annotated[int | None, typer.Option(min=0, help="As in shoal.make.")] = None,
     restart: Annotated[
         bool, typer.Option("--restart", help="A crash costs its slots one episode.")
@@ -99,14 +104,14 @@ def watch(
         envs = opened.enter_context(
             open_vector(found(what), num_envs, options, arguments, with_pictures=web)
         )
-        acting = found(policy) if policy else random_policy(envs, seed)
+        acting = _policy(policy) if policy else random_policy(envs, seed)
         rate = None if speed is None else speed * float(envs.metadata.get("render_fps", 30))
         share = PICTURE_SHARE if rate is None else _PACED_SHARE
         if page is None:
             attach(watcher, envs, share)
         else:
             page.watch(envs, share)
-            say(f"Watch at {page.url}")
+            (say if as_json else print_line)(f"Watch at {page.url}")
         screen = opened.enter_context(
             Screen(Console(stderr=as_json), None if page is None else page.url)
         )
@@ -115,8 +120,11 @@ def watch(
             if screen.is_due:
                 screen.show(watcher.state(screen.newest_entry))
 
-        with suppress(KeyboardInterrupt):
+        began = time.perf_counter()
+        with suppress(KeyboardInterrupt), _named_if_refused(policy):
             keep_stepping(envs, acting, seed=seed, seconds=seconds, rate=rate, look=look)
+        took = time.perf_counter() - began
+    screen.sum_up(watcher.state(screen.newest_entry), took)
     if as_json:
         print_json(watcher.state())
 
@@ -129,9 +137,37 @@ def _is_agent(what: str) -> bool:
     return path.exists() or path.suffix == ".agent" or not ENV_ID_RE.fullmatch(what)
 
 
+def _policy(name: str) -> Policy:
+    """A user's policy; what it raises says that it was the policy."""
+    policy = found(name)
+    if not callable(policy):
+        raise ValueError(f"{name} is no function from observations to actions, but {policy!r}")
+
+    def act(observations: Any) -> Any:
+        try:
+            return policy(observations)
+        except Exception as error:
+            error.add_note("shoal: in the policy")
+            raise
+
+    return act
+
+
+@contextmanager
+def _named_if_refused(policy: str | None) -> Iterator[None]:
+    """If a user's policy gives what are no actions, say that it was the policy."""
+    try:
+        yield
+    except gymnasium.error.InvalidAction as error:
+        if policy:
+            error.add_note("shoal: in the policy's actions")
+        raise
+
+
 def _film(
     agent: Path, output: Path | None, opponent: str, episodes: int, env: str | None, seed: int
 ) -> None:
+    must_exist(agent, "agent")
     from shoal.train import film_agent
 
     print_line(str(film_agent(agent, output, opponent, episodes, env=env, seed=seed)))

@@ -1,0 +1,74 @@
+"""What is named on the command line is found, or it is said what was meant."""
+
+import subprocess
+import sys
+
+import pytest
+from typer.testing import CliRunner
+
+from shoal.cli.app import app
+
+FILE = """
+raise SystemExit("nobody may run this")
+
+class Base(gymnasium.Env[np.ndarray, int]):
+    pass
+
+class Walker(Base):
+    pass
+
+class Notes(dict):
+    pass
+"""
+
+
+@pytest.mark.parametrize("command", ["watch", "bench", "serve"])
+def test_a_file_without_a_class_is_answered_by_those_in_it(tmp_path, monkeypatch, command):
+    (tmp_path / "worlds.py").write_text(FILE)
+    (tmp_path / "empty.py").write_text("")
+    monkeypatch.chdir(tmp_path)
+    for file, meant in (
+        ("worlds.py", "worlds.py:Base, worlds.py:Walker"),
+        ("empty.py", "empty.py:NAME"),
+    ):
+        result = CliRunner().invoke(app, [command, file])
+        assert result.exit_code == 1
+        assert result.stderr.endswith(f"name the class too: {meant}\n")
+        assert len(result.stderr.splitlines()) == 1
+
+
+@pytest.mark.parametrize(
+    ("name", "said"),
+    [
+        ("Sprinte", "module 'runners' has no attribute 'Sprinte', did you mean Sprinter?"),
+        ("Sprinter.maek", "type object 'Sprinter' has no attribute 'maek', did you mean make?"),
+        ("Q", "module 'runners' has no attribute 'Q'"),
+    ],
+)
+def test_a_name_that_is_nearly_right_is_answered_by_the_right_one(
+    tmp_path, monkeypatch, name, said
+):
+    (tmp_path / "runners.py").write_text("class Sprinter:\n    make = print\n")
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.syspath_prepend(tmp_path)
+    result = CliRunner().invoke(app, ["watch", f"runners.py:{name}"])
+    assert (result.exit_code, result.stderr) == (1, f"{said}\n")
+
+
+@pytest.mark.parametrize(
+    ("words", "said"),
+    [
+        (["train", "cartpole_dddqn", "--web", "--port", "0"], "training needs msgspec, "),
+        (["resume", ".", "--web", "--port", "0"], "training needs msgspec, "),
+        (["resume", "nothing", "--web", "--port", "0"], "there is no run nothing\n"),
+        (["eval", "nothing.agent"], "there is no agent nothing.agent\n"),
+        (["watch", "nothing.agent"], "there is no agent nothing.agent\n"),
+    ],
+)
+def test_without_the_extra_there_is_one_line_and_first_what_matters_most(words, said, tmp_path):
+    code = "import sys; sys.modules['msgspec'] = None; from shoal.cli import main; main()"
+    command = [sys.executable, "-c", code, *words]
+    done = subprocess.run(command, capture_output=True, text=True, cwd=tmp_path)
+    assert (done.returncode, done.stdout) == (1, "")
+    assert done.stderr.startswith(said)
+    assert len(done.stderr.splitlines()) == 1

@@ -1,5 +1,6 @@
 """Environments that misbehave: the error names the slot, and the vector stays closable."""
 
+import copy
 import traceback
 from functools import partial
 
@@ -189,6 +190,44 @@ def test_a_failed_step_can_be_followed_by_others():
         envs.step([0, 0])
     assert envs.step([0, 0])[0].shape == (2, 3)
     envs.close()
+
+
+class NeedsReset(Misbehaving):
+    """Has a state only after `reset`, as most environments do."""
+
+    def reset(self, *, seed=None, options=None):
+        self.time = 0
+        return super().reset(seed=seed, options=options)
+
+    def step(self, action):
+        self.time += 1
+        if self.time > 1:
+            raise OSError("too late")
+        return super().step(action)
+
+
+@pytest.mark.parametrize("backend", ["inline", "thread", "process"])
+def test_a_step_before_the_first_reset_fails_with_a_hint(backend):
+    with make(NeedsReset, num_envs=2, backend=backend) as envs:
+        with pytest.raises(AttributeError, match="time") as info:
+            envs.step([0, 0])
+        assert any("never been reset: call reset()" in note for note in info.value.__notes__)
+    with make(NeedsReset, num_envs=2, backend=backend) as envs:
+        envs.reset()
+        envs.step([0, 0])
+        with pytest.raises(OSError, match="too late") as info:
+            envs.step([0, 0])
+        assert not any("never been reset" in note for note in info.value.__notes__)
+
+
+def test_a_copy_knows_which_slots_have_been_reset():
+    with make(NeedsReset, num_envs=2) as envs:
+        envs.reset()
+        with copy.deepcopy(envs) as other:
+            other.step([0, 0])
+            with pytest.raises(OSError, match="too late") as info:
+                other.step([0, 0])
+    assert not any("never been reset" in note for note in info.value.__notes__)
 
 
 def test_a_constructor_that_fails_closes_those_before_it():

@@ -230,6 +230,26 @@ def test_a_copy_knows_which_slots_have_been_reset():
     assert not any("never been reset" in note for note in info.value.__notes__)
 
 
+@pytest.mark.parametrize("backend", ["thread", "process"])
+def test_slots_that_fail_alike_are_told_in_one_line(backend):
+    class Failing(Misbehaving):
+        def step(self, action):
+            raise self._error("too late")
+
+    errors = [OSError, OSError, OSError, OSError, ValueError, OSError, ValueError]
+    factories = [partial(Failing, error=error) for error in errors]
+    envs = shoal.make(factories, backend=backend, workers=2)
+    envs.reset()
+    with pytest.raises(OSError, match="too late") as info:
+        envs.step([0] * 7)
+    assert info.value.__notes__ == [
+        "shoal: in slot 0 of 7, in its step",
+        "shoal: 4 other slots have failed in the same way: 1 to 3, 5",
+        "shoal: slots 4, 6 have failed as well: ValueError('too late')",
+    ]
+    envs.close()
+
+
 def test_a_constructor_that_fails_closes_those_before_it():
     Misbehaving.closed = 0
 

@@ -10,7 +10,7 @@ import pytest
 from gymnasium import spaces
 
 import shoal
-from shoal.plan import Measured, choose, measure
+from shoal.plan import Measured, Plan, choose, measure
 from shoal.testing import assert_identical
 
 
@@ -63,6 +63,11 @@ def test_choices(slots, measured, cores, backend, workers, own):
     assert (plan.backend, plan.workers, plan.caller_slots) == (backend, workers, own)
     assert plan.step_seconds == measured.step
     assert plan.expected_rate > 0
+
+
+def test_a_plan_tells_no_more_digits_than_it_knows():
+    plan = Plan("inline", 2, 0, 2, "there is one core only", 6.6818e-3, 298.7)
+    assert str(plan).endswith("(6.68 ms a step, expect about 300 steps/s)")
 
 
 def test_measuring():

@@ -146,8 +146,8 @@ def test_planning_changes_no_trajectory():
     [
         ({"backend": "gpu"}, "backend must be one of"),
         ({"backend": "inline", "workers": 2}, "there are no workers"),
-        ({"backend": "inline", "on_crash": "restart"}, "on_crash: for backend='process'"),
-        ({"backend": "thread", "step_timeout": 1.0}, "step_timeout: for backend='process'"),
+        ({"backend": "inline", "on_crash": "restart"}, "on_crash goes with backend='process'"),
+        ({"backend": "thread", "step_timeout": 1.0}, "step_timeout goes with backend='process'"),
         ({"start": "vfork"}, "start must be one of"),
         ({"on_crash": "ignore"}, "on_crash must be one of"),
         ({"step_timeout": 0}, "step_timeout must be a positive number"),

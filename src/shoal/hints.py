@@ -7,6 +7,7 @@ import re
 from collections.abc import Collection, Iterator, Sequence
 from contextlib import contextmanager
 from difflib import get_close_matches
+from functools import partial
 from pathlib import PurePath
 from typing import Any
 
@@ -42,11 +43,13 @@ def named(what: Any) -> str:
     >>> named("CartPole-v1"), named(gymnasium.Env), named([gymnasium.Env] * 2)
     ("'CartPole-v1'", 'Env', 'these functions')
     """
-    if isinstance(what, EnvSpec):
-        return repr(what.id)
-    if isinstance(what, Sequence) and not isinstance(what, str):
+    if isinstance(what, str | EnvSpec):
+        return repr(getattr(what, "id", what))
+    if isinstance(what, Sequence):
         return "these functions"
-    return getattr(what, "__name__", repr(what))
+    if isinstance(what, partial):
+        return named(what.func)  # and not the arguments, which may be large
+    return getattr(what, "__name__", type(what).__name__)
 
 
 def _hints(

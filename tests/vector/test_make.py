@@ -126,6 +126,7 @@ class Level(ProbeEnv):
             "hue is no option of shoal.make, so it was given to 'CartPole-v1'",
         ),
         (Level, {}, TypeError, "pass it on: shoal.make(Level, level=...)"),
+        (partial(Level), {}, TypeError, "pass it on: shoal.make(Level, level=...)"),
         (Level, {"level": 1}, TypeError, "pass it on: shoal.make(Level, size=...)"),
         (
             "no_such.py:Maze",

@@ -10,7 +10,7 @@ import pytest
 from gymnasium import spaces
 
 import shoal
-from shoal.plan import Measured, choose, measure
+from shoal.plan import Measured, Plan, choose, measure
 from shoal.testing import assert_identical
 
 
@@ -63,6 +63,11 @@ def test_choices(slots, measured, cores, backend, workers, own):
     assert (plan.backend, plan.workers, plan.caller_slots) == (backend, workers, own)
     assert plan.step_seconds == measured.step
     assert plan.expected_rate > 0
+
+
+def test_a_plan_tells_no_more_digits_than_it_knows():
+    plan = Plan("inline", 2, 0, 2, "there is one core only", 6.6818e-3, 298.7)
+    assert str(plan).endswith("(6.68 ms a step, expect about 300 steps/s)")
 
 
 def test_measuring():
@@ -141,8 +146,8 @@ def test_planning_changes_no_trajectory():
     [
         ({"backend": "gpu"}, "backend must be one of"),
         ({"backend": "inline", "workers": 2}, "there are no workers"),
-        ({"backend": "inline", "on_crash": "restart"}, "on_crash: for backend='process'"),
-        ({"backend": "thread", "step_timeout": 1.0}, "step_timeout: for backend='process'"),
+        ({"backend": "inline", "on_crash": "restart"}, "on_crash goes with backend='process'"),
+        ({"backend": "thread", "step_timeout": 1.0}, "step_timeout goes with backend='process'"),
         ({"start": "vfork"}, "start must be one of"),
         ({"on_crash": "ignore"}, "on_crash must be one of"),
         ({"step_timeout": 0}, "step_timeout must be a positive number"),

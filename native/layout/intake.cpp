@@ -28,11 +28,17 @@ struct Intake {
   bool counts(Py_ssize_t k) const { return ignored == nullptr || ignored[slots[k]] == 0; }
 };
 
-[[noreturn]] void reject_shape(const Intake& intake, const Leaf& leaf, PyObject* array) {
+[[noreturn]] void reject_shape(const Intake& intake, const Leaf& leaf, PyObject* batch,
+                               PyObject* array) {
   Ref error = error_class("InvalidActionError");
   std::vector<npy_intp> batch_shape = {intake.slots.count};
   batch_shape.insert(batch_shape.end(), leaf.shape.begin(), leaf.shape.end());
   Ref expected = shape_tuple(batch_shape);
+  if (batch == Py_None) {
+    raise(error.get(),
+          "actions%s: got None, expected shape %S: one action for each of %zd slots of %s",
+          leaf.path.c_str(), expected.get(), intake.slots.count, leaf.space.c_str());
+  }
   Ref shape = Ref::checked(PyObject_GetAttrString(array, "shape"));
   raise(error.get(), "actions%s: got shape %S, expected %S: one action for each of %zd slots of %s",
         leaf.path.c_str(), shape.get(), expected.get(), intake.slots.count, leaf.space.c_str());
@@ -160,7 +166,7 @@ void accept_leaf(Intake& intake, size_t index, PyObject* batch) {
   const int dimensions = static_cast<int>(leaf.shape.size()) + 1;
   if (PyArray_NDIM(array) != dimensions || PyArray_DIM(array, 0) != intake.slots.count ||
       !std::equal(leaf.shape.begin(), leaf.shape.end(), PyArray_DIMS(array) + 1)) {
-    reject_shape(intake, leaf, source.get());
+    reject_shape(intake, leaf, batch, source.get());
   }
 
   const bool exact = PyArray_EquivTypes(PyArray_DESCR(array), leaf.dtype());

@@ -9,6 +9,9 @@ namespace shoal {
 
 namespace {
 
+constexpr const char* kStep = "step";
+constexpr const char* kReset = "reset";
+
 double now() {
   return std::chrono::duration<double>(std::chrono::steady_clock::now().time_since_epoch()).count();
 }
@@ -152,8 +155,9 @@ Stepper::Stepper(const Tree& tree, nb::handle actions, SlotState& state, nb::lis
       statistics_(statistics),
       deep_(deep),
       latest_(tree, remembers ? state.count : 0),
-      step_name_(interned("step")),
-      reset_name_(interned("reset")),
+      was_reset_(static_cast<size_t>(state.count)),
+      step_name_(interned(kStep)),
+      reset_name_(interned(kReset)),
       seed_keyword_(Ref::checked(Py_BuildValue("(s)", "seed"))),
       reset_keywords_(Ref::checked(Py_BuildValue("(ss)", "seed", "options"))),
       final_obs_(interned("final_obs")),
@@ -170,16 +174,23 @@ void Stepper::drive(const Slots& slots, Py_ssize_t first, const char* method, Ou
     for (; done < slots.count; ++done) act(slots[done], first + done);
   } catch (nb::python_error& error) {
     latest_.keep_rows({slots.numbers, done, slots.first}, out.bank.observations, first);
-    add_slot_note(error, slots[done], method);
+    add_slot_notes(error, slots[done], method);
     throw;
   }
   latest_.keep_rows(slots, out.bank.observations, first);
 }
 
-void Stepper::add_slot_note(nb::python_error& error, Py_ssize_t slot, const char* method) const {
+void Stepper::add_slot_notes(nb::python_error& error, Py_ssize_t slot, const char* method) const {
   Ref note = Ref::checked(
       PyUnicode_FromFormat("shoal: in slot %zd of %zd, in its %s", slot, state_.count, method));
   add_note(error, note.get());
+  if (method != kStep || was_reset_[static_cast<size_t>(slot)] || !error.matches(PyExc_Exception)) {
+    return;
+  }
+  // Without a number: where the slot belongs to a part of a vector, the number is another there.
+  Ref hint = Ref::checked(PyUnicode_FromString(
+      "shoal: the slot has never been reset: call reset() before the first step"));
+  add_note(error, hint.get());
 }
 
 nb::object Stepper::run(nb::handle work, Bank* bank) {
@@ -192,7 +203,7 @@ nb::object Stepper::run(nb::handle work, Bank* bank) {
   Output out{renewed(bank, rows), rows, {}, {}, {}, {}, {}, nullptr};
 
   if (work.is_none()) {
-    drive({nullptr, rows}, 0, "step", out,
+    drive({nullptr, rows}, 0, kStep, out,
           [&](Py_ssize_t slot, Py_ssize_t row) { step_slot(slot, row, out); });
   } else {
     Py_ssize_t first = 0;
@@ -200,10 +211,10 @@ nb::object Stepper::run(nb::handle work, Bank* bank) {
       const nb::object numbers = item[0], seeds = item[1], options = item[2];
       const Slots slots = read_slots(numbers, state_.count);
       if (seeds.is_none()) {
-        drive(slots, first, "step", out,
+        drive(slots, first, kStep, out,
               [&](Py_ssize_t slot, Py_ssize_t row) { step_slot(slot, row, out); });
       } else {
-        drive(slots, first, "reset", out, [&](Py_ssize_t slot, Py_ssize_t row) {
+        drive(slots, first, kReset, out, [&](Py_ssize_t slot, Py_ssize_t row) {
           const nb::object seed = seeds[row - first];
           reset_slot(slot, row, seed.ptr(), options.ptr(), out);
         });
@@ -240,7 +251,7 @@ void Stepper::fill(Bank& bank, Py_ssize_t slot, PyObject* seed, PyObject* option
     }
     latest_.keep_rows({nullptr, 1, slot}, bank.observations, kRowsBySlot);
   } catch (nb::python_error& error) {
-    add_slot_note(error, slot, seed == nullptr ? "step" : "reset");
+    add_slot_notes(error, slot, seed == nullptr ? kStep : kReset);
     if (!error.matches(PyExc_Exception)) throw;
     Ref pair = Ref::checked(Py_BuildValue("(nO)", slot, error.value().ptr()));
     append(told.errors, pair);
@@ -346,6 +357,7 @@ void Stepper::begin_episode(Py_ssize_t slot, Py_ssize_t row, Ref result, Output&
   const Ref info = as_dict(items[1]);
   observe(slot, row, items[0], out);
   state_.finished[slot] = 0;
+  was_reset_[static_cast<size_t>(slot)] = 1;
   if (statistics_) {
     state_.episode_return[slot] = 0.0;
     state_.episode_length[slot] = 0;
@@ -386,6 +398,9 @@ Ref Stepper::environment(Py_ssize_t slot) const {
 void Stepper::remember(nb::list observations) {
   const Occupied occupied(state_);
   latest_.restore(observations);
+  for (size_t slot = 0; slot < was_reset_.size(); ++slot) {
+    was_reset_[slot] = !observations[slot].is_none();
+  }
 }
 
 int Stepper::traverse(visitproc visit, void* arg) const {

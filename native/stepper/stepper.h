@@ -68,7 +68,7 @@ class Stepper {
   void autoreset(Py_ssize_t slot, Py_ssize_t row, Output& out);
   void begin_episode(Py_ssize_t slot, Py_ssize_t row, Ref result, Output& out);
   void finish_episode(Py_ssize_t slot, Py_ssize_t row, Output& out);
-  void add_slot_note(nb::python_error& error, Py_ssize_t slot, const char* method) const;
+  void add_slot_notes(nb::python_error& error, Py_ssize_t slot, const char* method) const;
   void observe(Py_ssize_t slot, Py_ssize_t row, PyObject* observation, Output& out);
   template <class Act>
   void drive(const Slots& slots, Py_ssize_t first, const char* method, Output& out, const Act& act);
@@ -85,6 +85,7 @@ class Stepper {
   bool deep_;
   UserBanks user_banks_;
   LatestObservations latest_;
+  std::vector<uint8_t> was_reset_;  // by slot; tells why the first step may have failed
   Ref step_name_, reset_name_, seed_keyword_, reset_keywords_, final_obs_, final_info_;
 };
 

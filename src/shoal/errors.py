@@ -26,6 +26,7 @@ __all__ = [
     "KernelError",
     "LeaseError",
     "MissingExtraError",
+    "NotAnEnvironmentError",
     "ObservationError",
     "ProtocolError",
     "ReceiveTimeoutError",
@@ -53,6 +54,10 @@ class InvalidActionError(gymnasium.error.InvalidAction, ValueError, TypeError):
 
 class ActionTypeError(gymnasium.error.InvalidAction, TypeError):
     """Actions of a dtype that the action space cannot hold. No environment was stepped."""
+
+
+class NotAnEnvironmentError(TypeError, AttributeError):
+    """A function that is to make an environment has made something else."""
 
 
 class ObservationError(ValueError, TypeError):

@@ -1,4 +1,4 @@
-"""Exceptions told to another process in words: what stands in for them there.
+"""Exceptions in words: what stands in for them in another process, and what slots have in common.
 
 Nothing here can execute what it is told: an exception is a name, a message, notes and a traceback.
 """
@@ -8,6 +8,7 @@ from __future__ import annotations
 import builtins
 import re
 import traceback
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 from shoal.errors import RemoteError
@@ -17,6 +18,7 @@ __all__ = [
     "RemoteTraceback",
     "describe_error",
     "error_text",
+    "note_others",
     "renumber_notes",
     "stand_in",
 ]
@@ -82,6 +84,54 @@ def error_text(error: BaseException) -> str:
         return str(error)
     except Exception as failure:
         return f"(its message cannot be shown: {failure!r})"
+
+
+def note_others(errors: Sequence[tuple[int, BaseException]]) -> None:
+    """Note in the first error of several slots which others have failed, and how.
+
+    >>> errors = [(slot, ValueError("too late")) for slot in (0, 1, 2, 3, 7)]
+    >>> note_others([*errors, (8, OSError("no such device"))])
+    >>> for note in errors[0][1].__notes__:
+    ...     print(note)
+    shoal: 4 other slots have failed in the same way: 1 to 3, 7
+    shoal: slot 8 has failed as well: OSError('no such device')
+    """
+    alike: dict[str, list[int]] = {}
+    for slot, error in errors:
+        alike.setdefault(_shown(error), []).append(slot)
+    for place, (shown, slots) in enumerate(alike.items()):
+        if place > 0:
+            have = "slot {} has" if len(slots) == 1 else "slots {} have"
+            note = f"{have.format(_ranges(slots))} failed as well: {shown}"
+        elif len(slots) == 1:
+            continue
+        elif len(slots) == 2:
+            note = f"slot {slots[1]} has failed in the same way"
+        else:
+            others = f"{len(slots) - 1} other slots"
+            note = f"{others} have failed in the same way: {_ranges(slots[1:])}"
+        errors[0][1].add_note(f"shoal: {note}")
+
+
+def _shown(error: BaseException) -> str:
+    """The type and message of an exception, whatever its class does."""
+    try:
+        return repr(error)
+    except Exception:
+        return f"{type(error).__qualname__}: {error_text(error)}"
+
+
+def _ranges(numbers: Sequence[int]) -> str:
+    """Numbers in rising order, with three or more that follow each other as one."""
+    runs: list[list[int]] = []
+    for number in sorted(numbers):
+        if runs and number == runs[-1][-1] + 1:
+            runs[-1].append(number)
+        else:
+            runs.append([number])
+    return ", ".join(
+        f"{run[0]} to {run[-1]}" if len(run) > 2 else ", ".join(map(str, run)) for run in runs
+    )
 
 
 def renumber_notes(error: BaseException, first: int, num_envs: int) -> None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from copy import deepcopy
+from dataclasses import fields
 from functools import partial
 from typing import Any
 
@@ -17,10 +18,17 @@ from shoal.envs.atari.making import with_current_names
 from shoal.envs.atari.packing import AtariPool, packed_games
 from shoal.envs.atari.registered import is_atari, registered_games
 from shoal.envs.atari.vector import AtariVector
+from shoal.hints import hinting, named
 from shoal.kernels import Kernel
 from shoal.options import Backend, VectorOptions, WorkerBackend
 from shoal.pools import KernelPool, Pool
-from shoal.pools.environments import EnvFactory, EnvWrapper, wrapped
+from shoal.pools.environments import (
+    EnvFactory,
+    EnvWrapper,
+    check_wrappers,
+    instead_of_object,
+    wrapped,
+)
 from shoal.pools.processes.starting import StartMethod
 from shoal.pools.processes.supervision import OnCrash
 from shoal.pools.ray import Placement
@@ -31,6 +39,8 @@ from shoal.vector.kernel_env import KernelVectorEnv
 from shoal.vector.seeding import Seeding
 
 __all__ = ["make"]
+
+_OPTIONS = ("num_envs", "wrappers", *(field.name for field in fields(VectorOptions)))
 
 
 def make(
@@ -158,8 +168,20 @@ def make(
         runtime_env,
         start_timeout,
     )
+    check_wrappers(wrappers)
     if isinstance(what, EnvSpec) and "vectorization_mode" in what.kwargs:
         return _made_again(what, num_envs, options, wrappers, env_kwargs)
+    with hinting(what, env_kwargs, _OPTIONS):
+        return _made(what, num_envs, options, wrappers, env_kwargs)
+
+
+def _made(
+    what: Any,
+    num_envs: int | None,
+    options: VectorOptions,
+    wrappers: Sequence[EnvWrapper],
+    env_kwargs: dict[str, Any],
+) -> VectorEnv:
     if is_atari(what) and not options.excludes_atari and not wrappers:
         assert isinstance(what, str | EnvSpec)
         return _atari_vector(what, _count(num_envs), options, env_kwargs)
@@ -171,7 +193,12 @@ def make(
     if wrappers:
         factories = [partial(wrapped, factory, tuple(wrappers)) for factory in factories]
     pool, plan = python_pool(factories, options)
-    envs = VectorEnv(pool, info_format=info_format, seeding=seeding, batch_size=batch_size)
+    envs = VectorEnv(
+        pool,
+        info_format=options.info_format,
+        seeding=options.seeding,
+        batch_size=options.batch_size,
+    )
     envs.plan = plan
     if isinstance(what, str | EnvSpec):
         spec = what if isinstance(what, EnvSpec) else _registered(pool)
@@ -220,11 +247,12 @@ def _kernel(
     found = isinstance(what, str | EnvSpec) and has_builtin_kernel(what, env_kwargs)
     if found and not options.excludes_kernels and not wrappers:
         return builtin_kernel(what, env_kwargs)
-    if options.needs_kernels:
-        raise ValueError(
-            f"there is no kernel for {what!r} with these arguments, as backend='kernel', "
-            "seeding='counter' and thread_affinity_offset need"
-        )
+    missing = named(what)
+    if found:
+        missing += " with wrappers" if wrappers else " with these options"
+    elif env_kwargs and isinstance(what, str | EnvSpec):
+        missing += " with these arguments"
+    options.check_kernel(missing)
     return None
 
 
@@ -249,6 +277,8 @@ def _kernel_vector(
 def _factories(what: Any, num_envs: int | None, env_kwargs: dict[str, Any]) -> list[EnvFactory]:
     if isinstance(what, str | EnvSpec):
         return [partial(gymnasium.make, what, **env_kwargs)] * _count(num_envs)
+    if isinstance(what, gymnasium.Env):
+        raise TypeError(instead_of_object(what))
     if callable(what):
         return [partial(what, **env_kwargs) if env_kwargs else what] * _count(num_envs)
     if isinstance(what, Sequence) and any(isinstance(part, Kernel) for part in what):

@@ -79,6 +79,11 @@ class VectorOptions:
             if getattr(self, name) not in known:
                 raise ValueError(f"{name} must be one of {known}, got {getattr(self, name)!r}")
         if self.autoreset_mode is not None:
+            modes = tuple(mode.value for mode in AutoresetMode)
+            if self.autoreset_mode not in (*modes, *AutoresetMode):
+                raise ValueError(
+                    f"autoreset_mode must be one of {modes}, got {self.autoreset_mode!r}"
+                )
             self.autoreset_mode = AutoresetMode(self.autoreset_mode)
             # Before Gymnasium 1.0 there was no other mode, and its infos speak of no other.
             same_step = self.autoreset_mode is AutoresetMode.SAME_STEP
@@ -111,15 +116,15 @@ class VectorOptions:
         if self.backend != "ray":
             if given := [name for name in _FOR_RAY if name in changed]:
                 raise ValueError(
-                    f"{', '.join(given)}: for backend='ray', got backend={self.backend!r}"
+                    f"{_go(given)} with backend='ray', not with backend={self.backend!r}"
                 )
             return
         if given := [name for name in _NOT_FOR_RAY if name in changed]:
-            raise ValueError(f"{', '.join(given)}: not for backend='ray'")
+            raise ValueError(f"{' and '.join(given)} cannot go with backend='ray'")
         inner = [name for name in _FOR_PROCESSES if name in changed and name != "on_crash"]
         if inner and self.worker_backend not in ("auto", "python", "process"):
             raise ValueError(
-                f"{', '.join(inner)}: for worker_backend='process', got "
+                f"{_go(inner)} with worker_backend='process', not with "
                 f"worker_backend={self.worker_backend!r}"
             )
         cpus = self.cpus_per_worker
@@ -137,14 +142,14 @@ class VectorOptions:
             processes.append("pin")
         if self.backend in ("inline", "thread", "kernel") and processes:
             raise ValueError(
-                f"{', '.join(processes)}: for backend='process', got backend={self.backend!r}"
+                f"{_go(processes)} with backend='process', not with backend={self.backend!r}"
             )
         kernels = [name for name in _FOR_KERNELS if name in self.changed()]
         if self.seeding == "counter":
             kernels.append("seeding='counter'")
         if self.backend not in ("auto", "kernel", "ray") and kernels:
             raise ValueError(
-                f"{', '.join(kernels)}: for backend='kernel', got backend={self.backend!r}"
+                f"{_go(kernels)} with backend='kernel', not with backend={self.backend!r}"
             )
         if self.backend == "kernel" and self.caller_works is False:
             raise ValueError("with backend='kernel' the caller works as well")
@@ -188,12 +193,30 @@ class VectorOptions:
         return asked_for in ("python", "kernel") or "observation_mode" in self.changed()
 
     @property
-    def needs_kernels(self) -> bool:
-        """Whether some option makes sense with kernels only."""
-        if self.backend == "ray":
-            return self.in_actor().needs_kernels
-        is_offset = self.thread_affinity_offset >= 0
-        return self.backend == "kernel" or is_offset or self.seeding == "counter"
+    def for_kernels(self) -> list[str]:
+        """Those options that make sense with kernels only, as they were given."""
+        asked_for = "worker_backend" if self.backend == "ray" else "backend"
+        given = [f"{asked_for}='kernel'"] if getattr(self, asked_for) == "kernel" else []
+        if self.seeding == "counter":
+            given.append("seeding='counter'")
+        if self.thread_affinity_offset >= 0:
+            given.append(f"thread_affinity_offset={self.thread_affinity_offset}")
+        return given
+
+    def check_kernel(self, missing: str) -> None:
+        """Refuse options that make sense with kernels only, where one is ``missing``.
+
+        >>> VectorOptions(seeding="counter").check_kernel("Maze")
+        Traceback (most recent call last):
+        ValueError: there is no kernel for Maze, which seeding='counter' needs: leave that out, or \
+write a kernel (shoal.kernel)
+        """
+        if given := self.for_kernels:
+            need, that = ("needs", "that") if len(given) == 1 else ("need", "them")
+            raise ValueError(
+                f"there is no kernel for {missing}, which {' and '.join(given)} {need}: leave "
+                f"{that} out, or write a kernel (shoal.kernel)"
+            )
 
     @property
     def is_shared_by_caller(self) -> bool:
@@ -270,6 +293,11 @@ class ActorOptions(VectorOptions):
         """Whether some option makes sense with Python environments only."""
         asked_for = self.backend not in ("auto", "kernel")
         return asked_for or self.needs_processes or "observation_mode" in self.changed()
+
+
+def _go(names: list[str]) -> str:
+    """The beginning of a sentence about what options go with."""
+    return f"{' and '.join(names)} {'goes' if len(names) == 1 else 'go'}"
 
 
 def _choices(kind: Any) -> tuple[str, ...]:

@@ -12,6 +12,7 @@ from math import ceil
 from statistics import median
 from typing import Any, Literal
 
+from shoal import wording
 from shoal.pools.environments import EnvFactory
 from shoal.pools.shares import Shares, available_cores, share_out
 
@@ -62,7 +63,7 @@ class Plan:
     """How a vector is stepped, and why; ``print(envs.plan)`` shows it.
 
     >>> print(Plan("inline", 8, 0, 8, "its steps are too short to share", 2e-6, 4.5e5))
-    8 slots, inline: its steps are too short to share (2.0 us a step, expect 450,000 steps/s)
+    8 slots, inline: its steps are too short to share (2 us a step, expect about 450,000 steps/s)
     >>> print(Plan("process", 8, 1, 4, "asked for"))
     8 slots, 1 worker process and the caller with 4 slots: asked for
     """
@@ -89,10 +90,10 @@ class Plan:
                 who += f" and the caller with {_slots(self.caller_slots)}"
         text = f"{_slots(self.num_envs)}, {who}: {self.reason}"
         if self.step_seconds is not None and self.expected_rate is not None:
-            text += (
-                f" ({self.step_seconds * 1e6:.1f} us a step, "
-                f"expect {self.expected_rate:,.0f} steps/s)"
-            )
+            # Two digits: it is measured in a moment, on a machine that may be busy.
+            rate = wording.speed(float(f"{self.expected_rate:.2g}"))
+            step = wording.short_time(self.step_seconds)
+            text += f" ({step} a step, expect about {rate} steps/s)"
         return text
 
 
@@ -176,7 +177,7 @@ def choose(
     >>> slow = Measured(step=1e-3, busy=1e-3, infos=0.0, nbytes=100)
     >>> print(choose(8, slow, cores=4))
     8 slots, 3 worker processes and the caller with 2 slots: 4 cores share its steps \
-(1000.0 us a step, expect 3,950 steps/s)
+(1 ms a step, expect about 3,900 steps/s)
     """
     available = available_cores() if cores is None else cores
     inline_seconds = num_envs * (measured.step + _SLOT)

@@ -151,11 +151,14 @@ def test_a_users_class_under_gymnasiums_id_is_the_users():
 @pytest.mark.parametrize(
     ("arguments", "complaint"),
     [
-        ({"backend": "kernel", "wrappers": [gymnasium.wrappers.FlattenObservation]}, "no kernel"),
-        ({"backend": "kernel", "start": "fork"}, "start: for backend='process'"),
+        (
+            {"backend": "kernel", "wrappers": [gymnasium.wrappers.FlattenObservation]},
+            "no kernel for 'CartPole-v1' with wrappers, which backend='kernel' needs",
+        ),
+        ({"backend": "kernel", "start": "fork"}, "start goes with backend='process'"),
         ({"backend": "kernel", "workers": -1}, "workers must be"),
-        ({"backend": "process", "thread_affinity_offset": 1}, "for backend='kernel'"),
-        ({"backend": "inline", "seeding": "counter"}, "for backend='kernel'"),
+        ({"backend": "process", "thread_affinity_offset": 1}, "goes with backend='kernel'"),
+        ({"backend": "inline", "seeding": "counter"}, "goes with backend='kernel'"),
         ({"thread_affinity_offset": "one"}, "number of a core"),
         ({"backend": "kernel", "caller_works": False}, "the caller works as well"),
     ],

@@ -46,7 +46,7 @@ def refused(action_space, actions, error, match):
         ([0.0, np.nan, 1.0], ActionTypeError, "dtype float64, expected int64"),
         (["a", "b", "c"], ActionTypeError, "expected int64"),
         ([None, 0, 1], ActionTypeError, "dtype object"),
-        (None, InvalidActionError, r"shape \(\)"),
+        (None, InvalidActionError, r"got None, expected shape \(3,\)"),
         ([[0, 1], [1]], InvalidActionError, "inhomogeneous"),
     ],
 )

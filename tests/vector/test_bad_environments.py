@@ -1,5 +1,6 @@
 """Environments that misbehave: the error names the slot, and the vector stays closable."""
 
+import copy
 import traceback
 from functools import partial
 
@@ -188,6 +189,64 @@ def test_a_failed_step_can_be_followed_by_others():
     with pytest.raises(ValueError, match="once"):
         envs.step([0, 0])
     assert envs.step([0, 0])[0].shape == (2, 3)
+    envs.close()
+
+
+class NeedsReset(Misbehaving):
+    """Has a state only after `reset`, as most environments do."""
+
+    def reset(self, *, seed=None, options=None):
+        self.time = 0
+        return super().reset(seed=seed, options=options)
+
+    def step(self, action):
+        self.time += 1
+        if self.time > 1:
+            raise OSError("too late")
+        return super().step(action)
+
+
+@pytest.mark.parametrize("backend", ["inline", "thread", "process"])
+def test_a_step_before_the_first_reset_fails_with_a_hint(backend):
+    with make(NeedsReset, num_envs=2, backend=backend) as envs:
+        with pytest.raises(AttributeError, match="time") as info:
+            envs.step([0, 0])
+        assert any("never been reset: call reset()" in note for note in info.value.__notes__)
+    with make(NeedsReset, num_envs=2, backend=backend) as envs:
+        envs.reset()
+        envs.step([0, 0])
+        with pytest.raises(OSError, match="too late") as info:
+            envs.step([0, 0])
+        assert not any("never been reset" in note for note in info.value.__notes__)
+
+
+def test_a_copy_knows_which_slots_have_been_reset():
+    with make(NeedsReset, num_envs=2) as envs:
+        envs.reset()
+        with copy.deepcopy(envs) as other:
+            other.step([0, 0])
+            with pytest.raises(OSError, match="too late") as info:
+                other.step([0, 0])
+    assert not any("never been reset" in note for note in info.value.__notes__)
+
+
+@pytest.mark.parametrize("backend", ["thread", "process"])
+def test_slots_that_fail_alike_are_told_in_one_line(backend):
+    class Failing(Misbehaving):
+        def step(self, action):
+            raise self._error("too late")
+
+    errors = [OSError, OSError, OSError, OSError, ValueError, OSError, ValueError]
+    factories = [partial(Failing, error=error) for error in errors]
+    envs = shoal.make(factories, backend=backend, workers=2)
+    envs.reset()
+    with pytest.raises(OSError, match="too late") as info:
+        envs.step([0] * 7)
+    assert info.value.__notes__ == [
+        "shoal: in slot 0 of 7, in its step",
+        "shoal: 4 other slots have failed in the same way: 1 to 3, 5",
+        "shoal: slots 4, 6 have failed as well: ValueError('too late')",
+    ]
     envs.close()
 
 

@@ -1,13 +1,16 @@
 """`shoal.make`, and `gymnasium.make_vec` with Shoal behind it."""
 
+from argparse import Namespace
 from functools import partial
 
 import gymnasium
 import numpy as np
 import pytest
 from gymnasium.vector import AutoresetMode
+from gymnasium.wrappers import FlattenObservation
 
 import shoal
+from shoal.errors import NotAnEnvironmentError
 from shoal.testing import ProbeEnv
 
 
@@ -74,7 +77,20 @@ def test_a_wrapper_that_fails_leaves_nothing_open():
         ((ProbeEnv,), {"backend": "gpu"}, ValueError, "backend must be one of"),
         ((ProbeEnv,), {"info_format": "xml"}, ValueError, "info_format must be one of"),
         ((ProbeEnv,), {"seeding": "lucky"}, ValueError, "seeding must be one of"),
-        ((ProbeEnv,), {"autoreset_mode": "Never"}, ValueError, "Never"),
+        ((ProbeEnv,), {"autoreset_mode": "Never"}, ValueError, "one of .*'SameStep'.* got 'Never'"),
+        (
+            (ProbeEnv,),
+            {"wrappers": FlattenObservation},
+            TypeError,
+            "a sequence of wrappers, got <class",
+        ),
+        ((ProbeEnv,), {"wrappers": ["it"]}, TypeError, r"a sequence of wrappers, got \['it'\]"),
+        (
+            (ProbeEnv,),
+            {"backend": "kernel", "seeding": "counter"},
+            ValueError,
+            "for ProbeEnv, which backend='kernel' and seeding='counter' need: leave them out",
+        ),
         ((ProbeEnv,), {"observation_mode": "odd"}, ValueError, "Invalid `observation_mode`"),
         ((ProbeEnv,), {"observation_mode": (1, 2)}, TypeError, "got int and int"),
     ],
@@ -84,6 +100,94 @@ def test_wrong_arguments(arguments, options, error, said):
     with pytest.raises(error, match=said):
         shoal.make(*arguments, **options)
     assert ProbeEnv.open_count == before
+
+
+class Level(ProbeEnv):
+    """Cannot be made without an argument."""
+
+    def __init__(self, level, *, size):
+        super().__init__()
+
+
+@pytest.mark.parametrize(
+    ("what", "arguments", "error", "hint"),
+    [
+        (
+            ProbeEnv,
+            {"num_worker": 2},
+            TypeError,
+            "num_worker is no option of shoal.make, so it was given to ProbeEnv; "
+            "did you mean workers?",
+        ),
+        (
+            "CartPole-v1",
+            {"hue": 2},
+            TypeError,
+            "hue is no option of shoal.make, so it was given to 'CartPole-v1'",
+        ),
+        (Level, {}, TypeError, "pass it on: shoal.make(Level, level=...)"),
+        (partial(Level), {}, TypeError, "pass it on: shoal.make(Level, level=...)"),
+        (Level, {"level": 1}, TypeError, "pass it on: shoal.make(Level, size=...)"),
+        (
+            "no_such.py:Maze",
+            {},
+            ImportError,
+            "pass the class itself: from no_such import Maze; shoal.make(Maze); file.py:Class is "
+            "for the command line",
+        ),
+        (
+            "shoal.testing:ProbeEnv",
+            {},
+            gymnasium.error.NameNotFound,
+            "pass the class itself: from shoal.testing import ProbeEnv; shoal.make(ProbeEnv)",
+        ),
+    ],
+)
+@pytest.mark.parametrize("backend", ["auto", "process"])
+def test_errors_say_what_may_have_been_meant(what, arguments, error, hint, backend):
+    with pytest.raises(error) as info:
+        shoal.make(what, num_envs=2, backend=backend, **arguments)
+    assert info.value.__notes__[-1] == f"shoal: {hint}"
+
+
+def test_other_errors_get_no_hints():
+    def broken(level=0):
+        raise TypeError("f() missing 1 required positional argument: 'level'")
+
+    for what in (broken, "NoSuch-v0", "no_such:NoSuch-v0"):
+        with pytest.raises((TypeError, ImportError, gymnasium.error.Error)) as info:
+            shoal.make(what)
+        assert [*info.value.__notes__] == ["shoal: in slot 0 of 1, building the environment"]
+
+
+@pytest.mark.parametrize("backend", ["auto", "process"])
+@pytest.mark.parametrize(
+    ("made", "said"),
+    [
+        (None, "returned None, expected an environment: is a `return` missing"),
+        (ProbeEnv, r"returned the class ProbeEnv, expected an environment: `ProbeEnv\(\)`"),
+        (
+            Namespace(metadata={}, step=1),
+            "Namespace is no gymnasium.Env: it has no render_mode, ob",
+        ),
+    ],
+)
+def test_a_function_that_makes_no_environment(made, said, backend):
+    with pytest.raises(NotAnEnvironmentError, match=said) as info:
+        shoal.make(lambda: made, num_envs=2, backend=backend)
+    assert any("of 2, building the environment" in note for note in info.value.__notes__)
+
+
+def test_an_environment_in_place_of_its_class():
+    for env, said in (
+        (ProbeEnv(), "pass its class, ProbeEnv"),
+        (gymnasium.make("CartPole-v1"), "pass its id, 'CartPole-v1'"),
+        (FlattenObservation(ProbeEnv()), "pass a function that makes it"),
+    ):
+        for what in (env, [env, env]):
+            with pytest.raises(TypeError, match=said):
+                shoal.make(what)
+        env.close()
 
 
 def test_make_vec_knows_shoal():

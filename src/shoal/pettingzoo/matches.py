@@ -43,11 +43,7 @@ def kernel_of(what: Any, options: VectorOptions, arguments: dict[str, Any]) -> s
         name = None
     if name is not None and not options.excludes_kernels:
         return name
-    if options.needs_kernels:
-        raise ValueError(
-            f"there is no kernel for {what!r}, as backend='kernel', seeding='counter' and "
-            "thread_affinity_offset need"
-        )
+    options.check_kernel(repr(what))
     return None
 
 

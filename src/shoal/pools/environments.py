@@ -8,13 +8,17 @@ from typing import Any
 
 from gymnasium import Env
 
+from shoal.errors import NotAnEnvironmentError
+
 __all__ = [
     "Called",
     "EnvFactory",
     "EnvWrapper",
     "call_environments",
+    "check_wrappers",
     "checked_factories",
     "close_environments",
+    "instead_of_object",
     "naming_slot",
     "open_environments",
     "wrapped",
@@ -22,6 +26,9 @@ __all__ = [
 
 EnvFactory = Callable[[], Env[Any, Any]]
 EnvWrapper = Callable[[Env[Any, Any]], Env[Any, Any]]
+
+_ATTRIBUTES = ("metadata", "render_mode", "observation_space", "action_space", "reset", "step")
+"""What pools ask of an environment that is not derived from Gymnasium's class."""
 
 Called = str | Callable[..., Any]
 """What a pool calls: the name of a method or attribute, or a function that takes the environment
@@ -46,6 +53,7 @@ def open_environments(
     ``first`` is the slot of the first one, and ``count`` how many slots the vector has in all.
 
     Raises:
+        NotAnEnvironmentError: A factory has made something else.
         ValueError: Two factories have made the same environment.
     """
     total = len(factories) if count is None else count
@@ -54,12 +62,14 @@ def open_environments(
     try:
         for slot, factory in enumerate(factories, first):
             with naming_slot(slot, total, "building the environment"):
+                if isinstance(factory, Env):
+                    raise TypeError(instead_of_object(factory))
                 if not callable(factory):
                     raise TypeError(
                         f"expected a function that makes an environment, got {factory!r}"
                     )
                 envs.append(factory())
-                # What is no environment at all is found out later.
+                _check_environment(envs[-1])
                 base = getattr(envs[-1], "unwrapped", None)
                 other = slot if base is None else slots.setdefault(id(base), slot)
                 if other != slot:
@@ -72,6 +82,37 @@ def open_environments(
         close_environments(envs, reporting=False)
         raise
     return envs
+
+
+def instead_of_object(env: Env[Any, Any]) -> str:
+    """What to say to someone who gives an environment where one is to be made."""
+    what = "a function that makes it"
+    if env.spec is not None:
+        what = f"its id, {env.spec.id!r}"
+    elif env is env.unwrapped:
+        what = f"its class, {type(env).__name__}"
+    return (
+        f"got the environment {env}: pass {what}, since each slot needs an environment of its own"
+    )
+
+
+def _check_environment(env: object) -> None:
+    """Refuse what is no environment, and nothing that can do what one can."""
+    if isinstance(env, Env):
+        return
+    if env is None:
+        raise NotAnEnvironmentError(
+            "the function returned None, expected an environment: is a `return` missing?"
+        )
+    if isinstance(env, type):
+        raise NotAnEnvironmentError(
+            f"the function returned the class {env.__name__}, expected an environment: "
+            f"`{env.__name__}()`"
+        )
+    if missing := [name for name in _ATTRIBUTES if not hasattr(env, name)]:
+        raise NotAnEnvironmentError(
+            f"{type(env).__name__} is no gymnasium.Env: it has no {', '.join(missing)}"
+        )
 
 
 def close_environments(
@@ -130,6 +171,17 @@ def checked_factories(factories: Iterable[EnvFactory]) -> list[EnvFactory]:
     if not recipes:
         raise ValueError("a vector needs at least one environment, got none")
     return recipes
+
+
+def check_wrappers(wrappers: Sequence[EnvWrapper] | None) -> None:
+    """Refuse what is no sequence of functions, before anything is built."""
+    if not wrappers:
+        return
+    if not isinstance(wrappers, Sequence) or not all(callable(wrapper) for wrapper in wrappers):
+        raise TypeError(
+            f"wrappers must be a sequence of wrappers, got {wrappers!r}: wrappers=[...], each of "
+            "which takes an environment"
+        )
 
 
 def wrapped(factory: EnvFactory, wrappers: Sequence[EnvWrapper]) -> Env[Any, Any]:

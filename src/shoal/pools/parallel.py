@@ -21,6 +21,7 @@ from gymnasium.vector import AutoresetMode
 
 from shoal import _native
 from shoal.errors import ReceiveTimeoutError, VectorFailedError, WorkerCrashedError
+from shoal.failures import note_others
 from shoal.memory import BoardMemory, VectorColumns
 from shoal.pools.base import (
     Batch,
@@ -601,8 +602,7 @@ class ParallelPool:
     def _raise(self, errors: list[tuple[int, BaseException]]) -> None:
         """Raise the first error of several slots, if there is any, and note the others in it."""
         self.errors = errors
-        for slot, error in errors[1:]:
-            errors[0][1].add_note(f"shoal: slot {slot} has failed as well: {error!r}")
+        note_others(errors)
         if errors:
             raise errors[0][1]
 

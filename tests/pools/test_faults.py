@@ -436,6 +436,28 @@ def test_an_interrupted_message_breaks_the_vector_and_close_still_ends_it():
     assert not any(map(is_running, pids))
 
 
+class Unreadable:
+    def __reduce__(self):
+        return int, ("no number",)
+
+
+class UnreadableEnv(FaultyEnv):
+    def step(self, action):
+        return *super().step(action)[:4], {"odd": Unreadable()}
+
+
+def test_what_cannot_be_read_is_told_and_close_still_ends_it():
+    pool = ProcessPool([UnreadableEnv] * 2, workers=1, caller_works=False)
+    pool.reset()
+    pool.recv()
+    pids = pool.call("pid")
+    for again in (partial(pool.step, [NOTHING] * 2), pool.recv, pool.reset):
+        with pytest.raises(ValueError, match="no number"):
+            again()
+    pool.close()
+    assert not any(map(is_running, pids))
+
+
 class TestFactories:
     def test_that_cannot_be_pickled_are_named(self):
         lock = threading.Lock()

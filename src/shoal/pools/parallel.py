@@ -83,7 +83,13 @@ class Staff(Protocol):
         """
 
     def receive(self, worker: int, seconds: float) -> Message | None:
-        """The next message of a worker, or None if none comes within the time."""
+        """The oldest message of a worker, or None if none comes within the time.
+
+        It is there until it is put away: who reads it may be interrupted.
+        """
+
+    def put_away(self, worker: int) -> None:
+        """Forget the message of a worker that was received."""
 
     def whereabouts(self, worker: int) -> tuple[int | None, int | None]:
         """The process of a worker, or the thread of this process that it is."""
@@ -189,6 +195,8 @@ class ParallelPool:
         self._ready: dict[int, Outcome | None] = {}  # those of them that are done, as they came
         self._own_queue: deque[tuple[int, Any, Any]] = deque()  # the caller's: slot, seeds, options
         self._round_letters: dict[int, Outcome] = {}  # of the round, by worker
+        self._is_in_halves = False  # the round: it is not `step` that ends it
+        self._sorting: set[int] = set()  # workers of whom a message is being sorted
         self._letters: dict[tuple[int, int], Outcome] = {}  # of single slots
         self._lives = [0] * len(shares.workers)  # how often each worker has been replaced
         self._tickets = 0
@@ -221,24 +229,32 @@ class ParallelPool:
     # A step of every slot
 
     def step(self, actions: Any) -> Results:
-        """Step every slot, and return the results in slot order."""
-        self.begin_step(actions)
-        return self.end_step()
+        """Step every slot, and return the results in slot order.
+
+        If it is interrupted, a reset of all slots forgets it, and ``recv`` still returns it.
+        """
+        with self._alone("step"):
+            self._begin_round(actions, in_halves=False)
+            return self._end_round(None)
 
     def begin_step(self, actions: Any) -> None:
         """Check actions for every slot and begin to step them; the caller's follow at the end."""
         with self._alone("step"):
-            crew = self._crew
-            if self._pending or crew.round_is_open:
-                self._check_idle(self._all_slots)
-            self._work_begins()
-            self._round_letters.clear()
-            bank = self._round_banks[0]
-            if self._must_mail_rounds():
-                self._intake.accept(actions, None)
-                self._mail_round(bank)
-            elif not crew.start_round(actions, bank):
-                self._mail_round(bank)
+            self._begin_round(actions, in_halves=True)
+
+    def _begin_round(self, actions: Any, *, in_halves: bool) -> None:
+        crew = self._crew
+        if self._pending or crew.round_is_open:
+            self._check_idle(self._all_slots)
+        self._work_begins()
+        self._round_letters.clear()
+        self._is_in_halves = in_halves
+        bank = self._round_banks[0]
+        if self._must_mail_rounds():
+            self._intake.accept(actions, None)
+            self._mail_round(bank)
+        elif not crew.start_round(actions, bank):
+            self._mail_round(bank)
 
     def end_step(self, timeout: float | None = None) -> Results:
         """Finish the step of every slot; after a timeout it can be asked for again."""
@@ -248,28 +264,43 @@ class ParallelPool:
             return self._end_round(timeout)
 
     def _end_round(self, timeout: float | None) -> Results:
-        crew, letters = self._crew, self._round_letters
-        if self._own_envs and _CALLER not in letters:
+        if self._own_envs and _CALLER not in self._round_letters:
             self._drive_own()
-        while crew.round_missing:
-            if not crew.await_round(TICK if timeout is None else 0.0):
-                self._await_round(timeout)
-            for worker in crew.round_mail:
-                if not self._has_letter(worker):
-                    crew.redo(worker)  # lost with its writer; the next one does the work again
-        told = [letters[worker] for worker in crew.round_mail]
-        for worker, letter in zip(crew.round_mail, told, strict=True):
-            self._put_objects(worker, letter, self._round_banks[0])
+        told = self._told_of_round(timeout)
         if self._own_envs:
-            told.append(letters[_CALLER])
-        batch = crew.close_round()
+            told.append(self._round_letters[_CALLER])
+        batch = self._crew.close_round()
         self._round_banks.rotate(-1)
         self._raise([error for letter in told for error in letter.errors])
         return (*batch, _batch_infos(told, None, self.num_envs))
 
+    def _told_of_round(self, timeout: float | None) -> list[Outcome]:
+        """Wait for the workers' part of a round, and return what they tell beyond the board."""
+        crew = self._crew
+        while True:
+            if crew.round_missing and not crew.await_round(TICK if timeout is None else 0.0):
+                self._await_round(timeout)
+            writers = crew.round_mail
+            lost = [worker for worker in writers if not self._has_letter(worker)]
+            if not lost:
+                break
+            for worker in lost:
+                crew.redo(worker)  # lost with its writer; the next one does the work again
+        told = [self._round_letters[worker] for worker in writers]
+        for worker, letter in zip(writers, told, strict=True):
+            self._put_objects(worker, letter, self._round_banks[0])
+        return told
+
+    def _forget_round(self) -> None:
+        """Wait for the workers' part of a round, and forget the round."""
+        self._told_of_round(None)
+        self._crew.close_round()
+
     def _drive_own(self) -> None:
         """Step the caller's share of a round, once, whatever happens."""
-        cut_off = VectorFailedError("the step of the caller's own slots was interrupted")
+        cut_off = VectorFailedError(
+            "the step of the caller's own slots was interrupted: reset() the vector, or close() it"
+        )
         self._round_letters[_CALLER] = Outcome(None, errors=[(self._shares.remote, cut_off)])
         self._round_letters[_CALLER] = Outcome.of(None, self._crew.drive_own())
 
@@ -279,8 +310,8 @@ class ParallelPool:
             self._staff.pack(self._round_message(worker, bank))
             for worker in range(len(self._shares.workers))
         ]
-        self._crew.open_round(bank)
         try:
+            self._crew.open_round(bank)
             for worker, letter in enumerate(packed):
                 self._deliver(worker, letter)
         except BaseException as error:
@@ -305,6 +336,8 @@ class ParallelPool:
         with self._alone("reset"):
             chosen = slot_numbers(slots, self.num_envs)
             given = checked_seeds(seeds, len(chosen))
+            if self._step_was_interrupted and len(chosen) == self.num_envs:
+                self._forget_round()
             self._check_idle(chosen)
             # All is packed before anything is sent: options that cannot be pickled change nothing.
             packed: dict[int, Any] = {}
@@ -451,6 +484,9 @@ class ParallelPool:
 
     def drop(self) -> None:
         """Wait for all that is in flight, and forget it."""
+        if self._step_was_interrupted:
+            with self._alone("drop"):
+                self._forget_round()
         while self.in_flight:
             self.recv()
 
@@ -563,13 +599,21 @@ class ParallelPool:
     def _sort_mail(self, worker: int, seconds: float) -> bool:
         """Receive one message of a worker and put it where it will be looked for."""
         message = self._staff.receive(worker, seconds)
+        if message is None:
+            self._sorting.discard(worker)
+            return False
+        self._sorting.add(worker)
         if isinstance(message, Outcome) and message.slot is None:
             self._round_letters[worker] = message
         elif isinstance(message, Outcome) and message.slot is not None:
-            self._letters[worker, message.slot] = message
+            # After an interrupt it may be sorted again, when nobody waits for it any more.
+            if message.slot in self._pending and message.slot not in self._ready:
+                self._letters[worker, message.slot] = message
         elif isinstance(message, Reply) and message.ticket not in self._forgotten:
             self._replies[worker, message.ticket] = message
-        return message is not None
+        self._staff.put_away(worker)
+        self._sorting.discard(worker)
+        return True
 
     def _put_objects(self, worker: int, outcome: Outcome, bank: int) -> None:
         if outcome.objects is not None:
@@ -610,6 +654,8 @@ class ParallelPool:
         """Take note that tasks are about to be handed out."""
         if not self._pending:
             self._crew.settle()
+        for worker in tuple(self._sorting):  # before it could be taken for an answer to these
+            self._sort_mail(worker, 0.0)
 
     def _must_mail_rounds(self) -> bool:
         """Whether workers need messages for a round even if all actions lie in the arena."""
@@ -626,7 +672,16 @@ class ParallelPool:
             places.setdefault(owners[slot], []).append(place)
         return places
 
+    @property
+    def _step_was_interrupted(self) -> bool:
+        """Whether a round is open that nobody will end."""
+        return self._crew.round_is_open and not self._is_in_halves
+
     def _check_idle(self, slots: npt.NDArray[np.int64]) -> None:
+        if self._step_was_interrupted:
+            raise AlreadyPendingCallError(
+                "the last step was interrupted: reset() the vector, or close() it", "recv"
+            )
         busy = range(self.num_envs) if self._crew.round_is_open else self._pending
         for slot in slots.tolist():
             if slot in busy:

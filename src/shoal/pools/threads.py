@@ -7,6 +7,7 @@ is pickled, and the environments are objects of this process.
 from __future__ import annotations
 
 import warnings
+from collections import deque
 from collections.abc import Iterable
 from queue import Empty, SimpleQueue
 from threading import Thread
@@ -40,6 +41,7 @@ class _Mail:
     def __init__(self) -> None:
         self.to_worker: SimpleQueue[Message] = SimpleQueue()
         self.to_pool: SimpleQueue[Message] = SimpleQueue()
+        self.received: deque[Message] = deque()  # by the pool, and not put away
 
     def receive(self) -> Message:
         return self.to_worker.get()
@@ -73,10 +75,17 @@ class _ThreadStaff:
         self._mail[worker].to_worker.put(packed)
 
     def receive(self, worker: int, seconds: float) -> Message | None:
-        try:
-            return self._mail[worker].to_pool.get(timeout=seconds)
-        except Empty:
-            return None
+        mail = self._mail[worker]
+        if not mail.received:
+            try:
+                # One call, so that what has left the queue is here, whenever an interrupt comes.
+                mail.received.extend(map(mail.to_pool.get, (True,), (seconds,)))
+            except Empty:
+                return None
+        return mail.received[0]
+
+    def put_away(self, worker: int) -> None:
+        self._mail[worker].received.popleft()
 
     def whereabouts(self, worker: int) -> tuple[int | None, int | None]:
         return None, self._threads[worker].native_id

@@ -28,13 +28,14 @@ class Mail:
     """One end of the way between a pool and a worker.
 
     ``reads_while_sending`` is for the end that must not wait for a reader while it is to be one.
+    Whenever an interrupt comes, nothing is lost that has arrived.
     """
 
     def __init__(self, end: socket.socket, *, reads_while_sending: bool) -> None:
         self._socket = end
         self._events = select.POLLOUT | (select.POLLIN if reads_while_sending else 0)
-        self._incoming = bytearray()
-        self._letters: deque[bytes] = deque()
+        # Letters, and the parts of the stream that follow them; replaced together.
+        self._arrived: tuple[deque[bytes], deque[bytes]] = deque(), deque()
 
     def fileno(self) -> int:
         """The descriptor of the socket."""
@@ -66,26 +67,54 @@ class Mail:
         Raises:
             EOFError: The other end is gone, and all that it had sent has been received.
         """
+        letter = self.oldest(seconds)
+        if letter is not None:
+            self.put_away()
+        return letter
+
+    def oldest(self, seconds: float | None = None) -> bytes | None:
+        """The same, but it is there until it is put away."""
         waiting = select.poll()
         waiting.register(self._socket, select.POLLIN)
-        while not self._letters:
+        self._cut_into_letters()  # what an interrupt may have left whole
+        while not self._arrived[0]:
             if not waiting.poll(None if seconds is None else max(0.0, seconds) * 1000):
                 return None
             self._read()
-        return self._letters.popleft()
+        return self._arrived[0][0]
+
+    def put_away(self) -> None:
+        """Forget the oldest message."""
+        self._arrived[0].popleft()
 
     def _read(self) -> None:
-        data = self._socket.recv(_CHUNK if len(self._incoming) < _CHUNK else 16 * _CHUNK)
-        if not data:
+        parts = self._arrived[1]
+        size = _CHUNK if len(parts) < 2 else 16 * _CHUNK
+        # One call, so that what has left the socket is here, whenever an interrupt comes.
+        parts.extend(map(self._socket.recv, (size,)))
+        if not parts[-1]:
+            parts.pop()
             raise EOFError("the other end is gone")
-        self._incoming += data
-        while len(self._incoming) >= _LENGTH.size:
-            (length,) = _LENGTH.unpack_from(self._incoming)
-            end = _LENGTH.size + length
-            if len(self._incoming) < end:
-                return
-            self._letters.append(bytes(memoryview(self._incoming)[_LENGTH.size : end]))
-            del self._incoming[:end]
+        self._cut_into_letters()
+
+    def _cut_into_letters(self) -> None:
+        letters, parts = self._arrived
+        if not parts:
+            return
+        if len(parts[0]) >= _LENGTH.size:
+            (length,) = _LENGTH.unpack_from(parts[0])
+            if sum(map(len, parts)) < _LENGTH.size + length:
+                return  # large: it is joined once
+        data, begin = b"".join(parts), 0
+        letters = letters.copy()
+        while len(data) >= begin + _LENGTH.size:
+            (length,) = _LENGTH.unpack_from(data, begin)
+            end = begin + _LENGTH.size + length
+            if len(data) < end:
+                break
+            letters.append(data[begin + _LENGTH.size : end])
+            begin = end
+        self._arrived = letters, deque([data[begin:]] if begin < len(data) else [])
 
     def send_descriptors(self, descriptors: list[int]) -> None:
         """Hand descriptors over to the other process."""

@@ -142,9 +142,9 @@ class ProcessStaff:
             employee.process.wait(_GRACE)
 
     def receive(self, worker: int, seconds: float) -> Message | None:
-        """The next message of a worker, or None if none comes within the time."""
+        """The oldest message of a worker, or None if none comes within the time."""
         try:
-            letter = self._workers[worker].mail.receive(seconds)
+            letter = self._workers[worker].mail.oldest(seconds)
         except _GONE:
             time.sleep(min(seconds, _TICK))
             return None
@@ -152,6 +152,10 @@ class ProcessStaff:
             return None
         message: Message = loads(letter)
         return message
+
+    def put_away(self, worker: int) -> None:
+        """Forget the message of a worker that was received."""
+        self._workers[worker].mail.put_away()
 
     def lost(self) -> list[int]:
         """Workers whose process has ended."""
@@ -200,7 +204,13 @@ class ProcessStaff:
     def _farewell(self, worker: int, deadline: float | None) -> BaseException | None:
         employee = self._workers[worker]
         while deadline is None or time.monotonic() < deadline:
-            message = self.receive(worker, _TICK)
+            try:
+                message = self.receive(worker, _TICK)
+            except Exception:  # who waited for what cannot be read was told
+                self.put_away(worker)
+                continue
+            if message is not None:
+                self.put_away(worker)
             if isinstance(message, Closed):
                 employee.process.wait(_GRACE)
                 return message.error

@@ -20,7 +20,7 @@ from tests.live.browser.browsing import start_browser
 
 PICTURES = Path(__file__).parents[1] / "pictures"
 SIZE = (1280, 1000)
-SECONDS = 45
+SECONDS = 40
 
 
 def look(url: str) -> None:

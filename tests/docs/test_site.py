@@ -29,6 +29,7 @@ INNER = {
     "cli",
     "envs",
     "failures",
+    "hints",
     "make",
     "memory",
     "options",

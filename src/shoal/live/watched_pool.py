@@ -44,8 +44,14 @@ class WatchedPool:
     envs: Any
     in_flight: int
 
+    watched: Pool
+    """The pool inside."""
     step: Callable[[Any], Results]
     """Send every slot, receive every slot."""
+    _watcher: Watcher
+    _meter: Meter
+    _on_end: Callable[[], None]
+    _resets: npt.NDArray[np.bool_]
 
     def __init__(
         self, pool: Pool, watcher: Watcher, meter: Meter, on_end: Callable[[], None]
@@ -57,13 +63,6 @@ class WatchedPool:
         own["_on_end"] = on_end
         own["_resets"] = np.zeros(pool.num_envs, np.bool_)  # in flight
         own["step"] = _counted(pool.step, meter, self._noticed, watcher.failed)
-
-    watched: Pool
-    """The pool inside."""
-    _watcher: Watcher
-    _meter: Meter
-    _on_end: Callable[[], None]
-    _resets: npt.NDArray[np.bool_]
 
     def __getattr__(self, name: str) -> Any:
         return getattr(vars(self)["watched"], name)

@@ -248,14 +248,15 @@ def test_open_and_close_again_and_again():
             gc.collect()
             before = descriptors(), threading.active_count()
     gc.collect()
-    assert (descriptors(), threading.active_count()) == before
+    assert descriptors() <= before[0]
+    assert threading.active_count() <= before[1]
 
 
 def test_states_come_as_often_as_asked_for(envs):
     with show(envs, port=0, refresh=0.1) as page:
         stream = Stream(page.url)
         steps(envs, 1.0)
-        assert 5 <= len(stream.states) <= 12
+        assert 3 <= len(stream.states) <= 12
     for wrong in (0, -1.0, float("nan")):
         with pytest.raises(ValueError, match="refresh must be a positive number"):
             show(envs, port=0, refresh=wrong)

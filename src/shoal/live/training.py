@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from math import isfinite
-from typing import Any, get_args
+from typing import Any, cast, get_args
 
 from shoal.live.attaching import PICTURE_SHARE
 from shoal.live.curve import Curve
@@ -106,7 +106,7 @@ class TrainingPage(Display):
     def note(self, text: str) -> None:
         """Write a line into the log."""
         first = text.partition(" ")[0]
-        kind: Kind = first if first in get_args(Kind) else "note"  # type: ignore[assignment]
+        kind = cast(Kind, first if first in get_args(Kind) else "note")
         self._watcher.journal.add(kind, text)
         self._watcher.tell()
 

@@ -175,8 +175,8 @@ def test_watching(tmp_path, runs):
     assert status == 0
     assert told.strip() == str(tmp_path / "it.mp4")
     assert (tmp_path / "it.mp4").stat().st_size > 1000
-    status, told = shoal("watch", runs["pole"] / "final.agent", "--episodes", 1)
-    assert status == 0
+    told = told_as_json("watch", runs["pole"] / "final.agent", "--episodes", 1)
+    assert told == {"video": str(runs["pole"] / "final.mp4")}
     assert (runs["pole"] / "final.mp4").exists()
 
 

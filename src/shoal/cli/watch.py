@@ -17,7 +17,7 @@ from shoal.cli import completing
 from shoal.cli.naming import environment_arguments, found, is_id, must_exist
 from shoal.cli.page import Host, Port, Web
 from shoal.cli.screen import Screen
-from shoal.cli.telling import AsJson, explained, print_json, print_line, say
+from shoal.cli.telling import AsJson, explained, output_kept_for_json, print_json, print_line, say
 from shoal.live.attaching import PICTURE_SHARE, attach
 from shoal.live.showing import LivePage
 from shoal.live.stepping import Policy, keep_stepping, open_vector, random_policy
@@ -92,7 +92,7 @@ def watch(
     """Show environments live, or film an agent."""
     if _is_agent(what):
         with explained():
-            _film(Path(what), output, opponent, episodes, env, seed)
+            _film(Path(what), output, opponent, episodes, env, seed, as_json)
         return
     options: dict[str, Any] = {"backend": backend, "workers": workers}
     if restart:
@@ -165,9 +165,20 @@ def _named_if_refused(policy: str | None) -> Iterator[None]:
 
 
 def _film(
-    agent: Path, output: Path | None, opponent: str, episodes: int, env: str | None, seed: int
+    agent: Path,
+    output: Path | None,
+    opponent: str,
+    episodes: int,
+    env: str | None,
+    seed: int,
+    as_json: bool,
 ) -> None:
     must_exist(agent, "agent")
     from shoal.train import film_agent
 
-    print_line(str(film_agent(agent, output, opponent, episodes, env=env, seed=seed)))
+    with output_kept_for_json(as_json):
+        path = film_agent(agent, output, opponent, episodes, env=env, seed=seed)
+    if as_json:
+        print_json({"video": str(path)})
+    else:
+        print_line(str(path))

@@ -8,6 +8,7 @@ a line of JSON when it begins with a backend, and another one of what came of it
 from __future__ import annotations
 
 import json
+import os
 import sys
 import time
 from collections.abc import Callable, Iterator
@@ -19,6 +20,7 @@ from typing import Any
 import numpy as np
 
 import shoal
+from shoal import _native
 from shoal.vector.env import VectorEnv
 
 __all__ = ["ENVIRONMENT", "MAKERS", "NUM_ENVS", "main"]
@@ -59,7 +61,8 @@ MAKERS: dict[str, Callable[[], AbstractContextManager[VectorEnv]]] = {
 
 
 def main(arguments: list[str]) -> None:
-    """Try backends, one after the other."""
+    """Try backends, one after the other, for as long as who has started this lives."""
+    _native.start_lifeline(os.getppid(), dies_with_thread=False)
     descriptor, seconds, *names = arguments
     with open(int(descriptor), "w", buffering=1) as told:
         for name in names:

@@ -175,7 +175,7 @@ def test_watching(tmp_path, runs):
     assert status == 0
     assert told.strip() == str(tmp_path / "it.mp4")
     assert (tmp_path / "it.mp4").stat().st_size > 1000
-    told = told_as_json("watch", runs["pole"] / "final.agent", "--episodes", 1)
+    told, _ = told_as_json("watch", runs["pole"] / "final.agent", "--episodes", 1)
     assert told == {"video": str(runs["pole"] / "final.mp4")}
     assert (runs["pole"] / "final.mp4").exists()
 

@@ -220,7 +220,7 @@ class TestStepTimeouts:
 
     @pytest.mark.parametrize("how", ["sleep", "stop"])
     def test_restart(self, how):
-        pool = started(step_timeout=0.3, on_crash="restart", stand_ins=False)
+        pool = started(step_timeout=1.0, on_crash="restart", stand_ins=False)
         truncated = pool.step(actions(2, how))[3]
         assert truncated.tolist() == [False, False, True, True]
         pool.send([NOTHING] * 4)

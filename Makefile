@@ -12,7 +12,7 @@ NATIVE  := $(shell find native benchmarks/native tests -name '*.cpp' -o -name '*
 PYTHON_FILES := src tests benchmarks examples docs/building
 
 # What could depend on the versions of Gymnasium and NumPy; and RLlib, which wants just this Gymnasium.
-TESTS_OF_VERSIONS := tests/spaces tests/legacy tests/guides tests/wrapping \
+TESTS_OF_VERSIONS := tests/spaces tests/legacy tests/guides tests/wrapper_core \
 	tests/vector/test_against_gymnasium.py tests/vector/test_wrappers.py tests/vector/wrappers \
 	tests/vector/test_infos.py tests/vector/test_statistics.py \
 	tests/sb3/test_against_sb3.py tests/sb3/test_wrappers.py tests/kernels/test_against_gymnasium.py \

@@ -14,8 +14,8 @@ from benchmarks.libraries import LIBRARIES
 from benchmarks.training import TrainingSettings
 from benchmarks.workloads import STANDARD as STANDARD_WORKLOADS
 from benchmarks.workloads import WORKLOADS
-from shoal.bench import machine
-from shoal.bench.runner import Settings
+from shoal._bench import machine
+from shoal._bench.runner import Settings
 
 # Each command imports its own module: the demo needs no matplotlib.
 

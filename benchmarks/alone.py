@@ -15,7 +15,7 @@ from collections.abc import Callable
 from typing import TypeVar
 
 from benchmarks import ROOT
-from shoal.bench.process import ContenderError, kill_group, last_line
+from shoal._bench.process import ContenderError, kill_group, last_line
 
 __all__ = ["call_alone"]
 

@@ -11,9 +11,9 @@ from typing import Any
 from benchmarks.alone import call_alone
 from benchmarks.judging import Bench, Figure, times
 from benchmarks.required import measure_required
-from shoal.bench import machine
-from shoal.bench.contenders.base import SEED
-from shoal.bench.runner import Settings
+from shoal._bench import machine
+from shoal._bench.contenders.base import SEED
+from shoal._bench.runner import Settings
 
 __all__ = ["REQUIRED", "measure_atari"]
 

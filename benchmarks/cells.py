@@ -13,10 +13,10 @@ from benchmarks.contenders import CONTENDERS
 from benchmarks.files import write_results
 from benchmarks.render import bullets, failure_notes, markdown_document, ratio_text
 from benchmarks.runner import Runner
-from shoal.bench import machine
-from shoal.bench.results import SUBJECT, Cell, Report, by_workload
-from shoal.bench.runner import Settings
-from shoal.bench.tables import Table, markdown, plain
+from shoal._bench import machine
+from shoal._bench.results import SUBJECT, Cell, Report, by_workload
+from shoal._bench.runner import Settings
+from shoal._bench.tables import Table, markdown, plain
 
 __all__ = ["Standing", "measure_cells", "standing", "standings_table"]
 

@@ -7,9 +7,9 @@ from pathlib import Path
 from benchmarks.contenders import CONTENDERS
 from benchmarks.render import failure_notes, rate_text, ratio_text
 from benchmarks.runner import Runner
-from shoal.bench import machine
-from shoal.bench.runner import Settings
-from shoal.bench.tables import Table, plain
+from shoal._bench import machine
+from shoal._bench.runner import Settings
+from shoal._bench.tables import Table, plain
 from shoal.train import train_single_run
 
 __all__ = ["demo"]

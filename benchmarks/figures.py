@@ -18,8 +18,8 @@ from benchmarks.sb3 import REQUIRED as REQUIRED_OF_SB3
 from benchmarks.sb3 import measured_apart
 from benchmarks.startup import STARTS, measure_startup
 from benchmarks.training import Training
-from shoal.bench.runner import Settings
-from shoal.bench.tables import plain
+from shoal._bench.runner import Settings
+from shoal._bench.tables import plain
 
 __all__ = ["REQUIRED", "check", "matching"]
 

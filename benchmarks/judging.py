@@ -9,8 +9,8 @@ from dataclasses import dataclass
 from typing import Any, NamedTuple
 
 from benchmarks.runner import Runner
-from shoal.bench.results import Cell, summarize
-from shoal.bench.tables import Table
+from shoal._bench.results import Cell, summarize
+from shoal._bench.tables import Table
 
 __all__ = [
     "Bench",

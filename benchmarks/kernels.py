@@ -7,7 +7,7 @@ from pathlib import Path
 from benchmarks.judging import times
 from benchmarks.required import measure_required, worth_of_threads
 from benchmarks.workloads import GYMNASIUM_IDS
-from shoal.bench.runner import Settings
+from shoal._bench.runner import Settings
 
 __all__ = ["REQUIRED", "measure_kernels"]
 

@@ -9,7 +9,7 @@ from importlib.util import find_spec
 from pathlib import Path
 from typing import NamedTuple
 
-from shoal.bench.runner import Settings
+from shoal._bench.runner import Settings
 
 __all__ = ["LIBRARIES", "measure_libraries"]
 

@@ -18,11 +18,11 @@ from benchmarks.files import write_results
 from benchmarks.judging import Figure, Verdict, verdict_table
 from benchmarks.render import markdown_document
 from benchmarks.workloads import WORKLOADS
-from shoal.bench import machine
-from shoal.bench.contenders.base import Lockstep, started
-from shoal.bench.results import Report, paired_ratio, summarize
-from shoal.bench.runner import Settings
-from shoal.bench.tables import Table, markdown, plain
+from shoal._bench import machine
+from shoal._bench.contenders.base import Lockstep, started
+from shoal._bench.results import Report, paired_ratio, summarize
+from shoal._bench.runner import Settings
+from shoal._bench.tables import Table, markdown, plain
 from shoal.live import show
 
 __all__ = ["measure_live"]

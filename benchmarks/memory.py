@@ -6,7 +6,7 @@ from pathlib import Path
 
 import shoal
 from benchmarks.workloads import WORKLOADS
-from shoal.bench.contenders.base import started
+from shoal._bench.contenders.base import started
 
 __all__ = ["measure_worker_memory"]
 

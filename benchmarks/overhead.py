@@ -8,9 +8,9 @@ from typing import Any
 
 import shoal
 from benchmarks.workloads import WORKLOADS
-from shoal.bench.contenders.base import Lockstep, Vector, action_batches, started
-from shoal.bench.results import Summary, summarize
-from shoal.bench.workload import Environment
+from shoal._bench.contenders.base import Lockstep, Vector, action_batches, started
+from shoal._bench.results import Summary, summarize
+from shoal._bench.workload import Environment
 
 __all__ = ["measure_overhead"]
 

@@ -15,7 +15,7 @@ from pathlib import Path
 from typing import ClassVar, TextIO
 
 from benchmarks import ROOT
-from shoal.bench.process import ContenderError, kill_group, last_line
+from shoal._bench.process import ContenderError, kill_group, last_line
 
 __all__ = ["InPeer", "PeerError", "interpreter"]
 

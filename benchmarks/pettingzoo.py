@@ -17,10 +17,10 @@ from pettingzoo import ParallelEnv
 from benchmarks.alone import call_alone
 from benchmarks.judging import times
 from benchmarks.required import measure_required
-from shoal.bench.contenders.base import SEED, Lockstep
-from shoal.bench.process import ContenderError
-from shoal.bench.results import Cell
-from shoal.bench.runner import Settings
+from shoal._bench.contenders.base import SEED, Lockstep
+from shoal._bench.process import ContenderError
+from shoal._bench.results import Cell
+from shoal._bench.runner import Settings
 
 __all__ = ["CONTENDERS", "GAMES", "REQUIRED", "March", "measure_game", "measure_pettingzoo"]
 

@@ -9,7 +9,7 @@ import numpy as np
 import numpy.typing as npt
 from gymnasium.spaces import Box, Discrete
 
-from shoal.bench.contenders.base import SEED
+from shoal._bench.contenders.base import SEED
 
 __all__ = ["EPISODE_STEPS", "PreparedVecEnv"]
 

@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from textwrap import fill
 
-from shoal.bench.results import SUBJECT, Cell, Report, by_workload, contenders_of, summarize
-from shoal.bench.tables import Table, markdown, plain, short_number
+from shoal._bench.results import SUBJECT, Cell, Report, by_workload, contenders_of, summarize
+from shoal._bench.tables import Table, markdown, plain, short_number
 
 __all__ = [
     "RATE_LEGEND",

@@ -9,9 +9,9 @@ from benchmarks.contenders.rllib_runners import RLLIB_CONTENDERS
 from benchmarks.judging import Contest, times
 from benchmarks.render import rate_text
 from benchmarks.required import measure_required
-from shoal.bench.results import Cell, contenders_of
-from shoal.bench.runner import Settings
-from shoal.bench.tables import Table
+from shoal._bench.results import Cell, contenders_of
+from shoal._bench.runner import Settings
+from shoal._bench.tables import Table
 
 __all__ = ["REQUIRED", "measure_rllib"]
 

@@ -11,9 +11,9 @@ from benchmarks.contenders import CONTENDERS
 from benchmarks.files import write_results
 from benchmarks.render import as_markdown, as_text
 from benchmarks.runner import Runner
-from shoal.bench import machine, plot
-from shoal.bench.results import Report
-from shoal.bench.runner import Settings
+from shoal._bench import machine, plot
+from shoal._bench.results import Report
+from shoal._bench.runner import Settings
 
 __all__ = ["run"]
 

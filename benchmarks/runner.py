@@ -9,10 +9,10 @@ from pathlib import Path
 from benchmarks import ROOT
 from benchmarks.peers import InPeer, PeerError, interpreter
 from benchmarks.workloads import BURN_RATE_VARIABLE, WORKLOADS, burn_rate
-from shoal.bench import runner
-from shoal.bench.contenders.base import Contender
-from shoal.bench.process import Home, here
-from shoal.bench.runner import Settings
+from shoal._bench import runner
+from shoal._bench.contenders.base import Contender
+from shoal._bench.process import Home, here
+from shoal._bench.runner import Settings
 
 __all__ = ["Runner"]
 

@@ -22,10 +22,10 @@ from benchmarks.training import (
     training_table,
 )
 from benchmarks.wrappers import WRAPPERS, measure_wrapper
-from shoal.bench import machine
-from shoal.bench.results import Cell, Report
-from shoal.bench.runner import Settings
-from shoal.bench.tables import Table, markdown, plain
+from shoal._bench import machine
+from shoal._bench.results import Cell, Report
+from shoal._bench.runner import Settings
+from shoal._bench.tables import Table, markdown, plain
 
 __all__ = ["REQUIRED", "measure_sb3", "measured_apart"]
 

@@ -14,11 +14,11 @@ from benchmarks.files import write_results
 from benchmarks.judging import Bench, Contest, Verdict, judge, rate, times, verdict_table
 from benchmarks.render import RATE_LEGEND, bullets, failure_notes, markdown_document, rate_text
 from benchmarks.runner import Runner
-from shoal.bench import machine
-from shoal.bench.contenders.shoal_vectors import Shoal
-from shoal.bench.results import Cell, Report
-from shoal.bench.runner import Settings
-from shoal.bench.tables import Table, markdown, plain
+from shoal._bench import machine
+from shoal._bench.contenders.shoal_vectors import Shoal
+from shoal._bench.results import Cell, Report
+from shoal._bench.runner import Settings
+from shoal._bench.tables import Table, markdown, plain
 
 __all__ = ["REQUIRED", "cores_worth", "measure_scale", "worker_counts"]
 

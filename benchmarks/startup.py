@@ -8,8 +8,8 @@ from typing import Any
 
 import shoal
 from benchmarks.workloads import WORKLOADS
-from shoal.bench.contenders.base import SEED
-from shoal.bench.results import Summary, summarize
+from shoal._bench.contenders.base import SEED
+from shoal._bench.results import Summary, summarize
 from shoal.vector import AsyncVectorEnv
 
 __all__ = ["STARTS", "measure_startup"]

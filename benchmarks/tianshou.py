@@ -6,7 +6,7 @@ from pathlib import Path
 
 from benchmarks.judging import times
 from benchmarks.required import measure_required
-from shoal.bench.runner import Settings
+from shoal._bench.runner import Settings
 
 __all__ = ["REQUIRED", "measure_tianshou"]
 

@@ -12,7 +12,7 @@ from benchmarks.contenders.torchrl_collectors import (
 )
 from benchmarks.judging import times
 from benchmarks.required import measure_required
-from shoal.bench.runner import Settings
+from shoal._bench.runner import Settings
 
 __all__ = ["REQUIRED", "measure_torchrl"]
 

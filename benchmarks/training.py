@@ -14,10 +14,10 @@ import numpy as np
 
 from benchmarks.alone import call_alone
 from benchmarks.render import failure_notes
-from shoal.bench.contenders.base import SEED
-from shoal.bench.process import ContenderError
-from shoal.bench.results import Cell, summarize
-from shoal.bench.tables import Table, plain
+from shoal._bench.contenders.base import SEED
+from shoal._bench.process import ContenderError
+from shoal._bench.results import Cell, summarize
+from shoal._bench.tables import Table, plain
 
 __all__ = [
     "NUM_ENVS",

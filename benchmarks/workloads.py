@@ -16,7 +16,7 @@ import gymnasium
 import numpy as np
 from gymnasium.spaces import Box, Dict, Discrete, MultiBinary, Space, Tuple
 
-from shoal.bench.workload import Environment, Workload
+from shoal._bench.workload import Environment, Workload
 
 __all__ = [
     "ATARI_ACTIONS",

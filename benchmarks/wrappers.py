@@ -12,10 +12,10 @@ from gymnasium.spaces import Box
 
 from benchmarks.alone import call_alone
 from benchmarks.prepared import PreparedVecEnv
-from shoal.bench.contenders.base import Lockstep
-from shoal.bench.process import ContenderError
-from shoal.bench.results import Cell, summarize
-from shoal.bench.runner import Settings
+from shoal._bench.contenders.base import Lockstep
+from shoal._bench.process import ContenderError
+from shoal._bench.results import Cell, summarize
+from shoal._bench.runner import Settings
 
 __all__ = ["BARE", "WRAPPERS", "measure_wrapper", "rates_alone"]
 

@@ -11,7 +11,7 @@ import sys
 import tempfile
 
 from shoal.train import load_agent, play_matches, train_single_run
-from shoal.train.config import parse_config
+from shoal.train._config import parse_config
 
 STEPS = int(sys.argv[1]) if len(sys.argv) > 1 else 200_000
 

@@ -8,16 +8,16 @@
 
 #include "atari/screen.h"
 #include "atari/turns.h"
-#include "crew/crew.h"
-#include "crew/hand.h"
-#include "crew/lifeline.h"
 #include "infos/batch.h"
 #include "kernels/hockey/players.h"
 #include "kernels/runner.h"
 #include "layout/tree.h"
 #include "live/meter.h"
-#include "remote/express.h"
+#include "remote/fast_path.h"
 #include "stepper/stepper.h"
+#include "workers/lifeline.h"
+#include "workers/worker_group.h"
+#include "workers/worker_loop.h"
 #include "wrapping/moments.h"
 #include "wrapping/stack.h"
 
@@ -41,13 +41,13 @@ int clear_stepper(PyObject* self) {
   return 0;
 }
 
-PyType_Slot asker_slots[] = {{Py_tp_traverse, reinterpret_cast<void*>(traverse<shoal::Asker>)},
-                             {0, nullptr}};
+PyType_Slot fast_path_client_slots[] = {
+    {Py_tp_traverse, reinterpret_cast<void*>(traverse<shoal::FastPathClient>)}, {0, nullptr}};
 PyType_Slot bank_slots[] = {{Py_tp_traverse, reinterpret_cast<void*>(traverse<shoal::Bank>)},
                             {0, nullptr}};
-PyType_Slot crew_slots[] = {{Py_tp_traverse, reinterpret_cast<void*>(traverse<shoal::Crew>)},
-                            {0, nullptr}};
-PyType_Slot hand_slots[] = {{Py_tp_traverse, reinterpret_cast<void*>(traverse<shoal::Hand>)},
+PyType_Slot group_slots[] = {
+    {Py_tp_traverse, reinterpret_cast<void*>(traverse<shoal::WorkerGroup>)}, {0, nullptr}};
+PyType_Slot loop_slots[] = {{Py_tp_traverse, reinterpret_cast<void*>(traverse<shoal::WorkerLoop>)},
                             {0, nullptr}};
 PyType_Slot intake_slots[] = {
     {Py_tp_traverse, reinterpret_cast<void*>(traverse<shoal::ActionIntake>)}, {0, nullptr}};
@@ -119,44 +119,44 @@ NB_MODULE(_native, module) {
       .def("begun", &shoal::Board::begun, "worker"_a)
       .def("current", &shoal::Board::current, "worker"_a);
 
-  nb::class_<shoal::Hand>(module, "Hand", nb::type_slots(hand_slots))
+  nb::class_<shoal::WorkerLoop>(module, "WorkerLoop", nb::type_slots(loop_slots))
       .def(nb::init<nb::handle, nb::handle, nb::handle, nb::list, nb::handle, int, Py_ssize_t,
                     Py_ssize_t>(),
            "board"_a, "stepper"_a, "actions"_a, "banks"_a, "begun"_a.none(), "worker"_a, "first"_a,
            "last"_a)
-      .def("serve", &shoal::Hand::serve, "duty"_a)
-      .def("add", &shoal::Hand::add, "slots"_a.none(), "bank"_a, "seeds"_a.none(),
+      .def("serve", &shoal::WorkerLoop::serve, "duty"_a)
+      .def("add", &shoal::WorkerLoop::add, "slots"_a.none(), "bank"_a, "seeds"_a.none(),
            "options"_a.none(), "extras"_a)
-      .def("drive", &shoal::Hand::drive, "slot"_a, "bank"_a, "seeds"_a.none())
-      .def("stand_by", &shoal::Hand::stand_by)
-      .def("dismiss", &shoal::Hand::dismiss)
-      .def("wait_until_idle", &shoal::Hand::wait_until_idle, "slots"_a.none())
-      .def("finish", &shoal::Hand::finish, "slot"_a.none(), "has_mail"_a);
+      .def("drive", &shoal::WorkerLoop::drive, "slot"_a, "bank"_a, "seeds"_a.none())
+      .def("stand_by", &shoal::WorkerLoop::stand_by)
+      .def("dismiss", &shoal::WorkerLoop::dismiss)
+      .def("wait_until_idle", &shoal::WorkerLoop::wait_until_idle, "slots"_a.none())
+      .def("finish", &shoal::WorkerLoop::finish, "slot"_a.none(), "has_mail"_a);
 
-  nb::class_<shoal::Crew>(module, "Crew", nb::type_slots(crew_slots))
+  nb::class_<shoal::WorkerGroup>(module, "WorkerGroup", nb::type_slots(group_slots))
       .def(nb::init<nb::handle, const shoal::Tree&, nb::handle, nb::handle, nb::list, Py_ssize_t,
                     std::vector<Py_ssize_t>, bool>(),
            "board"_a, "tree"_a, "actions"_a, "own"_a.none(), "banks"_a, "slots"_a, "shares"_a,
            "copy"_a, nb::keep_alive<1, 3>())
-      .def("start_round", &shoal::Crew::start_round, "actions"_a.none(), "bank"_a)
-      .def("open_round", &shoal::Crew::open_round, "bank"_a)
-      .def_prop_ro("round_is_open", &shoal::Crew::round_is_open)
-      .def("drive_own", &shoal::Crew::drive_own)
-      .def_prop_ro("round_missing", &shoal::Crew::round_missing)
-      .def("round_awaits", &shoal::Crew::round_awaits, "worker"_a)
-      .def("await_round", &shoal::Crew::await_round, "seconds"_a)
-      .def_prop_ro("round_mail", &shoal::Crew::round_mail)
-      .def("redo", &shoal::Crew::redo, "worker"_a)
-      .def("close_round", &shoal::Crew::close_round)
-      .def("post", &shoal::Crew::post, "worker"_a, "slot"_a)
-      .def("ring", &shoal::Crew::ring, "worker"_a)
-      .def("wait", &shoal::Crew::wait, "slots"_a, "seconds"_a)
-      .def("take", &shoal::Crew::take)
-      .def("drive", &shoal::Crew::drive, "slot"_a, "seeds"_a.none(), "options"_a.none())
-      .def("gather", &shoal::Crew::gather, "slots"_a.none(), "bank"_a.none())
-      .def("latest", &shoal::Crew::latest, "slots"_a.none(), "bank"_a.none())
-      .def("settle", &shoal::Crew::settle)
-      .def("clear", &shoal::Crew::clear, "worker"_a);
+      .def("start_round", &shoal::WorkerGroup::start_round, "actions"_a.none(), "bank"_a)
+      .def("open_round", &shoal::WorkerGroup::open_round, "bank"_a)
+      .def_prop_ro("round_is_open", &shoal::WorkerGroup::round_is_open)
+      .def("drive_own", &shoal::WorkerGroup::drive_own)
+      .def_prop_ro("round_missing", &shoal::WorkerGroup::round_missing)
+      .def("round_awaits", &shoal::WorkerGroup::round_awaits, "worker"_a)
+      .def("await_round", &shoal::WorkerGroup::await_round, "seconds"_a)
+      .def_prop_ro("round_mail", &shoal::WorkerGroup::round_mail)
+      .def("redo", &shoal::WorkerGroup::redo, "worker"_a)
+      .def("close_round", &shoal::WorkerGroup::close_round)
+      .def("post", &shoal::WorkerGroup::post, "worker"_a, "slot"_a)
+      .def("ring", &shoal::WorkerGroup::ring, "worker"_a)
+      .def("wait", &shoal::WorkerGroup::wait, "slots"_a, "seconds"_a)
+      .def("take", &shoal::WorkerGroup::take)
+      .def("drive", &shoal::WorkerGroup::drive, "slot"_a, "seeds"_a.none(), "options"_a.none())
+      .def("gather", &shoal::WorkerGroup::gather, "slots"_a.none(), "bank"_a.none())
+      .def("latest", &shoal::WorkerGroup::latest, "slots"_a.none(), "bank"_a.none())
+      .def("settle", &shoal::WorkerGroup::settle)
+      .def("clear", &shoal::WorkerGroup::clear, "worker"_a);
 
   nb::class_<shoal::Kernel>(module, "Kernel")
       .def(nb::init<const char*>(), "name"_a)
@@ -213,44 +213,46 @@ NB_MODULE(_native, module) {
       .def_prop_ro("bytes_sent", &shoal::Port::bytes_sent)
       .def_prop_ro("bytes_received", &shoal::Port::bytes_received);
 
-  nb::class_<shoal::Asker>(module, "Asker", nb::type_slots(asker_slots))
+  nb::class_<shoal::FastPathClient>(module, "FastPathClient",
+                                    nb::type_slots(fast_path_client_slots))
       .def(
           "__init__",
-          [](shoal::Asker* self, shoal::ActionIntake& intake, shoal::SlotState& state,
+          [](shoal::FastPathClient* self, shoal::ActionIntake& intake, shoal::SlotState& state,
              const shoal::Tree& observations, bool notes_endings, uint8_t step, uint8_t batch,
              uint8_t whole, uint8_t in_tray) {
-            new (self) shoal::Asker(intake, state, observations, notes_endings,
-                                    shoal::ExpressWords{step, batch, whole, in_tray});
+            new (self) shoal::FastPathClient(intake, state, observations, notes_endings,
+                                             shoal::FastPathState{step, batch, whole, in_tray});
           },
           "intake"_a, "state"_a, "observations"_a, "notes_endings"_a, "step"_a, "batch"_a,
           "whole"_a, "in_tray"_a, nb::keep_alive<1, 2>(), nb::keep_alive<1, 3>(),
           nb::keep_alive<1, 4>())
-      .def("step", &shoal::Asker::step, "port"_a, "actions"_a.none(), "number"_a, "ack"_a,
+      .def("step", &shoal::FastPathClient::step, "port"_a, "actions"_a.none(), "number"_a, "ack"_a,
            "timeout"_a.none())
-      .def("from_tray", &shoal::Asker::from_tray, "about"_a)
-      .def("part_from_held", &shoal::Asker::part_from_held)
-      .def_prop_ro("newest", &shoal::Asker::newest)
-      .def_prop_ro("answered", &shoal::Asker::answered)
-      .def_prop_ro("received", &shoal::Asker::received)
-      .def_prop_ro("results", &shoal::Asker::results)
-      .def_prop_ro("is_torn", &shoal::Asker::is_torn)
-      .def_prop_ro("is_inside", &shoal::Asker::is_inside)
-      .def_prop_ro("micros", &shoal::Asker::micros);
+      .def("from_tray", &shoal::FastPathClient::from_tray, "about"_a)
+      .def("part_from_held", &shoal::FastPathClient::part_from_held)
+      .def_prop_ro("newest", &shoal::FastPathClient::newest)
+      .def_prop_ro("answered", &shoal::FastPathClient::answered)
+      .def_prop_ro("received", &shoal::FastPathClient::received)
+      .def_prop_ro("results", &shoal::FastPathClient::results)
+      .def_prop_ro("is_torn", &shoal::FastPathClient::is_torn)
+      .def_prop_ro("is_inside", &shoal::FastPathClient::is_inside)
+      .def_prop_ro("micros", &shoal::FastPathClient::micros);
 
-  nb::class_<shoal::Answerer>(module, "Answerer")
+  nb::class_<shoal::FastPathServer>(module, "FastPathServer")
       .def(
           "__init__",
-          [](shoal::Answerer* self, const shoal::Tree& actions, const shoal::Tree& observations,
-             Py_ssize_t rows, uint8_t step, uint8_t batch, uint8_t whole, uint8_t in_tray) {
-            new (self) shoal::Answerer(actions, observations, rows,
-                                       shoal::ExpressWords{step, batch, whole, in_tray});
+          [](shoal::FastPathServer* self, const shoal::Tree& actions,
+             const shoal::Tree& observations, Py_ssize_t rows, uint8_t step, uint8_t batch,
+             uint8_t whole, uint8_t in_tray) {
+            new (self) shoal::FastPathServer(actions, observations, rows,
+                                             shoal::FastPathState{step, batch, whole, in_tray});
           },
           "actions"_a, "observations"_a, "rows"_a, "step"_a, "batch"_a, "whole"_a, "in_tray"_a,
           nb::keep_alive<1, 2>(), nb::keep_alive<1, 3>())
-      .def("next", &shoal::Answerer::next, "port"_a, "received"_a, "timeout"_a.none())
-      .def("answer", &shoal::Answerer::answer, "port"_a, "results"_a, "number"_a, "about"_a,
+      .def("next", &shoal::FastPathServer::next, "port"_a, "received"_a, "timeout"_a.none())
+      .def("answer", &shoal::FastPathServer::answer, "port"_a, "results"_a, "number"_a, "about"_a,
            "micros"_a)
-      .def_prop_ro("tray_bytes", &shoal::Answerer::tray_bytes);
+      .def_prop_ro("tray_bytes", &shoal::FastPathServer::tray_bytes);
 
   module.attr("HEADER_BYTES") = shoal::Header::kBytes;
   module.def(

@@ -10,7 +10,7 @@ import pytest
 from gymnasium import spaces
 
 import shoal
-from shoal.plan import Measured, Plan, choose, measure
+from shoal._plan import Measured, Plan, choose, measure
 from shoal.testing import assert_identical
 
 

@@ -29,10 +29,10 @@ from benchmarks.contenders.tianshou_collectors import (
     TianshouShmem,
     TianshouSubproc,
 )
-from shoal.bench.contenders.base import Contender, Vector
-from shoal.bench.contenders.gymnasium_vectors import GymnasiumAsync, GymnasiumSync
-from shoal.bench.contenders.loop import Loop
-from shoal.bench.contenders.shoal_vectors import Shoal
+from shoal._bench.contenders.base import Contender, Vector
+from shoal._bench.contenders.gymnasium_vectors import GymnasiumAsync, GymnasiumSync
+from shoal._bench.contenders.loop import Loop
+from shoal._bench.contenders.shoal_vectors import Shoal
 
 __all__ = ["CONTENDERS", "STANDARD", "Contender", "Vector"]
 

@@ -11,9 +11,9 @@ import numpy.typing as npt
 
 from benchmarks.peers import InPeer
 from benchmarks.workloads import ATARI_ACTIONS, ATARI_RESETS
-from shoal.bench.contenders.base import SEED, Contender, Lockstep, Vector
-from shoal.bench.games import wrapped_game
-from shoal.bench.workload import Workload
+from shoal._bench.atari_games import wrapped_game
+from shoal._bench.contenders.base import SEED, Contender, Lockstep, Vector
+from shoal._bench.workload import Workload
 
 __all__ = ["AlePy", "EnvPoolAtari", "GymnasiumAtari", "Sb3Atari", "ShoalAtari"]
 

@@ -11,10 +11,10 @@ import numpy as np
 import numpy.typing as npt
 
 from benchmarks.peers import InPeer
-from shoal.bench.contenders import envpool_vector
-from shoal.bench.contenders.base import Vector
-from shoal.bench.contenders.envpool_vector import made_by_envpool
-from shoal.bench.workload import Workload
+from shoal._bench.contenders import envpool_vector
+from shoal._bench.contenders.base import Vector
+from shoal._bench.contenders.envpool_vector import made_by_envpool
+from shoal._bench.workload import Workload
 
 __all__ = ["EnvPool", "EnvPoolAsync"]
 

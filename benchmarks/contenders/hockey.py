@@ -7,8 +7,8 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from shoal.bench.contenders.base import SEED, Contender, Lockstep, Vector, action_batches, started
-from shoal.bench.workload import Workload
+from shoal._bench.contenders.base import SEED, Contender, Lockstep, Vector, action_batches, started
+from shoal._bench.workload import Workload
 
 __all__ = ["Box2dHockey", "ShoalHockey"]
 

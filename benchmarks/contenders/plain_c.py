@@ -9,8 +9,8 @@ import numpy as np
 import numpy.typing as npt
 
 from benchmarks.workloads import GYMNASIUM_IDS
-from shoal.bench.contenders.base import Contender, Lockstep, Vector, action_batches
-from shoal.bench.workload import Environment, Workload
+from shoal._bench.contenders.base import Contender, Lockstep, Vector, action_batches
+from shoal._bench.workload import Environment, Workload
 
 __all__ = ["PlainC"]
 

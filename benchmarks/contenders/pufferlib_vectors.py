@@ -7,8 +7,8 @@ from functools import partial
 from typing import Any
 
 from benchmarks.peers import InPeer
-from shoal.bench.contenders.base import Contender, Vector, started
-from shoal.bench.workload import Workload
+from shoal._bench.contenders.base import Contender, Vector, started
+from shoal._bench.workload import Workload
 
 __all__ = ["PufferlibMultiprocessing", "PufferlibSerial"]
 

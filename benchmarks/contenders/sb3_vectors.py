@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from benchmarks.peers import InPeer
-from shoal.bench.contenders import sb3_vectors
-from shoal.bench.contenders.base import Contender
+from shoal._bench.contenders import sb3_vectors
+from shoal._bench.contenders.base import Contender
 
 __all__ = ["Sb3Dummy", "Sb3Subproc"]
 

@@ -9,8 +9,8 @@ from typing import Any
 
 from benchmarks.contenders.shoal_vectors import FirstCome
 from benchmarks.workloads import GYMNASIUM_IDS
-from shoal.bench.contenders.base import SEED, Contender, Vector, started
-from shoal.bench.workload import Workload
+from shoal._bench.contenders.base import SEED, Contender, Vector, started
+from shoal._bench.workload import Workload
 
 __all__ = ["OwnKernel", "ShoalKernel", "ShoalKernelFirstCome", "swing_in_c", "swing_in_numba"]
 

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from shoal.bench.contenders.base import Contender, Vector
-from shoal.bench.contenders.sb3_vectors import started_vec_env
-from shoal.bench.workload import Workload
+from shoal._bench.contenders.base import Contender, Vector
+from shoal._bench.contenders.sb3_vectors import started_vec_env
+from shoal._bench.workload import Workload
 
 __all__ = ["ShoalSb3Dummy", "ShoalSb3Subproc"]
 

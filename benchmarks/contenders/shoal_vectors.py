@@ -6,9 +6,9 @@ import time
 from itertools import cycle
 from typing import Any
 
-from shoal.bench.contenders.base import SEED, Contender, Vector, action_batches
-from shoal.bench.contenders.shoal_vectors import PACKAGES
-from shoal.bench.workload import Workload
+from shoal._bench.contenders.base import SEED, Contender, Vector, action_batches
+from shoal._bench.contenders.shoal_vectors import PACKAGES
+from shoal._bench.workload import Workload
 
 __all__ = ["FirstCome", "ShoalFirstCome"]
 

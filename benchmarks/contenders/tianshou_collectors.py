@@ -10,8 +10,8 @@ import time
 from typing import Any, ClassVar
 
 from benchmarks.workloads import GYMNASIUM_IDS
-from shoal.bench.contenders.base import SEED, Contender, Vector
-from shoal.bench.workload import Workload
+from shoal._bench.contenders.base import SEED, Contender, Vector
+from shoal._bench.workload import Workload
 
 __all__ = ["ShoalTianshou", "TianshouDummy", "TianshouShmem", "TianshouSubproc"]
 

@@ -8,8 +8,8 @@ from functools import partial
 from typing import Any
 
 from benchmarks.workloads import GYMNASIUM_IDS
-from shoal.bench.contenders.base import SEED, Contender, Vector
-from shoal.bench.workload import Workload
+from shoal._bench.contenders.base import SEED, Contender, Vector
+from shoal._bench.workload import Workload
 
 __all__ = ["FRAMES_PER_SLOT", "POLICIES", "STEPPERS", "Collecting"]
 

@@ -12,8 +12,8 @@ from benchmarks.learning.loops import Collecting, CurriculumSteps, PPOLearning
 from benchmarks.learning.settings import LearningSettings
 from benchmarks.learning.updates import AS_DQN, ShoalUpdates, StableBaselinesUpdates
 from benchmarks.training import rotated
-from shoal.bench.results import Cell
-from shoal.train.runs.devices import fast_matmul
+from shoal._bench.results import Cell
+from shoal.train._runs.devices import fast_matmul
 
 __all__ = ["CURRICULUM", "UNITS", "Rounds", "environments", "makers"]
 

@@ -6,7 +6,7 @@ from typing import Any
 
 import msgspec
 
-from shoal.train.config import Config, load_config, parse_config
+from shoal.train._config import Config, load_config, parse_config
 
 __all__ = ["HIDDEN", "NEVER", "collecting", "shipped_endless"]
 

@@ -8,7 +8,7 @@ from typing import NamedTuple
 from benchmarks.judging import Bench, Contest, Figure, rate, times
 from benchmarks.learning.cells import CURRICULUM, environments
 from benchmarks.learning.settings import LearningSettings
-from shoal.bench.results import Cell, summarize
+from shoal._bench.results import Cell, summarize
 
 __all__ = ["GAMES", "GUIDE", "Plan", "planned"]
 

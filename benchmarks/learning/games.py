@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from benchmarks.learning.configs import HIDDEN
 from benchmarks.learning.exercise import Exercise
-from shoal.bench.contenders.base import SEED
+from shoal._bench.contenders.base import SEED
 from shoal.train import make_agent, play_matches
-from shoal.train.tasks.hockey_task import hockey_spaces
+from shoal.train._tasks.hockey_task import hockey_spaces
 
 __all__ = ["Games"]
 

@@ -16,8 +16,8 @@ import torch
 
 from benchmarks.files import write_results
 from benchmarks.judging import Figure, Verdict, verdict_table
-from shoal.bench import machine
-from shoal.bench.tables import Table, markdown, plain
+from shoal._bench import machine
+from shoal._bench.tables import Table, markdown, plain
 from shoal.train import load_agent, load_config, play_episodes, train_single_run
 
 __all__ = ["GOALS", "Attempt", "Goal", "attempt", "measure_goals"]

@@ -8,11 +8,11 @@ from tempfile import TemporaryDirectory
 
 from benchmarks.learning.configs import NEVER, collecting, shipped_endless
 from benchmarks.learning.exercise import Exercise
-from shoal.bench.contenders.base import SEED
-from shoal.train.config import Config
-from shoal.train.reporting import Reporter
-from shoal.train.runs.folder import RunFolder, RunPlan
-from shoal.train.runs.run import Run
+from shoal._bench.contenders.base import SEED
+from shoal.train._config import Config
+from shoal.train._reporting import Reporter
+from shoal.train._runs.folder import RunFolder, RunPlan
+from shoal.train._runs.run import Run
 
 __all__ = ["Collecting", "CurriculumSteps", "PPOLearning", "TrainingLoop"]
 

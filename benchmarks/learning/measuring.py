@@ -21,9 +21,9 @@ from benchmarks.learning.figures import GUIDE, Plan
 from benchmarks.learning.settings import LearningSettings
 from benchmarks.render import bullets, failure_notes, markdown_document, rate_text
 from benchmarks.runner import Runner
-from shoal.bench import machine
-from shoal.bench.results import Cell, Report
-from shoal.bench.tables import Table, markdown, plain
+from shoal._bench import machine
+from shoal._bench.results import Cell, Report
+from shoal._bench.tables import Table, markdown, plain
 
 __all__ = ["measure_learning"]
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from shoal.bench.runner import Settings
+from shoal._bench.runner import Settings
 
 __all__ = ["LearningSettings"]
 

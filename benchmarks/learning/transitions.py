@@ -8,7 +8,7 @@ import numpy as np
 import numpy.typing as npt
 from gymnasium import spaces
 
-from shoal.bench.contenders.base import SEED
+from shoal._bench.contenders.base import SEED
 
 __all__ = ["CHOICES", "NUMBERS", "OBSERVATIONS", "Transitions", "make_transitions"]
 

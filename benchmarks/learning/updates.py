@@ -17,9 +17,9 @@ from gymnasium import spaces
 from benchmarks.learning.configs import HIDDEN
 from benchmarks.learning.exercise import Exercise
 from benchmarks.learning.transitions import CHOICES, NUMBERS, OBSERVATIONS, make_transitions
-from shoal.bench.contenders.base import SEED
+from shoal._bench.contenders.base import SEED
 from shoal.train import AgentSpaces, make_agent
-from shoal.train.agents import Step
+from shoal.train._agents import Step
 
 __all__ = ["AS_DQN", "BATCH", "ShoalUpdates", "StableBaselinesUpdates"]
 

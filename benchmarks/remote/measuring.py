@@ -28,10 +28,10 @@ from benchmarks.remote.shoal_vectors import ShoalVector, Way
 from benchmarks.remote.situations import milliseconds_beside_slow_slots, worth_of_two_groups
 from benchmarks.render import markdown_document
 from benchmarks.runner import Runner
-from shoal.bench import machine
-from shoal.bench.results import Report, summarize
-from shoal.bench.runner import Settings
-from shoal.bench.tables import Table, markdown, plain
+from shoal._bench import machine
+from shoal._bench.results import Report, summarize
+from shoal._bench.runner import Settings
+from shoal._bench.tables import Table, markdown, plain
 
 __all__ = ["measure_remote"]
 

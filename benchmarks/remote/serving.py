@@ -17,7 +17,7 @@ from threading import Thread
 from typing import IO, Any, Generic, TypeAlias, TypeVar
 
 from benchmarks import ROOT
-from shoal.bench.process import ContenderError, kill_group
+from shoal._bench.process import ContenderError, kill_group
 
 __all__ = ["LOCALHOST", "Announce", "Client", "served"]
 

@@ -16,8 +16,8 @@ from gymnasium.vector.utils import batch_space
 import shoal
 from benchmarks.remote.null import NUM_SLOTS, Actions, Outcome
 from benchmarks.remote.serving import LOCALHOST, Announce, Client
+from shoal._spaces import VectorSpaces
 from shoal.pools import Batch
-from shoal.spaces import VectorSpaces
 
 __all__ = ["ShoalVector", "Way", "serve_slow_slots", "serve_swinging"]
 

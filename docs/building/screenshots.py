@@ -14,7 +14,7 @@ import time
 from pathlib import Path
 from typing import Any
 
-from shoal.live.training import TrainingPage
+from shoal.live._training_page import TrainingPage
 from shoal.train import train_single_run
 from tests.live.browser.browsing import start_browser
 

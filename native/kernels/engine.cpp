@@ -122,14 +122,14 @@ Engine::Engine(const shoal_kernel& kernel, const EngineOptions& options, const S
     final_infos_ = LeafColumns(info_bytes_, options.slots);
   }
   identity_ = identity_of(kernel);
-  shelf_.observations = shelf_observations_.data();
-  shelf_.infos = shelf_infos_.data();
+  result_buffer_.observations = shelf_observations_.data();
+  result_buffer_.infos = shelf_infos_.data();
   for (int k = 0; k < kernel_.info_count; ++k) {
     if (!std::strcmp(kernel_.infos[k].name, SHOAL_REWARDS)) rewards_info_ = k;
   }
-  shelf_.rewards = reinterpret_cast<double*>(shelf_rewards_.data());
-  shelf_.terminated = reinterpret_cast<uint8_t*>(shelf_terminated_.data());
-  shelf_.truncated = reinterpret_cast<uint8_t*>(shelf_truncated_.data());
+  result_buffer_.rewards = reinterpret_cast<double*>(shelf_rewards_.data());
+  result_buffer_.terminated = reinterpret_cast<uint8_t*>(shelf_terminated_.data());
+  result_buffer_.truncated = reinterpret_cast<uint8_t*>(shelf_truncated_.data());
 }
 
 /// A run of slots in the form in which a kernel is given it.
@@ -418,14 +418,14 @@ void Engine::keep_newest(int64_t first, int64_t last, const Rows& rows) {
   const auto start = static_cast<size_t>(first), count = static_cast<size_t>(last - first);
   for (size_t k = 0; k < observation_bytes_.size(); ++k) {
     const size_t bytes = observation_bytes_[k];
-    if (rows.observations[k] == shelf_.observations[k]) continue;
-    std::memcpy(shelf_.observations[k] + start * bytes, rows.observations[k] + start * bytes,
-                count * bytes);
+    if (rows.observations[k] == result_buffer_.observations[k]) continue;
+    std::memcpy(result_buffer_.observations[k] + start * bytes,
+                rows.observations[k] + start * bytes, count * bytes);
   }
 }
 
 void Engine::draw(int64_t slot, shoal_canvas& canvas) const {
-  Run run(*this, slot, slot + 1, shelf_);
+  Run run(*this, slot, slot + 1, result_buffer_);
   kernel_.draw(&run.slots(), &canvas);
 }
 
@@ -465,7 +465,7 @@ void Engine::save(int64_t slot, char* snapshot) const {
   snapshot += kernel_.state_bytes;
   for (size_t k = 0; k < observation_bytes_.size(); ++k) {
     const size_t bytes = observation_bytes_[k];
-    std::memcpy(snapshot, shelf_.observations[k] + row * bytes, bytes);
+    std::memcpy(snapshot, result_buffer_.observations[k] + row * bytes, bytes);
     snapshot += bytes;
   }
 }
@@ -486,7 +486,7 @@ bool Engine::restore(int64_t slot, const char* snapshot) {
   snapshot += kernel_.state_bytes;
   for (size_t k = 0; k < observation_bytes_.size(); ++k) {
     const size_t bytes = observation_bytes_[k];
-    std::memcpy(shelf_.observations[k] + row * bytes, snapshot, bytes);
+    std::memcpy(result_buffer_.observations[k] + row * bytes, snapshot, bytes);
     snapshot += bytes;
   }
   return true;

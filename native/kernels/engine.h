@@ -134,7 +134,7 @@ class Engine {
   bool is_begun(int64_t slot) const { return begun_[static_cast<size_t>(slot)] & kBegun; }
 
   /// The newest observations of all slots, and all results of those that were sent by themselves.
-  const Rows& shelf() const { return shelf_; }
+  const Rows& result_buffer() const { return result_buffer_; }
 
   /// The episode that last ended in a slot, where statistics are kept.
   struct Episode {
@@ -193,7 +193,7 @@ class Engine {
 
   LeafColumns shelf_observations_, shelf_infos_, final_observations_, final_infos_;
   Block shelf_rewards_, shelf_terminated_, shelf_truncated_;
-  Rows shelf_;
+  Rows result_buffer_;
 };
 
 }  // namespace shoal

@@ -304,12 +304,12 @@ nb::object KernelRunner::flying() const {
   return nb::steal(mask.release());
 }
 
-void KernelRunner::fly(const std::vector<int64_t>& slots) {
+void KernelRunner::mark_in_flight(const std::vector<int64_t>& slots) {
   sent_.insert(sent_.end(), slots.begin(), slots.end());
   for (const int64_t slot : slots) flying_[static_cast<size_t>(slot)] = 1;
 }
 
-void KernelRunner::land(const std::vector<int64_t>& slots) {
+void KernelRunner::clear_in_flight(const std::vector<int64_t>& slots) {
   for (const int64_t slot : slots) flying_[static_cast<size_t>(slot)] = 0;
   sent_.erase(std::remove_if(sent_.begin(), sent_.end(),
                              [&](int64_t slot) { return !flying_[static_cast<size_t>(slot)]; }),
@@ -325,8 +325,8 @@ void KernelRunner::send(nb::handle actions, nb::handle slots) {
   intake_.take_in(actions, chosen);
   if (chosen.count == 0) return;
   const std::vector<int64_t> numbers = numbers_of(chosen);
-  flights_.push_back({begin(numbers, engine_->shelf(), nullptr, true)});
-  fly(numbers);
+  flights_.push_back({begin(numbers, engine_->result_buffer(), nullptr, true)});
+  mark_in_flight(numbers);
 }
 
 void KernelRunner::send_reset(nb::handle slots, nb::list seeds, std::vector<double> options) {
@@ -339,8 +339,8 @@ void KernelRunner::send_reset(nb::handle slots, nb::list seeds, std::vector<doub
   reset->options = std::move(options);
   if (chosen.count == 0) return;
   const std::vector<int64_t> numbers = numbers_of(chosen);
-  flights_.push_back({begin(numbers, engine_->shelf(), std::move(reset), true)});
-  fly(numbers);
+  flights_.push_back({begin(numbers, engine_->result_buffer(), std::move(reset), true)});
+  mark_in_flight(numbers);
 }
 
 Seeds KernelRunner::read_seeds(const Slots& slots, nb::list seeds) {
@@ -369,7 +369,7 @@ Seeds KernelRunner::read_seeds(const Slots& slots, nb::list seeds) {
 }
 
 /// Takes note of chunks that are done.
-void KernelRunner::harvest() {
+void KernelRunner::collect_done() {
   for (auto flight = flights_.begin(); flight != flights_.end();) {
     SlotJob& job = *flight->job;
     for (int64_t chunk; (chunk = job.finished_chunk(flight->harvested)) >= 0; ++flight->harvested) {
@@ -432,7 +432,7 @@ nb::object KernelRunner::receive(nb::handle wanted, Py_ssize_t least, Py_ssize_t
     return std::all_of(chosen.begin(), chosen.end(),
                        [&](int64_t slot) { return done[static_cast<size_t>(slot)] != 0; });
   };
-  for (harvest(); !is_enough(); harvest()) {
+  for (collect_done(); !is_enough(); collect_done()) {
     if (flights_.empty()) raise(PyExc_RuntimeError, "slots are waited for that were not sent");
     // Somebody may still be at work on the oldest: then the next one is as good.
     auto flight = std::find_if(flights_.begin(), flights_.end(),
@@ -448,7 +448,7 @@ nb::object KernelRunner::receive(nb::handle wanted, Py_ssize_t least, Py_ssize_t
     if (team_.has_lost_chunks() && !has_work) finish(job);  // which says so
     if (PyErr_CheckSignals() != 0) throw nb::python_error();
     if (monotonic_ns() >= deadline) {
-      harvest();
+      collect_done();
       if (is_enough()) break;
       return nb::none();
     }
@@ -456,7 +456,7 @@ nb::object KernelRunner::receive(nb::handle wanted, Py_ssize_t least, Py_ssize_t
 
   const Slots these{chosen.data(), static_cast<Py_ssize_t>(chosen.size())};
   const std::vector<int64_t> taken = take(by_number ? nullptr : &these, most);
-  land(taken);
+  clear_in_flight(taken);
   const Slots slots{taken.data(), static_cast<Py_ssize_t>(taken.size())};
   std::vector<Failure> failures, others;
   for (Failure& failure : failures_) {
@@ -468,16 +468,16 @@ nb::object KernelRunner::receive(nb::handle wanted, Py_ssize_t least, Py_ssize_t
 
   Bank& target = renewed(bank, slots.count);
   Columns& infos = renewed_infos(slots.count);
-  const Rows& shelf = engine_->shelf();
-  gather(shelf.observations, engine_->observation_bytes(), slots, target.observations.data);
-  gather(shelf.infos, engine_->info_bytes(), slots, infos.data);
+  const Rows& result_buffer = engine_->result_buffer();
+  gather(result_buffer.observations, engine_->observation_bytes(), slots, target.observations.data);
+  gather(result_buffer.infos, engine_->info_bytes(), slots, infos.data);
   bool any_ended = false;
   for (Py_ssize_t row = 0; row < slots.count; ++row) {
     const int64_t slot = slots[row];
-    target.rewards[row] = shelf.rewards[slot];
-    target.terminated[row] = shelf.terminated[slot];
-    target.truncated[row] = shelf.truncated[slot];
-    any_ended |= (shelf.terminated[slot] | shelf.truncated[slot]) != 0;
+    target.rewards[row] = result_buffer.rewards[slot];
+    target.terminated[row] = result_buffer.terminated[slot];
+    target.truncated[row] = result_buffer.truncated[slot];
+    any_ended |= (result_buffer.terminated[slot] | result_buffer.truncated[slot]) != 0;
   }
   Ref numbers = new_array(NPY_INT64, {slots.count});
   std::copy(taken.begin(), taken.end(), data_of<int64_t>(numbers));
@@ -501,7 +501,7 @@ void KernelRunner::drop() {
   }
   ready_.clear();
   failures_.clear();
-  land(std::vector<int64_t>(sent_));
+  clear_in_flight(std::vector<int64_t>(sent_));
 }
 
 bool KernelRunner::stop(double seconds) {

@@ -104,9 +104,9 @@ class KernelRunner {
   void finish(const std::shared_ptr<SlotJob>& job);
   void finish_interrupted();
   void make_progress(Job& job, int64_t nanoseconds);
-  void fly(const std::vector<int64_t>& slots);
-  void land(const std::vector<int64_t>& slots);
-  void harvest();
+  void mark_in_flight(const std::vector<int64_t>& slots);
+  void clear_in_flight(const std::vector<int64_t>& slots);
+  void collect_done();
   void check_slot(int64_t slot) const;
   Seeds read_seeds(const Slots& slots, nb::list seeds);
   std::vector<int64_t> take(const Slots* wanted, Py_ssize_t most);

@@ -15,7 +15,7 @@ nb::object KernelRunner::latest(nb::handle slots, Bank* bank) {
     raise(error.get(), "slot %zd has not been reset yet and has no observation", chosen[k]);
   }
   Bank& target = renewed(bank, chosen.count);
-  gather(engine_->shelf().observations, engine_->observation_bytes(), chosen,
+  gather(engine_->result_buffer().observations, engine_->observation_bytes(), chosen,
          target.observations.data);
   return nb::steal(assemble(observations_, target.observations, chosen.count).release());
 }

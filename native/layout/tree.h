@@ -1,8 +1,8 @@
 // A space's layout as the native code sees it: a tree whose leaves are columns.
 //
-// Built once from the Python Layout (shoal/spaces/layout.py, which alone knows the space types) and
-// never changed afterwards. A leaf has a dtype and a shape and lives in an array of the arena; an
-// object leaf has no fixed shape and lives in a Python list.
+// Built once from the Python Layout (shoal/_spaces/layout.py, which alone knows the space types)
+// and never changed afterwards. A leaf has a dtype and a shape and lives in an array of the arena;
+// an object leaf has no fixed shape and lives in a Python list.
 #pragma once
 
 #include <cstdint>
@@ -50,7 +50,7 @@ struct Node {
 };
 
 struct Tree {
-  /// Reads a node of shoal.spaces.layout.
+  /// Reads a node of shoal._spaces.layout.
   explicit Tree(nb::handle root_node);
 
   // Before the root: reading it fills them.

@@ -1,4 +1,4 @@
-// The front door for actions: refuses what is wrong before any environment hears of it.
+// The front frontend for actions: refuses what is wrong before any environment hears of it.
 #pragma once
 
 #include <optional>

@@ -93,7 +93,7 @@ struct Stepper::Output {
   Py_ssize_t rows;
   Ref events;  // list of (row, info), made with the first info
   Ref done_mask, returns, lengths, times;
-  Told* told;  // where events and episodes go instead, unless null
+  StepEvents* told;  // where events and episodes go instead, unless null
 
   void add_info(Py_ssize_t row, Ref info) {
     Ref event = Ref::checked(Py_BuildValue("(nO)", row, info.get()));
@@ -234,13 +234,14 @@ nb::object Stepper::run(nb::handle work, Bank* bank) {
   return nb::steal(batch.release());
 }
 
-Ref Stepper::Told::as_tuple() const {
+Ref Stepper::StepEvents::as_tuple() const {
   if (nothing()) return Ref::borrow(Py_None);
   auto list = [](const Ref& found) { return found ? found.get() : Py_None; };
   return Ref::checked(PyTuple_Pack(3, list(events), list(episodes), list(errors)));
 }
 
-void Stepper::fill(Bank& bank, Py_ssize_t slot, PyObject* seed, PyObject* options, Told& told) {
+void Stepper::fill(Bank& bank, Py_ssize_t slot, PyObject* seed, PyObject* options,
+                   StepEvents& told) {
   if (bank.rows < state_.count) raise(PyExc_ValueError, "the bank has too few rows");
   Output out{bank, state_.count, {}, {}, {}, {}, {}, &told};
   try {

@@ -29,7 +29,7 @@ class Stepper {
   nb::object step(nb::handle actions, Bank* bank);
 
   /// What slots have to tell besides the rows that they fill.
-  struct Told {
+  struct StepEvents {
     Ref events;    // list of (slot, info)
     Ref episodes;  // list of (slot, return, length, seconds) of those that ended
     Ref errors;    // list of (slot, exception)
@@ -43,7 +43,7 @@ class Stepper {
   /// its number. What its environment raises is told like the rest, unless it is no error but a
   /// wish to stop, such as KeyboardInterrupt. Slots may be filled at the same time by several
   /// threads.
-  void fill(Bank& bank, Py_ssize_t slot, PyObject* seed, PyObject* options, Told& told);
+  void fill(Bank& bank, Py_ssize_t slot, PyObject* seed, PyObject* options, StepEvents& told);
 
   /// Writes a slot's newest observation to a row; false where there is none, or none is kept.
   bool write_latest(Py_ssize_t slot, Columns& columns, Py_ssize_t row) const {

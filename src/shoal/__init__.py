@@ -14,10 +14,10 @@ Importing it makes ``gymnasium.make_vec(..., vectorization_mode="shoal")`` work 
 from importlib.metadata import version
 from typing import TYPE_CHECKING, Any
 
+from shoal._make import make
+from shoal._registration import register_environments, register_vectorization_mode
 from shoal.kernels import kernel
-from shoal.make import make
 from shoal.pools import Batch
-from shoal.registration import register_environments, register_vectorization_mode
 
 if TYPE_CHECKING:
     from shoal.remote import connect, serve

@@ -1,6 +1,6 @@
 """``python -m shoal`` is the command ``shoal``."""
 
-from shoal.cli import main
+from shoal._cli import main
 
 if __name__ == "__main__":
     main()

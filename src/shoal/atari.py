@@ -21,8 +21,8 @@ that the id stands for: actions are repeated with a probability of 0.25.
 The emulator is ale-py's, which is not a part of Shoal: ``pip install "shoal[atari]"``.
 """
 
-from shoal.envs.atari.game import SavedGame
-from shoal.envs.atari.games import all_games as games
-from shoal.envs.atari.vector import AtariVector, AtariVectorEnv, VectorAtariEnv
+from shoal._envs.atari.game import SavedGame
+from shoal._envs.atari.games import all_games as games
+from shoal._envs.atari.vector import AtariVector, AtariVectorEnv, VectorAtariEnv
 
 __all__ = ["AtariVector", "AtariVectorEnv", "SavedGame", "VectorAtariEnv", "games"]

@@ -45,10 +45,10 @@ players start in turns, the first one after a seed by chance.
 bit for each racket that the puck touched in the last one).
 """
 
-from shoal.envs.hockey.env import HockeyEnv, HockeyEnv_BasicOpponent
-from shoal.envs.hockey.human import HumanOpponent
-from shoal.envs.hockey.opponents import BasicOpponent, BasicOpponents
-from shoal.envs.hockey.values import (
+from shoal._envs.hockey.env import HockeyEnv, HockeyEnv_BasicOpponent
+from shoal._envs.hockey.human_player import HumanOpponent
+from shoal._envs.hockey.opponents import BasicOpponent, BasicOpponents
+from shoal._envs.hockey.values import (
     CENTER_X,
     CENTER_Y,
     FPS,

@@ -15,8 +15,8 @@ import numpy as np
 import numpy.typing as npt
 
 from shoal import _native
-from shoal.envs.atari.palettes import Signal, signal_of
-from shoal.envs.atari.pictures import painter
+from shoal._envs.atari.frame_painter import painter
+from shoal._envs.atari.palettes import Signal, signal_of
 
 __all__ = ["area_resize", "atari_preprocess"]
 

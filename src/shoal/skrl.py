@@ -1,4 +1,4 @@
-"""The skrl door: any vector as what skrl's trainers step, in PyTorch.
+"""The skrl frontend: any vector as what skrl's trainers step, in PyTorch.
 
 .. code-block:: python
 
@@ -25,10 +25,10 @@ import numpy as np
 from gymnasium import Space, spaces
 from gymnasium.vector import AutoresetMode
 
+from shoal._make import make as make_vector
 from shoal.errors import MissingExtraError
-from shoal.make import make as make_vector
-from shoal.vector.env import VectorEnv
-from shoal.vector.wrappers.base import autoreset_mode_of
+from shoal.vector._pool_vector_env import VectorEnv
+from shoal.vector.wrappers._base import autoreset_mode_of
 
 try:
     import torch

@@ -1,4 +1,4 @@
-"""The Tianshou door: any vector as what Tianshou's collectors and trainers step.
+"""The Tianshou frontend: any vector as what Tianshou's collectors and trainers step.
 
 .. code-block:: python
 
@@ -26,20 +26,20 @@ from gymnasium import Space, spaces
 from gymnasium.error import AlreadyPendingCallError, NoAsyncCallError
 from gymnasium.vector import AutoresetMode
 
+from shoal._make import make as make_vector
+from shoal._spaces import Layout
+from shoal._spaces.layout import Leaf
+from shoal._spaces.leaves import batch_leaves, structured
+from shoal._types import CRASHED
 from shoal.errors import InvalidActionError, MissingExtraError, ReceiveTimeoutError
-from shoal.make import make as make_vector
 from shoal.pools import Batch, Pool
-from shoal.pools.base import slot_numbers
-from shoal.pools.reaching import get_attribute, set_attribute
-from shoal.spaces import Layout
-from shoal.spaces.layout import Leaf
-from shoal.spaces.leaves import batch_leaves, structured
-from shoal.types import CRASHED
-from shoal.vector.adapted import VectorEnvPool
-from shoal.vector.env import VectorEnv
-from shoal.vector.infos import format_infos
-from shoal.vector.seeding import slot_seeds
-from shoal.vector.wrappers.base import batch_of
+from shoal.pools._base import slot_numbers
+from shoal.pools._env_access import get_attribute, set_attribute
+from shoal.vector._infos import format_infos
+from shoal.vector._pool_vector_env import VectorEnv
+from shoal.vector._seeding import slot_seeds
+from shoal.vector._vector_env_pool import VectorEnvPool
+from shoal.vector.wrappers._base import batch_of
 
 try:
     import torch

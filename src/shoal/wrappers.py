@@ -4,6 +4,6 @@ Wrappers of Gymnasium's names are in :mod:`shoal.vector.wrappers`, those of Stab
 :mod:`shoal.sb3`.
 """
 
-from shoal.vector.wrappers.to_torch import ToTorch
+from shoal.vector.wrappers._to_torch import ToTorch
 
 __all__ = ["ToTorch"]

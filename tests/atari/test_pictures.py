@@ -7,9 +7,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from shoal import _native
+from shoal._envs.atari.frame_painter import merging_tables
+from shoal._envs.atari.palettes import greys, reds_greens_blues, signal_of
 from shoal.atari import games
-from shoal.envs.atari.palettes import greys, reds_greens_blues, signal_of
-from shoal.envs.atari.pictures import merging_tables
 from shoal.image import area_resize, atari_preprocess
 from tests.atari.test_starts import loaded, play
 

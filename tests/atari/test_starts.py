@@ -6,10 +6,10 @@ import numpy as np
 import pytest
 from ale_py import ALEInterface, LoggerMode
 
+from shoal._envs.atari.cartridge import Cartridge, Start, insert
+from shoal._envs.atari.games import rom_path
+from shoal._envs.atari.start_states import recurrence_of
 from shoal.atari import games
-from shoal.envs.atari.cartridge import Cartridge, Start, insert
-from shoal.envs.atari.games import rom_path
-from shoal.envs.atari.starts import recurrence_of
 
 GENERATOR = re.compile(rb"(?:[0-9]+ ){624}[0-9]+")
 

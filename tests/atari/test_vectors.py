@@ -399,7 +399,7 @@ def _children():
         return file.read().split()
 
 
-# Other doors
+# Other frontends
 
 
 @pytest.mark.parametrize("backend", ["inline", "thread"])
@@ -470,7 +470,7 @@ def test_specs_with_more_to_them_are_gymnasiums():
         assert envs.single_observation_space.shape == (210, 160, 3)
 
 
-def test_lost_lives_behind_other_doors():
+def test_lost_lives_behind_other_frontends():
     mode = AutoresetMode.SAME_STEP
     settings = {"life_loss_info": True, "backend": "inline", "autoreset_mode": mode}
     vec_env = shoal.sb3.as_vec_env(shoal.make("ALE/Breakout-v5", 2, **settings))

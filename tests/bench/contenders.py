@@ -8,8 +8,8 @@ from typing import Any
 import gymnasium
 from gymnasium.spaces import Discrete
 
-from shoal.bench.contenders.base import Contender, Lockstep, Vector, action_batches
-from shoal.bench.workload import Workload
+from shoal._bench.contenders.base import Contender, Lockstep, Vector, action_batches
+from shoal._bench.workload import Workload
 
 
 class Still(gymnasium.Env[Any, Any]):

@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from shoal.bench.advice import advise
+from shoal._bench.advice import advise
 
 NAMES = st.text("abc", min_size=1, max_size=2)
 

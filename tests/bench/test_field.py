@@ -7,14 +7,14 @@ from dataclasses import replace
 import gymnasium
 import pytest
 
-from shoal.bench import field as field_module
-from shoal.bench.duration import expected_seconds, fitting_rounds
-from shoal.bench.field import PEERS, entered
-from shoal.bench.looking import Seen
-from shoal.bench.runner import Settings
-from shoal.bench.workload import Workload
+from shoal._bench import field as field_module
+from shoal._bench.contender_selection import PEERS, entered
+from shoal._bench.duration import expected_seconds, fitting_rounds
+from shoal._bench.probe import EnvProfile
+from shoal._bench.runner import Settings
+from shoal._bench.workload import Workload
 
-PLAIN = Seen(
+PLAIN = EnvProfile(
     making=1e-3,
     reset=1e-4,
     step=1e-5,

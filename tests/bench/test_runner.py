@@ -7,14 +7,14 @@ from pathlib import Path
 
 import pytest
 
-from shoal.bench.contenders.base import Contender, action_batches, action_lists
-from shoal.bench.contenders.gymnasium_vectors import GymnasiumSync
-from shoal.bench.contenders.loop import Loop
-from shoal.bench.contenders.shoal_vectors import Shoal
-from shoal.bench.process import Home, here
-from shoal.bench.results import Cell
-from shoal.bench.runner import Runner, Settings
-from shoal.bench.workload import Workload
+from shoal._bench.contenders.base import Contender, action_batches, action_lists
+from shoal._bench.contenders.gymnasium_vectors import GymnasiumSync
+from shoal._bench.contenders.loop import Loop
+from shoal._bench.contenders.shoal_vectors import Shoal
+from shoal._bench.process import Home, here
+from shoal._bench.results import Cell
+from shoal._bench.runner import Runner, Settings
+from shoal._bench.workload import Workload
 from tests.bench.contenders import Named, Nested, Noting, Still
 
 QUICK = Settings(rounds=2, seconds=0.02)

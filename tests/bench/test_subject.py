@@ -13,9 +13,9 @@ import numpy as np
 import pytest
 
 import shoal
-from shoal.bench.looking import Seen, look_at
-from shoal.bench.subject import subject
-from shoal.envs import builtin_kernel
+from shoal._bench.probe import EnvProfile, look_at
+from shoal._bench.subject import subject
+from shoal._envs import builtin_kernel
 from tests.bench.contenders import Still
 
 
@@ -85,7 +85,7 @@ def test_what_is_no_environment_is_refused(what: object) -> None:
         subject("it", lambda: what).make()
 
 
-def seen(load: Any, timeout: float = 30.0, **arguments: Any) -> Seen:
+def seen(load: Any, timeout: float = 30.0, **arguments: Any) -> EnvProfile:
     return look_at(subject("it", load, arguments), load, arguments, timeout)
 
 

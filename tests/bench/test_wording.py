@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import re
 
-from shoal.bench.advice import advise
-from shoal.bench.comparison import Outcome
-from shoal.bench.results import Cell
-from shoal.bench.wording import call_of, explanation
+from shoal._bench.advice import advise
+from shoal._bench.comparison import Outcome
+from shoal._bench.explanation import call_of, explanation
+from shoal._bench.results import Cell
 
 
 def told(best_peer: str | None = None, **rates: float) -> str:

@@ -10,8 +10,8 @@ import time
 import pytest
 
 from benchmarks.alone import call_alone
-from shoal.bench.process import ContenderError
-from shoal.bench.results import Summary
+from shoal._bench.process import ContenderError
+from shoal._bench.results import Summary
 
 
 def test_the_result_comes_from_another_process() -> None:

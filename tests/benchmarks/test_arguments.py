@@ -11,8 +11,8 @@ import pytest
 
 from benchmarks.__main__ import main
 from benchmarks.training import TrainingSettings
-from shoal.bench import machine
-from shoal.bench.runner import Settings
+from shoal._bench import machine
+from shoal._bench.runner import Settings
 
 
 @pytest.fixture(autouse=True)

@@ -9,8 +9,8 @@ import pytest
 
 from benchmarks import cells
 from benchmarks.cells import measure_cells, standing, standings_table
-from shoal.bench.results import Cell
-from shoal.bench.runner import Settings
+from shoal._bench.results import Cell
+from shoal._bench.runner import Settings
 
 
 def cell(**rates: list[float]) -> Cell:

@@ -17,10 +17,10 @@ from benchmarks.contenders.shoal_kernels import swing_in_c, swing_in_numba
 from benchmarks.contenders.shoal_vectors import FirstCome
 from benchmarks.runner import Runner
 from benchmarks.workloads import GYMNASIUM_IDS, WORKLOADS
-from shoal.bench.contenders.base import action_batches
-from shoal.bench.contenders.shoal_vectors import Shoal
-from shoal.bench.runner import Settings
-from shoal.bench.workload import Workload
+from shoal._bench.contenders.base import action_batches
+from shoal._bench.contenders.shoal_vectors import Shoal
+from shoal._bench.runner import Settings
+from shoal._bench.workload import Workload
 
 QUICK = Settings(rounds=2, seconds=0.02)
 

@@ -19,8 +19,8 @@ from benchmarks.sb3 import measured_apart
 from benchmarks.startup import measure_startup
 from benchmarks.training import Training
 from benchmarks.workloads import WORKLOADS
-from shoal.bench.results import Cell
-from shoal.bench.runner import Settings
+from shoal._bench.results import Cell
+from shoal._bench.runner import Settings
 
 RATES = {"fast": [8e6, 4e6, 6e6], "slow": [2e6, 1e6, 3e6]}
 

@@ -6,7 +6,7 @@ from benchmarks.contenders import CONTENDERS
 from benchmarks.hockey import REQUIRED, measure_hockey
 from benchmarks.hockey_scene import HockeyScene
 from benchmarks.workloads import WORKLOADS
-from shoal.bench.runner import Settings
+from shoal._bench.runner import Settings
 
 
 def test_required_figures_are_about_what_there_is():

@@ -3,7 +3,7 @@
 from benchmarks.contenders import CONTENDERS
 from benchmarks.kernels import REQUIRED, measure_kernels
 from benchmarks.workloads import GYMNASIUM_IDS
-from shoal.bench.runner import Settings
+from shoal._bench.runner import Settings
 
 
 def test_required_figures_are_about_what_there_is():

@@ -8,7 +8,7 @@ pytest.importorskip("supersuit")
 from pettingzoo.test import parallel_api_test
 
 from benchmarks.pettingzoo import CONTENDERS, GAMES, REQUIRED, March, measure_pettingzoo
-from shoal.bench.runner import Settings
+from shoal._bench.runner import Settings
 
 
 def test_required_figures_are_about_what_there_is() -> None:

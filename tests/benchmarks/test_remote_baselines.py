@@ -16,7 +16,7 @@ import pytest
 from benchmarks import ROOT
 from benchmarks.remote.null import NUM_SLOTS, OUTCOME
 from benchmarks.remote.serving import served
-from shoal.bench.process import ContenderError
+from shoal._bench.process import ContenderError
 
 grpc = pytest.importorskip("grpc")
 msgspec = pytest.importorskip("msgspec")

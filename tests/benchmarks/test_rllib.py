@@ -10,8 +10,8 @@ import pytest
 
 from benchmarks import required
 from benchmarks.rllib import REQUIRED, measure_rllib
-from shoal.bench.results import Cell
-from shoal.bench.runner import Settings
+from shoal._bench.results import Cell
+from shoal._bench.runner import Settings
 
 
 class Scripted:

@@ -13,11 +13,11 @@ from benchmarks.contenders import CONTENDERS, Contender, Vector
 from benchmarks.render import as_markdown, as_text
 from benchmarks.runner import Runner
 from benchmarks.workloads import WORKLOADS
-from shoal.bench.contenders.base import Lockstep, action_batches
-from shoal.bench.results import Cell, Report, paired_ratio, summarize
-from shoal.bench.runner import Settings
-from shoal.bench.tables import short_number
-from shoal.bench.workload import Workload
+from shoal._bench.contenders.base import Lockstep, action_batches
+from shoal._bench.results import Cell, Report, paired_ratio, summarize
+from shoal._bench.runner import Settings
+from shoal._bench.tables import short_number
+from shoal._bench.workload import Workload
 
 QUICK = Settings(rounds=2, seconds=0.02)
 
@@ -190,7 +190,7 @@ def test_markdown_shows_tables_machine_and_versions() -> None:
 
 def test_plot_is_drawn(tmp_path: Path) -> None:
     pytest.importorskip("matplotlib")
-    from shoal.bench import plot
+    from shoal._bench import plot
 
     plot.save(small_report(), tmp_path / "plot.png")
     assert (tmp_path / "plot.png").read_bytes().startswith(b"\x89PNG")

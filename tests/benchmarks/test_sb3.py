@@ -12,8 +12,8 @@ import pytest
 from benchmarks import sb3
 from benchmarks.sb3 import REQUIRED, measure_sb3
 from benchmarks.training import TrainingRun, TrainingSettings
-from shoal.bench.results import Cell
-from shoal.bench.runner import Settings
+from shoal._bench.results import Cell
+from shoal._bench.runner import Settings
 
 RATES = {"shoal-sb3-dummy": [40.0], "shoal-sb3-subproc": [40.0], "shoal-sb3": [40.0]}
 

@@ -14,9 +14,9 @@ import pytest
 from benchmarks import scale
 from benchmarks.judging import rate
 from benchmarks.scale import REQUIRED, cores_worth, measure_scale, worker_counts
-from shoal.bench import machine
-from shoal.bench.results import Cell
-from shoal.bench.runner import Settings
+from shoal._bench import machine
+from shoal._bench.results import Cell
+from shoal._bench.runner import Settings
 
 
 @pytest.fixture

@@ -16,7 +16,7 @@ from benchmarks.training import (
     train,
     training_table,
 )
-from shoal.bench.process import ContenderError
+from shoal._bench.process import ContenderError
 
 TINY = TrainingSettings(rounds=1, steps=100, options={"n_steps": 64, "n_epochs": 1})
 NAMES = ["shoal-sb3-dummy", "sb3-dummy", "shoal-sb3-subproc", "sb3-subproc"]

@@ -11,9 +11,9 @@ from gymnasium.spaces import Box
 from benchmarks import wrappers
 from benchmarks.prepared import EPISODE_STEPS, PreparedVecEnv
 from benchmarks.wrappers import BARE, WRAPPERS, measure_wrapper, rates_alone
-from shoal.bench.process import ContenderError
-from shoal.bench.results import paired_ratio
-from shoal.bench.runner import Settings
+from shoal._bench.process import ContenderError
+from shoal._bench.results import paired_ratio
+from shoal._bench.runner import Settings
 
 ACTIONS = np.zeros(32, np.int64)
 SPACE = Box(-1.0, 1.0, (3,), np.float32)

@@ -9,8 +9,8 @@ import pytest
 from typer.testing import CliRunner
 
 import shoal
-from shoal.cli.app import app
-from shoal.cli.telling import print_json
+from shoal._cli.app import app
+from shoal._cli.output import print_json
 
 
 def said(*words, columns=80):

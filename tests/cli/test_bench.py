@@ -12,7 +12,7 @@ from pathlib import Path
 import pytest
 from typer.testing import CliRunner
 
-from shoal.cli.app import app
+from shoal._cli.app import app
 
 ENVIRONMENTS = '''
 import multiprocessing, os, time
@@ -176,7 +176,7 @@ def test_what_an_environment_raises_is_told_with_where_it_was(folder):
 
 
 def test_a_picture_without_matplotlib_is_refused_before_anything_is_measured(folder, monkeypatch):
-    monkeypatch.setattr("shoal.cli.bench.find_spec", lambda name: None)
+    monkeypatch.setattr("shoal._cli.bench.find_spec", lambda name: None)
     result = told("CartPole-v1", "--plot", "it.png")
     assert (result.exit_code, result.stdout) == (1, "")
     assert result.stderr == 'matplotlib is not installed, run `pip install "shoal[cli]"`\n'
@@ -205,7 +205,7 @@ def waited_for(condition):
 
 
 def shoal_bench(*words):
-    command = [sys.executable, "-c", "from shoal.cli import main; main()", "bench", *words]
+    command = [sys.executable, "-c", "from shoal._cli import main; main()", "bench", *words]
     return subprocess.Popen(command, stderr=subprocess.PIPE, stdout=subprocess.PIPE)
 
 

@@ -7,7 +7,7 @@ import sys
 import pytest
 from typer.testing import CliRunner
 
-from shoal.cli.app import app
+from shoal._cli.app import app
 
 WORKSHOP = """
 import gymnasium

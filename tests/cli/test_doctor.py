@@ -12,9 +12,9 @@ from pathlib import Path
 import pytest
 from typer.testing import CliRunner
 
-from shoal.cli.app import app
+from shoal._cli.app import app
 from shoal.doctor import Finding, examine
-from shoal.doctor.trying import Outcome
+from shoal.doctor._backend_checks import Outcome
 
 SHOAL = [sys.executable, "-m", "shoal"]
 
@@ -131,7 +131,7 @@ def _child_of(parent):
     deadline = time.monotonic() + 20
     while time.monotonic() < deadline:
         for pid in children.read_text().split():
-            if b"shoal.doctor.trials" in Path(f"/proc/{pid}/cmdline").read_bytes():
+            if b"shoal.doctor._backend_trial" in Path(f"/proc/{pid}/cmdline").read_bytes():
                 return int(pid)
         time.sleep(0.05)
     raise AssertionError("no backend was tried")

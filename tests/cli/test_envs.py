@@ -8,7 +8,7 @@ import gymnasium
 import pytest
 from typer.testing import CliRunner
 
-from shoal.cli.app import app
+from shoal._cli.app import app
 
 
 def envs(*words, columns=80):

@@ -6,7 +6,7 @@ import sys
 import pytest
 from typer.testing import CliRunner
 
-from shoal.cli.app import app
+from shoal._cli.app import app
 
 FILE = """
 raise SystemExit("nobody may run this")
@@ -66,7 +66,7 @@ def test_a_name_that_is_nearly_right_is_answered_by_the_right_one(
     ],
 )
 def test_without_the_extra_there_is_one_line_and_first_what_matters_most(words, said, tmp_path):
-    code = "import sys; sys.modules['msgspec'] = None; from shoal.cli import main; main()"
+    code = "import sys; sys.modules['msgspec'] = None; from shoal._cli import main; main()"
     command = [sys.executable, "-c", code, *words]
     done = subprocess.run(command, capture_output=True, text=True, cwd=tmp_path)
     assert (done.returncode, done.stdout) == (1, "")

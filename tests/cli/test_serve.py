@@ -13,7 +13,7 @@ import pytest
 from typer.testing import CliRunner
 
 import shoal
-from shoal.cli.app import app
+from shoal._cli.app import app
 from shoal.errors import AuthenticationError, ConnectionLostError, RefusedError
 
 CELL = """
@@ -163,7 +163,7 @@ def test_factories_are_found_by_their_paths_and_named(arguments_of):
 
 @contextmanager
 def shoal_serve(folder, *arguments, **options):
-    command = [sys.executable, "-c", "from shoal.cli import main; main()", "serve", *arguments]
+    command = [sys.executable, "-c", "from shoal._cli import main; main()", "serve", *arguments]
     with subprocess.Popen(
         command, cwd=folder, stderr=subprocess.PIPE, text=True, **options
     ) as server:

@@ -6,10 +6,10 @@ import re
 import pytest
 from typer.testing import CliRunner
 
-from shoal.cli.app import app
-from shoal.train.config import parse_config
-from shoal.train.reporting import reporter
-from shoal.train.runs.folder import RunFolder
+from shoal._cli.app import app
+from shoal.train._config import parse_config
+from shoal.train._reporting import reporter
+from shoal.train._runs.folder import RunFolder
 
 SMALL = {"hidden_dim": [8], "batch_size": 8, "buffer_size": 1000}
 POLE = {
@@ -109,7 +109,7 @@ def test_resuming(tmp_path, config):
 
 def test_what_is_in_use_is_said_in_a_line(tmp_path, config, monkeypatch):
     shoal("train", config(POLE), "--output", tmp_path, "--name", "mine", "--device", "cpu")
-    monkeypatch.setattr("shoal.train.runs.folder._PATIENCE", 0.0)
+    monkeypatch.setattr("shoal.train._runs.folder._PATIENCE", 0.0)
     with RunFolder(tmp_path / "mine").held():
         assert "is in use" in mistake("resume", tmp_path / "mine")
 

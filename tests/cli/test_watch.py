@@ -14,10 +14,10 @@ import time
 import pytest
 from typer.testing import CliRunner
 
-from shoal.cli.app import app
+from shoal._cli.app import app
 from tests.live.looking import Stream, fetched, pictures
 
-SHOAL = [sys.executable, "-c", "from shoal.cli import main; main()"]
+SHOAL = [sys.executable, "-c", "from shoal._cli import main; main()"]
 
 
 def shoal(*arguments):

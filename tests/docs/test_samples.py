@@ -9,7 +9,7 @@ import sys
 import pytest
 import typer
 
-from shoal.cli.app import app
+from shoal._cli.app import app
 from tests.docs.pages import PAGES, ROOT, name_of, needs, samples
 
 PATH = os.pathsep.join(map(os.path.abspath, [ROOT, *os.getenv("PYTHONPATH", "").split(os.pathsep)]))

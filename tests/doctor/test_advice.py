@@ -4,12 +4,12 @@ from dataclasses import replace
 
 import pytest
 
-from shoal.doctor.advice import findings
-from shoal.doctor.extras import Extra, Part
-from shoal.doctor.machine import Cores, Limit, Machine, Memory
-from shoal.doctor.software import Compiler, Software
-from shoal.doctor.trying import Outcome
-from shoal.pools.control_groups import GroupLimits
+from shoal.doctor._advice import findings
+from shoal.doctor._backend_checks import Outcome
+from shoal.doctor._extras import Extra, Part
+from shoal.doctor._machine import Cores, Limit, Machine, Memory
+from shoal.doctor._software import Compiler, Software
+from shoal.pools._cgroups import GroupLimits
 
 GIB = 1 << 30
 CORES = Cores(16, 8, 16, 16, "Abacus", None, 0.5)

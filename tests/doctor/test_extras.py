@@ -4,7 +4,7 @@ import sys
 
 import pytest
 
-from shoal.doctor.extras import read_extras, read_required
+from shoal.doctor._extras import read_extras, read_required
 
 
 @pytest.fixture

@@ -4,9 +4,9 @@ import os
 
 import pytest
 
-from shoal.doctor.machine import read_machine
-from shoal.doctor.software import _compiler, read_software
-from shoal.pools.shares import available_cores
+from shoal.doctor._machine import read_machine
+from shoal.doctor._software import _compiler, read_software
+from shoal.pools._shares import available_cores
 
 
 @pytest.fixture

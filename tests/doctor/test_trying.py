@@ -8,8 +8,8 @@ from pathlib import Path
 
 import pytest
 
-from shoal.doctor.trials import MAKERS
-from shoal.doctor.trying import BACKENDS, try_backends
+from shoal.doctor._backend_checks import BACKENDS, try_backends
+from shoal.doctor._backend_trial import MAKERS
 
 SAYING = """
 import json, os, signal, sys, time

@@ -8,9 +8,9 @@ import pytest
 import torch
 
 from shoal.train import load_agent, load_config, train_single_run
-from shoal.train.config import config_file, parse_config
-from shoal.train.config.loading import SHIPPED
-from shoal.train.runs.run import Run
+from shoal.train._config import config_file, parse_config
+from shoal.train._config.loading import SHIPPED
+from shoal.train._runs.run import Run
 
 
 def shrunken():

@@ -12,7 +12,7 @@ import numpy as np
 import pytest
 
 import shoal
-from shoal.envs.hockey.human import play
+from shoal._envs.hockey.human_player import play
 from shoal.hockey import HockeyEnv, HumanOpponent
 
 PLAYERS = [(235, 98, 53), (93, 158, 199)]

@@ -51,7 +51,7 @@ struct Vector {
     for (int k = 0; k < engine->kernel().option_count; ++k) {
       reset->options.push_back(engine->kernel().options[k].value);
     }
-    auto job = std::make_shared<SlotJob>(engine, std::vector<int64_t>{}, engine->shelf(),
+    auto job = std::make_shared<SlotJob>(engine, std::vector<int64_t>{}, engine->result_buffer(),
                                          std::move(reset), 16, false, team.workers() + 1);
     team.post(job);
     finish(job);
@@ -63,8 +63,8 @@ struct Vector {
 
   void step(int round) {
     choose(round);
-    auto job = std::make_shared<SlotJob>(engine, std::vector<int64_t>{}, engine->shelf(), nullptr,
-                                         16, false, team.workers() + 1);
+    auto job = std::make_shared<SlotJob>(engine, std::vector<int64_t>{}, engine->result_buffer(),
+                                         nullptr, 16, false, team.workers() + 1);
     team.post(job);
     finish(job);
   }
@@ -76,8 +76,8 @@ struct Vector {
     for (int64_t group = 0; group < 3; ++group) {
       std::vector<int64_t> slots;
       for (int64_t slot = group; slot < kSlots; slot += 3) slots.push_back(slot);
-      jobs.push_back(std::make_shared<SlotJob>(engine, std::move(slots), engine->shelf(), nullptr,
-                                               8, true, 2));
+      jobs.push_back(std::make_shared<SlotJob>(engine, std::move(slots), engine->result_buffer(),
+                                               nullptr, 8, true, 2));
       team.post(jobs.back());
     }
     size_t received = 0;
@@ -102,9 +102,9 @@ struct Vector {
   double total() const {
     double sum = 0.0;
     for (int64_t slot = 0; slot < kSlots; ++slot) {
-      sum += engine->shelf().rewards[slot] + static_cast<double>(lengths[slot]) * 1e-3;
+      sum += engine->result_buffer().rewards[slot] + static_cast<double>(lengths[slot]) * 1e-3;
       float first;
-      std::memcpy(&first, engine->shelf().observations[0] + slot * 16, sizeof first);
+      std::memcpy(&first, engine->result_buffer().observations[0] + slot * 16, sizeof first);
       sum += first;
     }
     return sum;

@@ -6,7 +6,7 @@ import sys
 import pytest
 
 import shoal
-from shoal.cli.new_kernel import write_kernel
+from shoal._cli.new_kernel import write_kernel
 
 
 def test_a_new_kernel_builds_and_passes_its_tests(tmp_path):
@@ -34,7 +34,7 @@ def test_a_new_kernel_builds_and_passes_its_tests(tmp_path):
 
 
 def shoal_command(*arguments, cwd):
-    command = [sys.executable, "-c", "from shoal.cli import main; main()", *arguments]
+    command = [sys.executable, "-c", "from shoal._cli import main; main()", *arguments]
     return subprocess.run(command, cwd=cwd, capture_output=True, text=True, timeout=60, check=False)
 
 

@@ -16,7 +16,7 @@ from gymnasium.error import AlreadyPendingCallError, ResetNeeded
 from gymnasium.vector import AutoresetMode
 
 import shoal
-from shoal.envs import builtin_kernel
+from shoal._envs import builtin_kernel
 from shoal.errors import InvalidActionError, ResetMaskError, SlotFinishedError
 from shoal.pools import KernelPool
 from shoal.testing import PoolConformance, assert_identical

@@ -11,8 +11,8 @@ import pytest
 from gymnasium.spaces import Box, Discrete
 
 import shoal
-from shoal.live.pictures import Camera, Gallery, as_picture
-from shoal.live.watcher import Watcher
+from shoal.live._frames import Camera, Gallery, as_picture
+from shoal.live._watcher import Watcher
 
 
 class Scene(gymnasium.Env):

@@ -7,10 +7,10 @@ import pytest
 
 pytest.importorskip("torch")
 
-from shoal.live.training import TrainingPage
+from shoal.live._training_page import TrainingPage
 from shoal.train import train_single_run
-from shoal.train.config import parse_config
-from shoal.train.records import EvaluationRecord, ProgressRecord, RatingRecord
+from shoal.train._config import parse_config
+from shoal.train._records import EvaluationRecord, ProgressRecord, RatingRecord
 from tests.live.looking import Stream, fetched, pictures
 
 CONFIG = {
@@ -41,7 +41,7 @@ def trained(folder, displays=()):
 
 @pytest.fixture(autouse=True)
 def without_plots(monkeypatch):
-    from shoal.train.reporting import reporter
+    from shoal.train._reporting import reporter
 
     monkeypatch.setattr(reporter, "write_plots", lambda *_: None)
     monkeypatch.setattr(reporter, "open_board", lambda *_: None)

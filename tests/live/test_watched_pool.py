@@ -8,13 +8,13 @@ import numpy as np
 import pytest
 
 import shoal
-from shoal.live.attaching import attach
-from shoal.live.watched_pool import WatchedPool
-from shoal.live.watcher import Watcher
+from shoal.live._attach import attach
+from shoal.live._watched_pool import WatchedPool
+from shoal.live._watcher import Watcher
 from shoal.pools import InlinePool
 from shoal.sb3 import DummyVecEnv, VecNormalize
 from shoal.testing import PythonPoolConformance
-from shoal.testing.identical import assert_identical
+from shoal.testing._identical import assert_identical
 from shoal.vector.wrappers import NormalizeReward
 from tests.faulty import FaultyEnv, fault
 

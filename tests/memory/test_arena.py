@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from shoal.memory import Arena, Field
+from shoal._memory import Arena, Field
 
 FIELDS = {
     "bytes": Field(np.dtype(np.uint8), (3,)),

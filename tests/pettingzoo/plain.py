@@ -3,7 +3,7 @@
 import numpy as np
 from gymnasium.vector import AutoresetMode
 
-from shoal.pettingzoo.team import nothing_of
+from shoal.pettingzoo._team_env import nothing_of
 
 
 class PlainLoop:

@@ -16,7 +16,7 @@ from shoal.errors import (
     StepResultError,
 )
 from shoal.pettingzoo import make
-from shoal.pettingzoo.team import TeamEnv
+from shoal.pettingzoo._team_env import TeamEnv
 from tests.pettingzoo.environments import AGENTS, Crowd
 
 

@@ -10,7 +10,7 @@ from gymnasium.vector.utils import batch_space, iterate
 
 from shoal.pettingzoo import make
 from shoal.testing import assert_identical
-from shoal.vector.wrappers.base import batch_of
+from shoal.vector.wrappers._base import batch_of
 from tests.pettingzoo.environments import AGENTS, Crowd
 from tests.pettingzoo.plain import PlainLoop, column
 

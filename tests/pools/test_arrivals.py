@@ -4,9 +4,9 @@ import numpy as np
 import pytest
 from gymnasium import spaces
 
-from shoal.pools.arrivals import Arrivals
-from shoal.pools.base import Batch
-from shoal.spaces import Layout
+from shoal._spaces import Layout
+from shoal.pools._arrivals import Arrivals
+from shoal.pools._base import Batch
 
 LAYOUT = Layout.of(spaces.Box(-1, 1e6, (), np.float64))
 

@@ -2,7 +2,7 @@
 
 import pytest
 
-from shoal.pools.control_groups import GroupLimits, read_cpu_limit, read_limits
+from shoal.pools._cgroups import GroupLimits, read_cpu_limit, read_limits
 
 V2 = "30 23 0:26 / /sys/fs/cgroup rw,nosuid - cgroup2 cgroup2 rw,nsdelegate"
 

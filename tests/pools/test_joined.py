@@ -12,7 +12,7 @@ from gymnasium.error import AlreadyPendingCallError, ClosedEnvironmentError, NoA
 
 from shoal.errors import InvalidActionError, ReceiveTimeoutError, SpaceMismatchError
 from shoal.pools import InlinePool, ThreadPool
-from shoal.pools.joined import JoinedPool
+from shoal.pools._joined import JoinedPool
 from shoal.testing import ProbeEnv, PythonPoolConformance
 from shoal.vector import AutoresetMode
 

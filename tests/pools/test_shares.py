@@ -6,16 +6,16 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from shoal.pools import shares
-from shoal.pools.shares import available_cores, share_out
+from shoal.pools import _shares
+from shoal.pools._shares import available_cores, share_out
 
 
 @given(st.integers(1, 300), st.integers(1, 40), st.booleans())
 def test_every_slot_has_one_owner_and_nobody_much_more_than_others(slots, workers, caller):
     division = share_out(slots, workers, caller)
     owned = [slot for first, last in division.workers for slot in range(first, last)]
-    assert owned == list(range(division.remote))
-    assert division.remote + division.own == slots
+    assert owned == list(range(division.num_worker_slots))
+    assert division.num_worker_slots + division.own == slots
     sizes = [last - first for first, last in division.workers]
     if caller and slots > 1:
         assert 1 <= division.own <= min(sizes)
@@ -44,7 +44,7 @@ def test_cores_by_affinity():
 
 @pytest.mark.parametrize(("quota", "cores"), [(0.2, 1), (1.0, 1), (1.5, 2), (2.0, 2), (None, 64)])
 def test_a_container_with_few_cores_on_a_large_machine_gets_few_workers(monkeypatch, quota, cores):
-    monkeypatch.setattr(shares, "available_core_numbers", lambda: [*range(64)])
-    monkeypatch.setattr(shares, "read_cpu_limit", lambda: quota)
+    monkeypatch.setattr(_shares, "available_core_numbers", lambda: [*range(64)])
+    monkeypatch.setattr(_shares, "read_cpu_limit", lambda: quota)
     assert available_cores() == cores
     assert len(share_out(1000, None, caller_works=True).workers) == max(1, cores - 1)

@@ -14,8 +14,8 @@ import numpy as np
 from gymnasium import spaces
 
 from shoal.remote import Feedback, Status
-from shoal.remote.messages import Greeting, Hello, Ready, Welcome, pack_message, unpack_message
-from shoal.remote.wire import HEADER_BYTES, Header, Kind, pack_header, read_header
+from shoal.remote._messages import Greeting, Hello, Ready, Welcome, pack_message, unpack_message
+from shoal.remote._wire import HEADER_BYTES, Header, Kind, pack_header, read_header
 
 ROOT = Path(__file__).parents[2]
 

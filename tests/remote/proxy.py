@@ -8,7 +8,7 @@ from contextlib import contextmanager, suppress
 
 from msgspec import msgpack
 
-from shoal.remote.wire import HEADER_BYTES, Kind, pack_header, read_header
+from shoal.remote._wire import HEADER_BYTES, Kind, pack_header, read_header
 
 REQUEST, REPLY = "request", "reply"
 

@@ -5,7 +5,7 @@ from contextlib import contextmanager
 
 import shoal
 from shoal.pools import InlinePool
-from shoal.remote.server import Server
+from shoal.remote._server import Server
 from shoal.testing import ProbeEnv
 
 TCP = "tcp://127.0.0.1:0"

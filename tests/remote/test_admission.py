@@ -12,13 +12,13 @@ import pytest
 import shoal
 from shoal.errors import AuthenticationError, RefusedError
 from shoal.pools import InlinePool
-from shoal.remote.messages import (
+from shoal.remote._messages import (
     Hello,
     Refusal,
     pack_message,
     unpack_message,
 )
-from shoal.remote.wire import HEADER_BYTES, Kind
+from shoal.remote._wire import HEADER_BYTES, Kind
 from shoal.testing import ProbeEnv
 from tests.remote.mutations import LITTLE, peak_of
 from tests.remote.peers import Raw, ours, wait_until
@@ -204,7 +204,7 @@ def test_a_session_that_outlives_nothing_is_allowed():
 @pytest.fixture
 def handshake(monkeypatch):
     """Sets the seconds that a client has to introduce itself."""
-    return partial(monkeypatch.setattr, sys.modules["shoal.remote.server"], "_HANDSHAKE")
+    return partial(monkeypatch.setattr, sys.modules["shoal.remote._server"], "_HANDSHAKE")
 
 
 def test_those_who_do_not_introduce_themselves_are_hung_up_on(handshake):
@@ -230,7 +230,7 @@ def test_those_who_introduce_themselves_letter_by_letter_are_hung_up_on(handshak
 
 
 def test_many_strangers_lock_nobody_out(handshake, monkeypatch):
-    monkeypatch.setattr(sys.modules["shoal.remote.server"], "_MOST_STRANGERS", 6)
+    monkeypatch.setattr(sys.modules["shoal.remote._server"], "_MOST_STRANGERS", 6)
     handshake(60.0)
     with served(Factory(), TCP) as it, ExitStack() as strangers:
         first, *_, last = (strangers.enter_context(Raw(it, name=None)) for _ in range(6))

@@ -12,6 +12,7 @@ from shoal.errors import (
     SlotNotResetError,
     StepResultError,
 )
+from shoal.remote._device import Device, Status
 from shoal.remote.bam import (
     ErrorType,
     GenericGymClient,
@@ -23,7 +24,6 @@ from shoal.remote.bam import (
     RequestType,
     make_bam_vec_env,
 )
-from shoal.remote.device import Device, Status
 from tests.remote.gymapi import BOX, RecordingTransport, request, response, scripted
 
 # MockTransport

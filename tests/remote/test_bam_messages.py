@@ -26,8 +26,8 @@ from shoal.remote.bam import (
     ObservationCodec,
     RequestType,
 )
-from shoal.remote.bam.messages import from_dict, from_json, to_dict, to_json
-from shoal.remote.bam.resets import read_reset, reset_fields
+from shoal.remote.bam._messages import from_dict, from_json, to_dict, to_json
+from shoal.remote.bam._resets import read_reset, reset_fields
 from tests.remote.gymapi import (
     BOX,
     RecordingTransport,

@@ -27,7 +27,7 @@ from shoal.remote.bam import (
     RosbridgeTransport,
     make_bam_vec_env,
 )
-from shoal.remote.bam.messages import from_dict, to_dict
+from shoal.remote.bam._messages import from_dict, to_dict
 from tests.remote.gymapi import (
     request,
     response,

@@ -13,9 +13,9 @@ import shoal
 from shoal.errors import ProtocolError, RefusedError, RemoteError
 from shoal.pools import InlinePool
 from shoal.remote import Unsent
-from shoal.remote.described import described_space, space_of
-from shoal.remote.values import pack_values, unpack_values
-from shoal.remote.wire import Kind
+from shoal.remote._space_codec import described_space, space_of
+from shoal.remote._value_codec import pack_values, unpack_values
+from shoal.remote._wire import Kind
 from tests.remote.mutations import LITTLE, peak_of
 from tests.remote.peers import Cell
 from tests.remote.proxy import retold

@@ -16,7 +16,7 @@ from gymnasium.vector import AutoresetMode
 import shoal
 from shoal.errors import ConnectionLostError, SessionLostError
 from shoal.pools import InlinePool, ThreadPool
-from shoal.remote.wire import Kind
+from shoal.remote._wire import Kind
 from shoal.testing import ProbeEnv, assert_identical
 from shoal.vector import VectorEnv
 from tests.remote.proxy import POINTS, REPLY, cut_at, cut_at_random, proxied

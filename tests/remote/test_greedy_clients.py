@@ -20,14 +20,14 @@ from websockets.sync.client import connect
 import shoal
 from shoal.pools import InlinePool
 from shoal.remote import Hosted
-from shoal.remote.messages import Ended, Hello, Refusal, ResetRequest, pack_message, unpack_message
-from shoal.remote.values import pack_values
-from shoal.remote.wire import Kind
+from shoal.remote._messages import Ended, Hello, Refusal, ResetRequest, pack_message, unpack_message
+from shoal.remote._value_codec import pack_values
+from shoal.remote._wire import Kind
 from tests.remote.peers import Cell, Raw, wait_until
 from tests.remote.serving import TCP, Factory, served
 
-SERVER = sys.modules["shoal.remote.server"]
-CHANNEL = sys.modules["shoal.remote.channel"]
+SERVER = sys.modules["shoal.remote._server"]
+CHANNEL = sys.modules["shoal.remote._channel"]
 WS = "ws://127.0.0.1:0"
 PIECE = 1 << 20
 """Bytes that a message of a websocket may have."""

@@ -12,7 +12,7 @@ from msgspec import msgpack
 
 import shoal
 from shoal.pools import InlinePool
-from shoal.remote.messages import (
+from shoal.remote._messages import (
     CallRequest,
     Ended,
     Hello,
@@ -21,8 +21,8 @@ from shoal.remote.messages import (
     pack_message,
     unpack_message,
 )
-from shoal.remote.values import pack_values
-from shoal.remote.wire import Kind
+from shoal.remote._value_codec import pack_values
+from shoal.remote._wire import Kind
 from shoal.testing import ProbeEnv
 from tests.remote.mutations import mutated
 from tests.remote.peers import Cell, Raw, ours, wait_until

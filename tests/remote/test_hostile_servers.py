@@ -11,7 +11,7 @@ import pytest
 import shoal
 from shoal.errors import ProtocolError
 from shoal.pools import InlinePool
-from shoal.remote.wire import HEADER_BYTES, SOME_SLOTS, Kind
+from shoal.remote._wire import HEADER_BYTES, SOME_SLOTS, Kind
 from shoal.testing import ProbeEnv
 from tests.remote.mutations import mutated
 from tests.remote.peers import wait_until
@@ -60,7 +60,7 @@ def play_against(server, kinds, seed):
 @pytest.fixture
 def impatient(monkeypatch):
     """Half of a message is waited for no longer than a moment."""
-    monkeypatch.setattr(sys.modules["shoal.remote.transports.sockets"], "PATIENCE", 0.5)
+    monkeypatch.setattr(sys.modules["shoal.remote._transports.sockets"], "PATIENCE", 0.5)
 
 
 def test_the_timeout_holds_in_the_middle_of_a_message():

@@ -7,13 +7,13 @@ import pytest
 
 import shoal
 from shoal.errors import ConnectionLostError
-from shoal.remote.channel import Channel
-from shoal.remote.link import Link
+from shoal.remote._channel import Channel
+from shoal.remote._link import Link
 from tests.interrupting import Lines
 from tests.remote.peers import Cell
 from tests.remote.serving import TCP, served
 
-# Python code sees only what does not go the express way, and no shared memory.
+# Python code sees only what does not go the fast path, and no shared memory.
 connected = partial(shoal.connect, shared_memory=False, timeout=20.0)
 
 

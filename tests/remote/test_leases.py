@@ -13,9 +13,9 @@ import shoal
 from shoal.errors import ConnectionLostError, LeaseError, ReceiveTimeoutError
 from shoal.pools import InlinePool
 from shoal.remote import Hosted
-from shoal.remote.messages import ResetRequest, pack_message
-from shoal.remote.values import pack_values
-from shoal.remote.wire import Kind
+from shoal.remote._messages import ResetRequest, pack_message
+from shoal.remote._value_codec import pack_values
+from shoal.remote._wire import Kind
 from shoal.testing import ProbeEnv
 from tests.remote.peers import LONG, SOON, Cell, Raw, WakeableCell, process, wait_until
 from tests.remote.proxy import proxied

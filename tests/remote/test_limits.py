@@ -10,8 +10,8 @@ from gymnasium import spaces
 import shoal
 from shoal.errors import ProtocolError
 from shoal.pools import InlinePool
-from shoal.remote.messages import Ended, Greeting, Hello, Refusal, unpack_message
-from shoal.remote.wire import HEADER_BYTES, Kind, pack_header, read_header
+from shoal.remote._messages import Ended, Greeting, Hello, Refusal, unpack_message
+from shoal.remote._wire import HEADER_BYTES, Kind, pack_header, read_header
 from tests.remote.mutations import LITTLE, peak_of
 from tests.remote.peers import Raw, fake_server, plain
 from tests.remote.proxy import REPLY, Retelling

@@ -14,8 +14,8 @@ from msgspec import msgpack
 
 from shoal.errors import ProtocolError
 from shoal.remote import Unsent
-from shoal.remote.described import described_space, space_of
-from shoal.remote.messages import (
+from shoal.remote._info_codec import unpack_told
+from shoal.remote._messages import (
     CallRequest,
     Ended,
     Expect,
@@ -29,8 +29,8 @@ from shoal.remote.messages import (
     pack_message,
     unpack_message,
 )
-from shoal.remote.telling import unpack_told
-from shoal.remote.values import pack_values, unpack_values
+from shoal.remote._space_codec import described_space, space_of
+from shoal.remote._value_codec import pack_values, unpack_values
 from shoal.testing import ProbeEnv
 from tests.remote.mutations import FUZZ, MOST, mutated, peak_of
 

@@ -10,7 +10,7 @@ import shoal.remote
 from tests.remote.executing import found_in
 
 PACKAGE = Path(shoal.remote.__file__).parent
-HELPERS = ["shoal.pools.reaching", "shoal.failures"]
+HELPERS = ["shoal.pools._env_access", "shoal._error_description"]
 """What reads for it elsewhere: names of attributes, and exceptions in words."""
 
 
@@ -57,53 +57,61 @@ def reachable():
 
 REACHABLE = reachable()
 
-CLEARED = "shoal.remote.reached has refused what is private before"
+CLEARED = "shoal.remote._rpc_allowlist has refused what is private before"
 EXCEPTIONS = "exceptions are looked up in it"
 OPTIONS = "three options of sockets, which stand there"
 OWN = "the spaces of this side, which are told to the other"
 
 ALLOWED = {
     # What clients may reach by name: that is what these are for.
-    ("shoal.pools.reaching", "get_attribute", "get_wrapper_attr of a name: name"): CLEARED,
-    ("shoal.pools.reaching", "has_attribute", "has_wrapper_attr of a name: name"): CLEARED,
-    ("shoal.pools.reaching", "call_method", "get_wrapper_attr of a name: name"): CLEARED,
-    ("shoal.pools.reaching", "set_attribute", "has_wrapper_attr of a name: name"): CLEARED,
-    ("shoal.pools.reaching", "set_attribute", "set_wrapper_attr of a name: name"): CLEARED,
-    ("shoal.remote.device_pool", "DevicePool.call", "getattr of a name: what"): CLEARED,
-    ("shoal.remote.device_pool", "DevicePool.call", "hasattr of a name: what"): CLEARED,
-    ("shoal.remote.device_pool", "_Reached.get_wrapper_attr", "getattr of a name: name"): CLEARED,
-    ("shoal.remote.device_pool", "_Reached.has_wrapper_attr", "hasattr of a name: name"): CLEARED,
-    ("shoal.remote.device_pool", "_Reached.set_wrapper_attr", "setattr of a name: name"): CLEARED,
+    ("shoal.pools._env_access", "get_attribute", "get_wrapper_attr of a name: name"): CLEARED,
+    ("shoal.pools._env_access", "has_attribute", "has_wrapper_attr of a name: name"): CLEARED,
+    ("shoal.pools._env_access", "call_method", "get_wrapper_attr of a name: name"): CLEARED,
+    ("shoal.pools._env_access", "set_attribute", "has_wrapper_attr of a name: name"): CLEARED,
+    ("shoal.pools._env_access", "set_attribute", "set_wrapper_attr of a name: name"): CLEARED,
+    ("shoal.remote._device_pool", "DevicePool.call", "getattr of a name: what"): CLEARED,
+    ("shoal.remote._device_pool", "DevicePool.call", "hasattr of a name: what"): CLEARED,
+    ("shoal.remote._device_pool", "_Reached.get_wrapper_attr", "getattr of a name: name"): CLEARED,
+    ("shoal.remote._device_pool", "_Reached.has_wrapper_attr", "hasattr of a name: name"): CLEARED,
+    ("shoal.remote._device_pool", "_Reached.set_wrapper_attr", "setattr of a name: name"): CLEARED,
     # Exceptions by name.
-    ("shoal.failures", "", "import builtins"): EXCEPTIONS,
-    ("shoal.failures", "stand_in", "getattr of a name: description.builtin"): (
+    ("shoal._error_description", "", "import builtins"): EXCEPTIONS,
+    ("shoal._error_description", "stand_in", "getattr of a name: description.builtin"): (
         "nothing but a class of exceptions is taken"
     ),
     (
-        "shoal.failures",
+        "shoal._error_description",
         "stand_in",
         "a class that is made: name",
     ): "with parents, and nothing in it",
-    ("shoal.remote.failing", "", "import builtins"): EXCEPTIONS,
-    ("shoal.remote.failing", "", "vars of module"): "a table of exceptions, made at the beginning",
+    ("shoal.remote._error_codec", "", "import builtins"): EXCEPTIONS,
+    (
+        "shoal.remote._error_codec",
+        "",
+        "vars of module",
+    ): "a table of exceptions, made at the beginning",
     # Names that no message chooses.
-    ("shoal.remote.bam.vector", "make_bam_vec_env", "sys.modules"): (
+    ("shoal.remote.bam._vector", "make_bam_vec_env", "sys.modules"): (
         "whether Stable-Baselines3 is in use is looked up, by a name that is written"
     ),
-    ("shoal.remote.hosting", "_as_pool", "hasattr of a name: name"): "the methods of a pool",
-    ("shoal.remote.pool", "RemotePool._learn", "getattr of a name: self.autoreset_mode.name"): (
+    ("shoal.remote._hosting", "_as_pool", "hasattr of a name: name"): "the methods of a pool",
+    ("shoal.remote._pool", "RemotePool._learn", "getattr of a name: self.autoreset_mode.name"): (
         "a name of an enum's"
     ),
-    ("shoal.remote.transports.sockets", "tuned", "hasattr of a name: option"): OPTIONS,
-    ("shoal.remote.transports.sockets", "tuned", "getattr of a name: option"): OPTIONS,
+    ("shoal.remote._transports.sockets", "tuned", "hasattr of a name: option"): OPTIONS,
+    ("shoal.remote._transports.sockets", "tuned", "getattr of a name: option"): OPTIONS,
     # Dtypes.
-    ("shoal.remote.values", "", "a dtype that is made: name"): "the list of those that travel",
-    ("shoal.remote.values", "_array", "a dtype that is made: code"): (
+    (
+        "shoal.remote._value_codec",
+        "",
+        "a dtype that is made: name",
+    ): "the list of those that travel",
+    ("shoal.remote._value_codec", "_array", "a dtype that is made: code"): (
         "only of texts of a width, which a pattern has found before"
     ),
-    ("shoal.remote.described", "_box", "a dtype that is made: space.dtype"): OWN,
-    ("shoal.remote.described", "_discrete", "a dtype that is made: space.dtype"): OWN,
-    ("shoal.remote.described", "_multi_discrete", "a dtype that is made: space.dtype"): OWN,
+    ("shoal.remote._space_codec", "_box", "a dtype that is made: space.dtype"): OWN,
+    ("shoal.remote._space_codec", "_discrete", "a dtype that is made: space.dtype"): OWN,
+    ("shoal.remote._space_codec", "_multi_discrete", "a dtype that is made: space.dtype"): OWN,
 }
 """By module, function and what is found there: why it executes nothing that a message says."""
 
@@ -112,7 +120,7 @@ def test_every_module_of_remote_vectors_is_looked_at():
     assert REACHABLE.keys() >= {*modules_of(PACKAGE), *HELPERS}
     for module in (
         *("wire", "values", "messages", "described", "handshake", "telling", "segments", "channel"),
-        *("desk", "device", "pool", "reached", "server", "transports.websocket", "bam.messages"),
+        *("handler", "device", "pool", "reached", "server", "transports.websocket", "bam.messages"),
         *("bam.encoding", "bam.transports.rosbridge"),
     ):
         assert f"shoal.remote.{module}" in REACHABLE

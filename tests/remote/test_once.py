@@ -11,9 +11,9 @@ from gymnasium import spaces
 
 import shoal
 from shoal.pools import InlinePool
-from shoal.remote.messages import CallRequest, ResetRequest, pack_message
-from shoal.remote.values import pack_values
-from shoal.remote.wire import SOME_SLOTS, WHOLE, Kind
+from shoal.remote._messages import CallRequest, ResetRequest, pack_message
+from shoal.remote._value_codec import pack_values
+from shoal.remote._wire import SOME_SLOTS, WHOLE, Kind
 from tests.remote.peers import Cell, Raw
 from tests.remote.serving import TCP, served
 
@@ -52,17 +52,17 @@ WAYS = {
 
 @pytest.fixture
 def express(monkeypatch):
-    """Notes which steps have taken the express way."""
-    desk = sys.modules["shoal.remote.desk"].Desk
-    serve_express, taken = desk.serve_express, []
+    """Notes which steps have taken the fast path."""
+    handler = sys.modules["shoal.remote._request_handler"].RequestHandler
+    serve_fast_path, taken = handler.serve_fast_path, []
 
     def noted(self, timeout):
-        is_served = serve_express(self, timeout)
+        is_served = serve_fast_path(self, timeout)
         if is_served:
             taken.append(self)
         return is_served
 
-    monkeypatch.setattr(desk, "serve_express", noted)
+    monkeypatch.setattr(handler, "serve_fast_path", noted)
     return taken
 
 

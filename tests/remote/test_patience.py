@@ -9,7 +9,7 @@ import pytest
 
 import shoal
 from shoal.errors import ConnectionLostError, ProtocolError, ReceiveTimeoutError
-from shoal.remote.wire import Kind
+from shoal.remote._wire import Kind
 from tests.remote.peers import LONG, SOON, Cell, WakeableCell, wait_until
 from tests.remote.proxy import proxied, retold
 from tests.remote.serving import TCP, connected, served

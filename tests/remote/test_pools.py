@@ -4,7 +4,7 @@ import pytest
 
 import shoal
 from shoal.pools import InlinePool, ThreadPool
-from shoal.pools.joined import JoinedPool
+from shoal.pools._joined import JoinedPool
 from shoal.testing import PoolConformance, PythonPoolConformance
 from tests.remote.serving import connected, place
 

@@ -10,8 +10,8 @@ from contextlib import contextmanager
 import numpy as np
 import pytest
 
-from shoal.remote.transports.shared import go_over, make_memory
-from shoal.remote.transports.sockets import socket_transport
+from shoal.remote._transports.shared_memory import go_over, make_memory
+from shoal.remote._transports.sockets import socket_transport
 
 pytestmark = pytest.mark.skipif(sys.platform != "linux", reason="shared memory is Linux's")
 

@@ -9,12 +9,12 @@ import pytest
 import shoal
 from shoal.errors import ProtocolError, RefusedError
 from shoal.pools import InlinePool
-from shoal.remote.messages import (
+from shoal.remote._messages import (
     CallRequest,
     pack_message,
 )
-from shoal.remote.values import pack_values
-from shoal.remote.wire import Kind
+from shoal.remote._value_codec import pack_values
+from shoal.remote._wire import Kind
 from shoal.testing import ProbeEnv
 from tests.remote.peers import fake_server
 from tests.remote.serving import connected, served
@@ -129,7 +129,7 @@ def test_where_a_factory_has_failed_is_told_only_if_it_may_be(tells):
     "builtin", ["eval", "exec", "print", "SystemExit", "KeyboardInterrupt", "x"]
 )
 def test_an_exception_that_is_told_by_name_is_an_exception(builtin):
-    from shoal.failures import ErrorDescription, stand_in
+    from shoal._error_description import ErrorDescription, stand_in
 
     error = stand_in(ErrorDescription("Boom", "told", builtin, [], ""))
     assert isinstance(error, Exception)
@@ -137,8 +137,8 @@ def test_an_exception_that_is_told_by_name_is_an_exception(builtin):
 
 
 def test_a_server_that_lies_about_an_exception_is_not_believed():
-    from shoal.remote.failing import raised_failure
-    from shoal.remote.messages import Failure
+    from shoal.remote._error_codec import raised_failure
+    from shoal.remote._messages import Failure
 
     for name in ("SystemExit", "KeyboardInterrupt", "GeneratorExit", "eval", "int", "a\0b", ""):
         error = raised_failure(Failure(name, name, "lies", (), "", True))

@@ -17,9 +17,9 @@ import pytest
 
 import shoal
 from shoal.errors import ReceiveTimeoutError
-from shoal.remote.messages import Ready, unpack_message
-from shoal.remote.transports.shared import SideDoor, fetch_memory, make_memory
-from shoal.remote.wire import HEADER_BYTES, Kind
+from shoal.remote._messages import Ready, unpack_message
+from shoal.remote._transports.shared_memory import LocalUpgrade, fetch_memory, make_memory
+from shoal.remote._wire import HEADER_BYTES, Kind
 from shoal.testing import assert_identical
 from tests.remote.peers import wait_until
 from tests.remote.proxy import retold
@@ -48,15 +48,15 @@ def test_the_side_door_gives_memory_only_for_a_session_and_waits_for_nobody():
     with shoal.serve({"it": Factory()}, TCP) as server:
         envs = shoal.connect(f"{server.url}/it", timeout=5.0)
         envs.reset(seed=0)
-        door = envs.pool._conversation.link.welcome.side_door
+        frontend = envs.pool._conversation.link.welcome.local_upgrade
         with closing(socket.socket(socket.AF_UNIX, socket.SOCK_STREAM)) as visitor:
             visitor.settimeout(3.0)
-            visitor.connect("\0" + door)
+            visitor.connect("\0" + frontend)
             visitor.sendall(b"k" * 16)
             data, descriptors, _, _ = socket.recv_fds(visitor, 1, 1)
             assert (data, descriptors) == (b"", [])
         with closing(socket.socket(socket.AF_UNIX, socket.SOCK_STREAM)) as visitor:
-            visitor.connect("\0" + door)  # and says nothing
+            visitor.connect("\0" + frontend)  # and says nothing
             begun = time.monotonic()
             other = shoal.connect(f"{server.url}/it", timeout=10.0)
             other.reset(seed=0)
@@ -98,9 +98,9 @@ def without_a_word(capfd):
 
 DOORS = {
     "it is there": ({}, True),
-    "another machine": ({"side_door": "shoal-nowhere"}, False),
-    "a machine without one": ({"side_door": ""}, False),
-    "a name that is none": ({"side_door": "x" * 200}, False),
+    "another machine": ({"local_upgrade": "shoal-nowhere"}, False),
+    "a machine without one": ({"local_upgrade": ""}, False),
+    "a name that is none": ({"local_upgrade": "x" * 200}, False),
     "a ring of nothing": ({"ring": 0}, False),
     "a ring of less than nothing": ({"ring": -4096}, False),
     "a ring of too much": ({"ring": 2**40}, False),
@@ -112,9 +112,9 @@ DOORS = {
 
 
 @pytest.mark.parametrize("on_lost", ["raise", "resume"])
-@pytest.mark.parametrize("door", DOORS)
-def test_where_the_side_door_is_not_reached_the_socket_does_as_well(door, on_lost, capfd):
-    changes, is_shared = DOORS[door]
+@pytest.mark.parametrize("frontend", DOORS)
+def test_where_the_side_door_is_not_reached_the_socket_does_as_well(frontend, on_lost, capfd):
+    changes, is_shared = DOORS[frontend]
     with (
         served("CartPole-v1", TCP) as it,
         retold(it, {Kind.WELCOME: changes, Kind.READY: {}}) as (proxy, url),
@@ -173,10 +173,10 @@ def test_a_client_takes_only_memory_that_nobody_can_make_smaller(what):
     """It would die of SIGBUS by the hand of whoever has handed it over."""
     make, is_taken = BLOCKS[what]
     descriptors = len(os.listdir("/proc/self/fd"))
-    with closing(SideDoor(lambda key: make() if key == b"k" * 16 else None)) as door:
-        memory = fetch_memory(door.name, b"k" * 16, CAPACITY, 0)
+    with closing(LocalUpgrade(lambda key: make() if key == b"k" * 16 else None)) as frontend:
+        memory = fetch_memory(frontend.name, b"k" * 16, CAPACITY, 0)
         assert (memory is not None) is is_taken
-        assert fetch_memory(door.name, b"x" * 16, CAPACITY, 0) is None
+        assert fetch_memory(frontend.name, b"x" * 16, CAPACITY, 0) is None
     del memory
     gc.collect()
     assert len(os.listdir("/proc/self/fd")) <= descriptors
@@ -188,7 +188,7 @@ def test_with_a_server_whose_memory_is_not_sealed_the_socket_does_as_well(monkey
         os.close(sealed)
         return block(size=len(memory)), memory
 
-    monkeypatch.setattr(sys.modules["shoal.remote.session"], "make_memory", unsealed)
+    monkeypatch.setattr(sys.modules["shoal.remote._session"], "make_memory", unsealed)
     with (
         served("CartPole-v1", TCP) as it,
         retold(it, {Kind.READY: {}}) as (proxy, url),
@@ -220,7 +220,7 @@ def memories(monkeypatch):
         kept.append(memory)
         return descriptor, memory
 
-    monkeypatch.setattr(sys.modules["shoal.remote.session"], "make_memory", noted)
+    monkeypatch.setattr(sys.modules["shoal.remote._session"], "make_memory", noted)
     yield kept
     kept.clear()
 

@@ -6,8 +6,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from shoal.errors import ProtocolError
-from shoal.remote.described import described_space, space_of
-from shoal.remote.values import pack_values, unpack_values
+from shoal.remote._space_codec import described_space, space_of
+from shoal.remote._value_codec import pack_values, unpack_values
 from tests.remote.mutations import FUZZ, MOST, peak_of
 from tests.strategies import SPACES, travels
 

@@ -16,7 +16,7 @@ import shoal
 from shoal.errors import ReceiveTimeoutError
 from shoal.pools import InlinePool, ThreadPool
 from shoal.remote import Hosted
-from shoal.remote.device_pool import DevicePool
+from shoal.remote._device_pool import DevicePool
 from tests.remote.peers import (
     LONG,
     SOON,

@@ -14,7 +14,7 @@ from gymnasium import spaces
 import shoal
 from shoal.errors import ReceiveTimeoutError
 from shoal.pools import InlinePool
-from shoal.remote.wire import HEADER_BYTES, IN_TRAY, WHOLE, Header, Kind, pack_header, read_header
+from shoal.remote._wire import HEADER_BYTES, IN_TRAY, WHOLE, Header, Kind, pack_header, read_header
 from shoal.testing import assert_identical
 from shoal.vector import VectorEnv
 from tests.remote.peers import wait_until
@@ -210,22 +210,22 @@ def test_forks_use_up_trays_and_then_do_without(envs):
 
 
 def answering(capacity, tray):
-    """The server's end of the express way, asked for all slots with a tray of this number."""
+    """The server's end of the fast path, asked for all slots with a tray of this number."""
     from shoal import _native
-    from shoal.spaces import Layout
+    from shoal._spaces import Layout
 
     observed = Layout.of(spaces.Box(0, 1, (200, 100), np.float32))
     asked = Layout.of(spaces.Discrete(9))
-    answerer = _native.Answerer(
+    fast_path = _native.FastPathServer(
         asked.tree, observed.tree, 2, step=Kind.STEP, batch=Kind.BATCH, whole=WHOLE, in_tray=IN_TRAY
     )
-    with two_ends(capacity, 4 * answerer.tray_bytes) as (client, server):
+    with two_ends(capacity, 4 * fast_path.tray_bytes) as (client, server):
         header = bytearray(pack_header(Header(Kind.STEP, WHOLE, 2, 0, 0, 1, 0, 0, 16)))
         header[6] = tray
         client.send([bytes(header), np.arange(2)])
-        number, _ = answerer.next(server, 0, 1.0)
+        number, _ = fast_path.next(server, 0, 1.0)
         results = np.ones((2, 200, 100), np.float32), np.zeros(2), *np.zeros((2, 2), bool), None
-        assert answerer.answer(server, results, 1, number, 0)
+        assert fast_path.answer(server, results, 1, number, 0)
         return read_header(client.peek(HEADER_BYTES, 1.0))
 
 

@@ -14,7 +14,7 @@ import shoal
 from shoal.errors import ReceiveTimeoutError, SessionLostError
 from shoal.pools import ThreadPool
 from shoal.remote import Hosted
-from shoal.remote.conversation import Conversation
+from shoal.remote._conversation import Conversation
 from tests.remote.peers import LONG, Cell, WakeableCell, wait_until
 from tests.remote.proxy import proxied
 from tests.remote.serving import TCP, named, served

@@ -13,7 +13,7 @@ from msgspec import msgpack
 
 from shoal.errors import ProtocolError
 from shoal.remote import Unsent
-from shoal.remote.values import pack_values, unpack_values
+from shoal.remote._value_codec import pack_values, unpack_values
 from shoal.testing import assert_identical
 from tests.remote.mutations import FUZZ, MOST, peak_of
 
@@ -141,7 +141,7 @@ UNSENT = {
     "a slice": (slice(3), Unsent("slice", "slice(None, 3, None)")),
     "a range": (range(3), Unsent("range", "range(0, 3)")),
     "a function": (print, Unsent("builtin_function_or_method", "<built-in function print>")),
-    "a class": (Unsent, Unsent("type", "<class 'shoal.remote.values.Unsent'>")),
+    "a class": (Unsent, Unsent("type", "<class 'shoal.remote._value_codec.Unsent'>")),
 }
 
 

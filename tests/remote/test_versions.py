@@ -4,14 +4,14 @@ import pytest
 
 import shoal
 from shoal.errors import RefusedError
-from shoal.remote.messages import (
+from shoal.remote._messages import (
     Greeting,
     Hello,
     Refusal,
     pack_message,
     unpack_message,
 )
-from shoal.remote.wire import HEADER_BYTES, Kind, read_header
+from shoal.remote._wire import HEADER_BYTES, Kind, read_header
 from tests.remote.peers import Raw, fake_server, plain
 from tests.remote.proxy import retold
 from tests.remote.serving import TCP, Factory, served
@@ -83,7 +83,7 @@ def test_what_a_newer_end_says_besides_is_not_heard(kind, on_lost):
 def test_ends_agree_on_the_capabilities_that_both_have(told, shared):
     with served(Factory(), TCP) as it, Raw(it, capabilities=told) as raw:
         assert raw.welcome.capabilities == shared
-        assert bool(raw.welcome.side_door) == ("shared memory" in shared)
+        assert bool(raw.welcome.local_upgrade) == ("shared memory" in shared)
 
 
 def test_a_server_that_shares_no_memory_is_not_asked_for_any():

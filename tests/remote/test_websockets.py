@@ -15,9 +15,9 @@ from websockets.sync.client import connect
 import shoal
 from shoal.errors import MissingExtraError
 from shoal.pools import InlinePool
-from shoal.remote.messages import CallRequest, Hello, Ready, pack_message
-from shoal.remote.values import pack_values
-from shoal.remote.wire import Kind, read_header
+from shoal.remote._messages import CallRequest, Hello, Ready, pack_message
+from shoal.remote._value_codec import pack_values
+from shoal.remote._wire import Kind, read_header
 from tests.remote.peers import Raw, ours, plain, wait_until
 from tests.remote.serving import Factory, named
 
@@ -30,7 +30,7 @@ WS = "ws://127.0.0.1:0"
 @pytest.fixture
 def without_websockets(monkeypatch):
     """As if the package had never been installed."""
-    module = "shoal.remote.transports.websocket"
+    module = "shoal.remote._transports.websocket"
     for name in [name for name in sys.modules if name.split(".")[0] == "websockets"]:
         monkeypatch.delitem(sys.modules, name)
     monkeypatch.setitem(sys.modules, "websockets", None)
@@ -125,7 +125,7 @@ def is_stuck(told):
 
 @pytest.mark.slow
 def test_a_client_that_stops_reading_holds_up_nobody_else_and_is_given_up(monkeypatch):
-    monkeypatch.setattr(sys.modules["shoal.remote.session"], "PATIENCE", 3.0)
+    monkeypatch.setattr(sys.modules["shoal.remote._session"], "PATIENCE", 3.0)
     told = []
     factory = partial(InlinePool, [partial(Teller, told)] * 2)
     with shoal.serve({"it": factory}, [WS, "tcp://127.0.0.1:0"]) as server:

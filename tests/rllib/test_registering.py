@@ -149,7 +149,7 @@ def test_a_vector_that_rllib_cannot_do_with_is_closed_and_refused():
         ("by the step after", 2, {"autoreset_mode": AutoresetMode.SAME_STEP}),
         ("must be copies", 2, {"copy": False}),
     ):
-        creator = shoal.rllib.registering.VectorCreator(
+        creator = shoal.rllib._register.VectorCreator(
             lambda num_envs, number=number, options=options: Noted(number, **options), {}
         )
         with pytest.raises(ValueError, match=message):

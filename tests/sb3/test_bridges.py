@@ -1,4 +1,4 @@
-"""From Shoal's vectors to this door, and back."""
+"""From Shoal's vectors to this frontend, and back."""
 
 import copy
 from functools import partial
@@ -32,7 +32,7 @@ def random_envs(count=3, actions=None):
 @pytest.mark.parametrize("mode", AutoresetMode)
 @pytest.mark.parametrize("copies", [True, False])
 @pytest.mark.parametrize("backend", ["inline", "thread", "process"])
-def test_any_vector_behind_this_door(mode, copies, backend):
+def test_any_vector_behind_this_frontend(mode, copies, backend):
     start = {"start": "fork"} if backend == "process" else {}
     envs = shoal.make(random_envs(), backend=backend, autoreset_mode=mode, copy=copies, **start)
     vec_env, reference = as_vec_env(envs), original.DummyVecEnv(random_envs())
@@ -137,7 +137,7 @@ def test_statistics_are_told_where_they_are_looked_for():
     vec_env.close()
 
 
-def test_a_vector_outlives_its_door():
+def test_a_vector_outlives_its_frontend():
     envs = shoal.make("CartPole-v1", num_envs=2)
     as_vec_env(envs)
     envs.reset()

@@ -621,7 +621,7 @@ def test_nothing_is_left_behind():
     for _ in range(4):
         vec_env = SubprocVecEnv(boxes())
         vec_env.reset()
-        pid = vec_env._pool._staff.pid(0)
+        pid = vec_env._pool._transport.pid(0)
         vec_env.close()
         with pytest.raises(ProcessLookupError):
             os.kill(pid, 0)
@@ -631,7 +631,7 @@ def test_nothing_is_left_behind():
 
 def test_a_vector_that_nobody_closes_is_ended():
     vec_env = SubprocVecEnv(boxes())
-    pid = vec_env._pool._staff.pid(0)
+    pid = vec_env._pool._transport.pid(0)
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", ResourceWarning)
         del vec_env

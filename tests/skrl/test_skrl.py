@@ -128,7 +128,7 @@ def test_nested_actions():
 
 
 @pytest.mark.parametrize("of", ["ours, wrapped", "theirs, wrapped", "theirs"])
-def test_any_vector_behind_this_door(of):
+def test_any_vector_behind_this_frontend(of):
     if "theirs" in of:
         made = [partial(gymnasium.make, "CartPole-v1")] * 2
         vector = gymnasium.vector.SyncVectorEnv(

@@ -9,8 +9,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import shoal
+from shoal._spaces import Layout, Leaf, agree, layout_node
 from shoal.errors import SpaceMismatchError
-from shoal.spaces import Layout, Leaf, agree, layout_node
 from tests.random_environments import WordSpace
 from tests.strategies import FIXED, SPACES
 

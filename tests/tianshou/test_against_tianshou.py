@@ -188,7 +188,7 @@ class Telling(gymnasium.Wrapper):
 
 @pytest.mark.parametrize("mode", [AutoresetMode.DISABLED, AutoresetMode.NEXT_STEP])
 @pytest.mark.parametrize("of", ["ours", "ours, wrapped", "theirs"])
-def test_any_vector_behind_this_door(mode, of):
+def test_any_vector_behind_this_frontend(mode, of):
     if of == "theirs":
         vector = gymnasium.vector.SyncVectorEnv([CARTPOLE] * 3, autoreset_mode=mode)
     else:

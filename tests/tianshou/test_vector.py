@@ -154,7 +154,7 @@ def test_vectors_that_reset_by_themselves_are_refused():
     vector.close()
 
 
-def test_what_cannot_be_put_behind_this_door():
+def test_what_cannot_be_put_behind_this_frontend():
     with pytest.raises(TypeError, match="got CartPoleEnv"):
         ShoalVectorEnv(gymnasium.make("CartPole-v1").unwrapped)
     with pytest.raises(TypeError, match="arrays or dicts"):

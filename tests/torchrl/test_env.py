@@ -684,7 +684,7 @@ class TestClosing:
         assert env.vector.closed
         assert ProbeEnv.open_count == before
 
-    def test_a_vector_that_is_still_used_outlives_the_door(self):
+    def test_a_vector_that_is_still_used_outlives_the_frontend(self):
         vector = shoal.make("CartPole-v1", 2, autoreset_mode=DISABLED)
         env = ShoalEnv(vector)
         env.reset()

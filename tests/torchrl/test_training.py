@@ -1,4 +1,4 @@
-"""TorchRL's losses learn from what this door gives."""
+"""TorchRL's losses learn from what this frontend gives."""
 
 import pytest
 

@@ -4,7 +4,7 @@ import gymnasium
 import numpy as np
 import pytest
 
-from shoal.train.tasks import VectorTask
+from shoal.train._tasks import VectorTask
 from tests.train.environments import Crashing
 
 

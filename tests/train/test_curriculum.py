@@ -6,8 +6,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from shoal.train.config.schema import Phase
-from shoal.train.curriculum import Progress
+from shoal.train._config.schema import Phase
+from shoal.train._curriculum import Progress
 
 
 @st.composite

@@ -7,7 +7,7 @@ import pytest
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
-from shoal.train.draws import WeightedDraw
+from shoal.train._weighted_draw import WeightedDraw
 
 
 class Fixed:

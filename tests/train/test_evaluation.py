@@ -11,11 +11,11 @@ from gymnasium import spaces
 from scipy import stats
 
 import shoal
-from shoal.train import AgentSpaces, evaluating, evaluation, make_agent, play_episodes, play_matches
-from shoal.train.evaluation import game_seeds, interval_of_mean, interval_of_rate
-from shoal.train.reporting import reporter
-from shoal.train.scripted import ScriptedPlayer
-from shoal.train.tasks.hockey_task import hockey_spaces
+from shoal.train import AgentSpaces, _evaluate, _evaluation, make_agent, play_episodes, play_matches
+from shoal.train._evaluation import game_seeds, interval_of_mean, interval_of_rate
+from shoal.train._reporting import reporter
+from shoal.train._scripted import ScriptedPlayer
+from shoal.train._tasks.hockey_task import hockey_spaces
 from tests.train.runs.making import HOCKEY, differences, last_state, made_config, network, trained
 
 
@@ -152,7 +152,7 @@ def test_the_same_seed_is_the_same_games(players):
 
 def test_more_games_than_there_are_slots(players, monkeypatch):
     whole = play_matches(players[1], "weak", 50, seed=5)
-    monkeypatch.setattr(evaluation, "_MOST_SLOTS", 20)
+    monkeypatch.setattr(_evaluation, "_MOST_SLOTS", 20)
     parts = play_matches(players[1], "weak", 50, seed=5)
     assert len(parts.winners) == 50
     assert (whole.lengths == parts.lengths).mean() > 0.8  # the same seeds
@@ -203,7 +203,7 @@ def test_intervals_of_means():
 @pytest.mark.parametrize(("episodes", "num_envs"), [(1, 1), (10, 4), (12, 4), (3, 8), (7, None)])
 def test_episodes_are_as_many_as_were_asked_for_in_fair_shares(episodes, num_envs, monkeypatch):
     """Slots whose episodes are short do not have more of them."""
-    monkeypatch.setattr(evaluation, "game_seeds", lambda seed, count: list(range(count)))
+    monkeypatch.setattr(_evaluation, "game_seeds", lambda seed, count: list(range(count)))
     returns, lengths = play_episodes(
         Idle(), "TrainLasting-v0", episodes, num_envs=num_envs, arguments={"backend": "inline"}
     )
@@ -276,21 +276,21 @@ def test_a_run_is_evaluated_by_the_rules_it_was_trained_by(tmp_path, monkeypatch
     """Whether rackets keep the puck."""
     phase = {"name": "only", "steps": 60, "environment": {"keep_mode": False}}
     trained(made_config("DDDQN", HOCKEY, [phase]), tmp_path)
-    rules, play = [], evaluating.play_matches
+    rules, play = [], _evaluate.play_matches
 
     def played(*players, keep_mode, **options):
         rules.append(keep_mode)
         return play(*players, keep_mode=keep_mode, **options)
 
-    monkeypatch.setattr(evaluating, "play_matches", played)
-    evaluating.evaluate_agent(tmp_path / "run", ["weak"], 2)
-    evaluating.evaluate_agent(tmp_path / "run" / "final.agent", ["weak"], 2)
+    monkeypatch.setattr(_evaluate, "play_matches", played)
+    _evaluate.evaluate_agent(tmp_path / "run", ["weak"], 2)
+    _evaluate.evaluate_agent(tmp_path / "run" / "final.agent", ["weak"], 2)
     shutil.copy(tmp_path / "run" / "final.agent", tmp_path / "alone.agent")
-    evaluating.evaluate_agent(tmp_path / "alone.agent", ["weak"], 2)
+    _evaluate.evaluate_agent(tmp_path / "alone.agent", ["weak"], 2)
     assert rules == [False, False, True]
     filmed = []
-    monkeypatch.setattr(evaluating, "film", lambda *_, **options: filmed.append(options))
-    evaluating.film_agent(tmp_path / "run", None, "weak", 1)
+    monkeypatch.setattr(_evaluate, "film", lambda *_, **options: filmed.append(options))
+    _evaluate.film_agent(tmp_path / "run", None, "weak", 1)
     assert filmed[0]["keep_mode"] is False
 
 
@@ -298,4 +298,4 @@ def test_nobody_plays_a_tournament_against_themselves(tmp_path, monkeypatch):
     trained(made_config("DDDQN", HOCKEY, steps=60), tmp_path)
     monkeypatch.chdir(tmp_path)
     with pytest.raises(ValueError, match="two players or more, each once"):
-        evaluating.play_tournament(["run", "./run/", "weak"], 2)
+        _evaluate.play_tournament(["run", "./run/", "weak"], 2)

@@ -20,7 +20,7 @@ from hypothesis import strategies as st
 from hypothesis.extra import numpy as arrays
 
 from shoal.errors import CheckpointError
-from shoal.train.files import read_file, replaced, write_file
+from shoal.train._files import read_file, replaced, write_file
 from tests.train.agents.making import same
 
 OLD = {"old": torch.arange(5), "name": "what was there before"}

@@ -7,7 +7,7 @@ from gymnasium.vector.utils import concatenate, create_empty_array
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from shoal.train.tasks.flattening import flattening
+from shoal.train._tasks.flattening import flattening
 
 shapes = st.sampled_from([(), (1,), (3,), (2, 3), (2, 1, 2), (0,)])
 dtypes = st.sampled_from([np.float32, np.float64, np.uint8, np.int32, np.int64])

@@ -4,8 +4,8 @@ import numpy as np
 import pytest
 
 from shoal.train import load_agent, play_episodes
-from shoal.train.config import parse_config
-from shoal.train.reporting import reporter
+from shoal.train._config import parse_config
+from shoal.train._reporting import reporter
 from tests.train.runs.making import trained
 
 

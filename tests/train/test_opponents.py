@@ -11,10 +11,10 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from shoal.train import make_agent
-from shoal.train.config.schema import OpponentConfig
-from shoal.train.files import read_file, write_file
-from shoal.train.opponents import NOBODY, SELF, Opponent, OpponentDraw, Opponents
-from shoal.train.tasks.hockey_task import hockey_spaces
+from shoal.train._config.schema import OpponentConfig
+from shoal.train._files import read_file, write_file
+from shoal.train._opponents import NOBODY, SELF, Opponent, OpponentDraw, Opponents
+from shoal.train._tasks.hockey_task import hockey_spaces
 
 SIZE = 18
 SMALL = {

@@ -4,8 +4,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from shoal.train.config.schema import RewardShaping
-from shoal.train.shaping import NOT_SHAPED, shaping_weights
+from shoal.train._config.schema import RewardShaping
+from shoal.train._shaping import NOT_SHAPED, shaping_weights
 
 GUIDE = RewardShaping(
     N=100,

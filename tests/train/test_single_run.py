@@ -11,8 +11,8 @@ from msgspec import structs
 
 from shoal.errors import CheckpointError, ConfigError
 from shoal.train import load_agent, train_single_run
-from shoal.train.config import parse_config
-from shoal.train.reporting import reporter
+from shoal.train._config import parse_config
+from shoal.train._reporting import reporter
 from tests.train import test_tasks
 from tests.train.runs.making import (
     HOCKEY,

@@ -9,10 +9,10 @@ import torch
 from gymnasium import spaces
 
 import shoal
-from shoal.train.config.schema import Phase
-from shoal.train.curriculum import Progress
-from shoal.train.reporting import reporter
-from shoal.train.tasks import VectorTask
+from shoal.train._config.schema import Phase
+from shoal.train._curriculum import Progress
+from shoal.train._reporting import reporter
+from shoal.train._tasks import VectorTask
 from tests.train.environments import EPISODE, Counting, Nested
 from tests.train.runs.making import HOCKEY, made_config, trained
 from tests.train.runs.recording import Recorder

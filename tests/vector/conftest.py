@@ -4,7 +4,7 @@ import sys
 
 import pytest
 
-from shoal.plan import Measured
+from shoal._plan import Measured
 
 
 @pytest.fixture(autouse=True)
@@ -15,5 +15,5 @@ def steps_seem_short(monkeypatch):
     that of ``tests/kernels``.
     """
     measured = Measured(1e-6, 1e-6, 0.0, 100)
-    monkeypatch.setattr(sys.modules["shoal.building"], "measure", lambda *_: measured)
+    monkeypatch.setattr(sys.modules["shoal._pool_factory"], "measure", lambda *_: measured)
     monkeypatch.setattr(sys.modules["shoal.make"], "has_builtin_kernel", lambda *_: False)

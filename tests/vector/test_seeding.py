@@ -5,7 +5,7 @@ import pytest
 
 import shoal
 from shoal.errors import SeedError
-from shoal.vector.seeding import slot_seeds
+from shoal.vector._seeding import slot_seeds
 
 
 @pytest.mark.parametrize("seed", [42, np.int64(42), np.uint8(42)])

@@ -5,12 +5,12 @@
     >>> examination.machine.cores.usable >= 1
     True
 
-Facts are gathered (:mod:`~shoal.doctor.machine`, :mod:`~shoal.doctor.software`,
-:mod:`~shoal.doctor.extras`), backends are tried (:mod:`~shoal.doctor.trying`), and of both it
-follows what to do (:mod:`~shoal.doctor.advice`).
+Facts are gathered (:mod:`~shoal.doctor._machine`, :mod:`~shoal.doctor._software`,
+:mod:`~shoal.doctor._extras`), backends are tried (:mod:`~shoal.doctor._backend_checks`), and of both it
+follows what to do (:mod:`~shoal.doctor._advice`).
 """
 
-from shoal.doctor.advice import Finding
-from shoal.doctor.examination import Examination, examine
+from shoal.doctor._advice import Finding
+from shoal.doctor._examination import Examination, examine
 
 __all__ = ["Examination", "Finding", "examine"]

@@ -15,7 +15,7 @@ environments may themselves be of that older form or of today's.
 from gymnasium import Env, Space, error, register
 
 from shoal.legacy import spaces, vector
-from shoal.legacy.env import OldEnv
-from shoal.legacy.ids import make
+from shoal.legacy._env import OldEnv
+from shoal.legacy._ids import make
 
 __all__ = ["Env", "OldEnv", "Space", "error", "make", "register", "spaces", "vector"]

@@ -11,16 +11,16 @@ import numpy.typing as npt
 from gymnasium import Space
 from gymnasium.vector import AutoresetMode
 
-from shoal.legacy.env import modern, old_done
-from shoal.legacy.ids import current_id
-from shoal.legacy.ids import make as make_env
+from shoal._types import FINAL_KEYS
+from shoal.legacy._env import modern, old_done
+from shoal.legacy._ids import current_id
+from shoal.legacy._ids import make as make_env
 from shoal.pools import Batch, InlinePool, Pool
-from shoal.pools.calls import EnvironmentCalls
-from shoal.pools.environments import EnvFactory, wrapped
-from shoal.pools.processes import isolated_pool
-from shoal.pools.processes.starting import StartMethod
-from shoal.types import FINAL_KEYS
-from shoal.vector.seeding import Seed, slot_seeds
+from shoal.pools._env_calls import EnvironmentCalls
+from shoal.pools._environments import EnvFactory, wrapped
+from shoal.pools._processes import isolated_pool
+from shoal.pools._processes.process_start import StartMethod
+from shoal.vector._seeding import Seed, slot_seeds
 
 __all__ = ["AsyncVectorEnv", "SyncVectorEnv", "VectorEnv", "make"]
 

@@ -9,6 +9,6 @@
 ``shoal watch`` and ``shoal train --web`` show the same page.
 """
 
-from shoal.live.showing import LivePage, show
+from shoal.live._live_page import LivePage, show
 
 __all__ = ["LivePage", "show"]

@@ -13,9 +13,9 @@ environment is a slot, with both flags, infos as Gymnasium has them, and a mask 
 of ``shoal.make``. :mod:`shoal.pettingzoo.hockey_v0` is hockey behind PettingZoo's own interface.
 """
 
-from shoal.pettingzoo.by_agent import AgentBatch, ParallelVectorEnv
-from shoal.pettingzoo.making import make
-from shoal.pettingzoo.team import TeamEnv
-from shoal.pettingzoo.vector import AgentVectorEnv
+from shoal.pettingzoo._agent_vector import AgentVectorEnv
+from shoal.pettingzoo._make import make
+from shoal.pettingzoo._parallel_vector import AgentBatch, ParallelVectorEnv
+from shoal.pettingzoo._team_env import TeamEnv
 
 __all__ = ["AgentBatch", "AgentVectorEnv", "ParallelVectorEnv", "TeamEnv", "make"]

@@ -21,12 +21,12 @@ import numpy as np
 import numpy.typing as npt
 from gymnasium import Space, spaces
 
-from shoal.envs.hockey.kernels import METADATA, SEEN, make_kernel
-from shoal.envs.hockey.values import Mode
-from shoal.envs.single import KernelEnv
+from shoal._envs.hockey.kernels import METADATA, SEEN, make_kernel
+from shoal._envs.hockey.values import Mode
+from shoal._envs.single_env import KernelEnv
 from shoal.errors import InvalidActionError, MissingExtraError, SlotFinishedError
-from shoal.pettingzoo.hockey_teams import PLAYERS, players_of
-from shoal.pettingzoo.matches import made_by_kernel
+from shoal.pettingzoo._hockey_ids import made_by_kernel
+from shoal.pettingzoo._hockey_teams import PLAYERS, players_of
 
 try:
     from pettingzoo import AECEnv, ParallelEnv

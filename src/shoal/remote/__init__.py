@@ -12,12 +12,12 @@ except ModuleNotFoundError as error:
         'msgspec is not installed, run `pip install "shoal[remote]"`'
     ) from error
 
-from shoal.remote.connecting import connect
-from shoal.remote.device import Device, Feedback, Status
-from shoal.remote.hosting import Hosted
-from shoal.remote.server import Server, serve
-from shoal.remote.values import Unsent
-from shoal.remote.vector import RemoteVectorEnv
+from shoal.remote._connect import connect
+from shoal.remote._device import Device, Feedback, Status
+from shoal.remote._hosting import Hosted
+from shoal.remote._server import Server, serve
+from shoal.remote._value_codec import Unsent
+from shoal.remote._vector import RemoteVectorEnv
 
 __all__ = [
     "Device",

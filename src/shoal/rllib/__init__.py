@@ -1,4 +1,4 @@
-"""The RLlib door: any Shoal vector as what RLlib's env runners step.
+"""The RLlib frontend: any Shoal vector as what RLlib's env runners step.
 
 An env runner takes a vector as it is, with no loop of its own around single environments, if it is
 registered and asked for by ``gym_env_vectorize_mode="vector_entry_point"``:
@@ -30,8 +30,8 @@ try:
 except ImportError as error:
     raise MissingExtraError('RLlib is not installed, run `pip install "shoal[rllib]"`') from error
 
-from shoal.rllib.connectors import BatchedActions, BatchedObservations
-from shoal.rllib.env_runner import EnvRunner
-from shoal.rllib.registering import register
+from shoal.rllib._connectors import BatchedActions, BatchedObservations
+from shoal.rllib._env_runner import EnvRunner
+from shoal.rllib._register import register
 
 __all__ = ["BatchedActions", "BatchedObservations", "EnvRunner", "register"]

@@ -1,4 +1,4 @@
-"""The Stable-Baselines3 door: its vectors, wrappers and helpers under their own names.
+"""The Stable-Baselines3 frontend: its vectors, wrappers and helpers under their own names.
 
 Change ``from stable_baselines3.common.vec_env import ...`` to ``from shoal.sb3 import ...``.
 
@@ -18,7 +18,14 @@ try:
 except ImportError as error:
     raise ImportError("shoal.sb3 needs Stable-Baselines3: pip install 'shoal[sb3]'") from error
 
-from shoal.sb3.accepting import accept_vectors
+from shoal.sb3._algorithm_patch import accept_vectors
+from shoal.sb3._bridges import as_vec_env, as_vector_env
+from shoal.sb3._unwrap import (
+    is_vecenv_wrapped,
+    sync_envs_normalization,
+    unwrap_vec_normalize,
+    unwrap_vec_wrapper,
+)
 from shoal.sb3.base_vec_env import (
     CloudpickleWrapper,
     VecEnv,
@@ -27,17 +34,10 @@ from shoal.sb3.base_vec_env import (
     VecEnvStepReturn,
     VecEnvWrapper,
 )
-from shoal.sb3.bridges import as_vec_env, as_vector_env
 from shoal.sb3.dummy_vec_env import DummyVecEnv
 from shoal.sb3.env_util import is_wrapped, make_atari_env, make_vec_env, unwrap_wrapper
 from shoal.sb3.stacked_observations import StackedObservations
 from shoal.sb3.subproc_vec_env import SubprocVecEnv
-from shoal.sb3.unwrapping import (
-    is_vecenv_wrapped,
-    sync_envs_normalization,
-    unwrap_vec_normalize,
-    unwrap_vec_wrapper,
-)
 from shoal.sb3.vec_check_nan import VecCheckNan
 from shoal.sb3.vec_extract_dict_obs import VecExtractDictObs
 from shoal.sb3.vec_frame_stack import VecFrameStack

@@ -10,10 +10,10 @@ import gymnasium
 from gymnasium.vector import AutoresetMode
 from stable_baselines3.common.vec_env import dummy_vec_env as original
 
-from shoal.legacy.openai_gym import gymnasium_env
+from shoal.legacy._openai_gym import gymnasium_env
 from shoal.pools import InlinePool
+from shoal.sb3._pool_vec_env import PoolVecEnv
 from shoal.sb3.base_vec_env import stands_in_for
-from shoal.sb3.env import PoolVecEnv
 
 __all__ = ["DummyVecEnv"]
 

@@ -11,7 +11,7 @@ import gymnasium
 from stable_baselines3.common.atari_wrappers import AtariWrapper
 from stable_baselines3.common.monitor import Monitor
 
-from shoal.legacy.openai_gym import gymnasium_env
+from shoal.legacy._openai_gym import gymnasium_env
 from shoal.sb3.base_vec_env import VecEnv
 from shoal.sb3.dummy_vec_env import DummyVecEnv
 

@@ -12,8 +12,8 @@ import numpy.typing as npt
 from gymnasium import spaces
 from stable_baselines3.common.preprocessing import is_image_space, is_image_space_channels_first
 
-from shoal.sb3.infos import TERMINAL_OBSERVATION
-from shoal.wrapping.stacking import FrameRing
+from shoal._wrapper_core.stacking import FrameRing
+from shoal.sb3._infos import TERMINAL_OBSERVATION
 
 __all__ = ["StackedObservations"]
 

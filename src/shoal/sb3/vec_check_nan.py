@@ -9,8 +9,8 @@ import numpy.typing as npt
 from gymnasium import spaces
 from stable_baselines3.common.vec_env import vec_check_nan as original
 
+from shoal._wrapper_core.nan_check import not_finite
 from shoal.sb3.base_vec_env import VecEnv, VecEnvObs, VecEnvStepReturn, VecEnvWrapper, stands_in_for
-from shoal.wrapping.finite import not_finite
 
 __all__ = ["VecCheckNan"]
 

@@ -7,8 +7,8 @@ from typing import Any
 from gymnasium import spaces
 from stable_baselines3.common.vec_env import vec_extract_dict_obs as original
 
+from shoal.sb3._infos import TERMINAL_OBSERVATION
 from shoal.sb3.base_vec_env import VecEnv, VecEnvObs, VecEnvStepReturn, VecEnvWrapper, stands_in_for
-from shoal.sb3.infos import TERMINAL_OBSERVATION
 
 __all__ = ["VecExtractDictObs"]
 

@@ -11,8 +11,8 @@ import numpy.typing as npt
 from stable_baselines3.common.monitor import Monitor, ResultsWriter
 from stable_baselines3.common.vec_env import vec_monitor as original
 
+from shoal._wrapper_core.episodes import EpisodeTotals
 from shoal.sb3.base_vec_env import VecEnv, VecEnvObs, VecEnvStepReturn, VecEnvWrapper, stands_in_for
-from shoal.wrapping.episodes import EpisodeTotals
 
 __all__ = ["VecMonitor"]
 

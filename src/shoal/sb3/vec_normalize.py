@@ -13,10 +13,10 @@ from stable_baselines3.common import running_mean_std, utils
 from stable_baselines3.common.preprocessing import is_image_space
 from stable_baselines3.common.vec_env import vec_normalize as original
 
+from shoal._wrapper_core.atomic_files import replacing
+from shoal._wrapper_core.moments import RunningMeanStd, Statistics, normalized, restored
+from shoal.sb3._infos import TERMINAL_OBSERVATION
 from shoal.sb3.base_vec_env import VecEnv, VecEnvObs, VecEnvStepReturn, VecEnvWrapper, stands_in_for
-from shoal.sb3.infos import TERMINAL_OBSERVATION
-from shoal.wrapping.files import replacing
-from shoal.wrapping.moments import RunningMeanStd, Statistics, normalized, restored
 
 __all__ = ["VecNormalize"]
 

@@ -10,8 +10,8 @@ from gymnasium import spaces
 from stable_baselines3.common.preprocessing import is_image_space, is_image_space_channels_first
 from stable_baselines3.common.vec_env import vec_transpose as original
 
+from shoal.sb3._infos import TERMINAL_OBSERVATION
 from shoal.sb3.base_vec_env import VecEnv, VecEnvObs, VecEnvStepReturn, VecEnvWrapper, stands_in_for
-from shoal.sb3.infos import TERMINAL_OBSERVATION
 
 __all__ = ["VecTransposeImage"]
 

@@ -11,8 +11,8 @@ import numpy.typing as npt
 from gymnasium import logger
 from stable_baselines3.common.vec_env import vec_video_recorder as original
 
+from shoal._wrapper_core.video import VideoRecording
 from shoal.sb3.base_vec_env import VecEnv, VecEnvObs, VecEnvStepReturn, VecEnvWrapper, stands_in_for
-from shoal.wrapping.video import VideoRecording
 
 __all__ = ["VecVideoRecorder"]
 

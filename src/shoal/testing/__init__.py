@@ -14,9 +14,9 @@ pytest then finds the tests in the subclass. A pool that takes Python environmen
 :class:`PythonPoolConformance`, which asks more of it.
 """
 
-from shoal.testing.identical import assert_identical
-from shoal.testing.pool import PoolConformance
-from shoal.testing.probe import ProbeEnv
-from shoal.testing.python_pool import PythonPoolConformance
+from shoal.testing._identical import assert_identical
+from shoal.testing._pool import PoolConformance
+from shoal.testing._probe_env import ProbeEnv
+from shoal.testing._python_pool import PythonPoolConformance
 
 __all__ = ["PoolConformance", "ProbeEnv", "PythonPoolConformance", "assert_identical"]

@@ -1,4 +1,4 @@
-"""The TorchRL door: a vector as one batched environment of TorchRL.
+"""The TorchRL frontend: a vector as one batched environment of TorchRL.
 
     >>> import shoal.torchrl
     >>> env = shoal.torchrl.make("CartPole-v1", num_envs=8)
@@ -19,7 +19,7 @@ except ModuleNotFoundError as error:
         'TorchRL is not installed, run `pip install "shoal[torchrl]"`'
     ) from error
 
-from shoal.torchrl.env import ShoalEnv
-from shoal.torchrl.making import make
+from shoal.torchrl._env import ShoalEnv
+from shoal.torchrl._make import make
 
 __all__ = ["ShoalEnv", "make"]

@@ -3,7 +3,7 @@
     >>> from shoal.train import train_single_run
     >>> result = train_single_run("configs/curriculum_simple.json", num_envs=8)  # doctest: +SKIP
 
-A config is a JSON file (see :mod:`shoal.train.config.schema`); some come along:
+A config is a JSON file (see :mod:`shoal.train._config.schema`); some come along:
 ``cartpole_dddqn``, ``pendulum_sac``, ``curriculum_simple``, ``hockey_dddqn``, ``hockey_sac``,
 ``hockey_ppo``, ``hockey_league`` and ``hockey_demo``. From the command line it is
 ``shoal train CONFIG``.
@@ -26,7 +26,7 @@ from typing import TYPE_CHECKING, Any
 from shoal.errors import MissingExtraError
 
 if TYPE_CHECKING:
-    from shoal.train.agents import (
+    from shoal.train._agents import (
         DDDQN,
         PPO,
         SAC,
@@ -35,10 +35,10 @@ if TYPE_CHECKING:
         load_agent,
         make_agent,
     )
-    from shoal.train.config import Config, load_config
-    from shoal.train.evaluating import evaluate_agent, film_agent, play_tournament
-    from shoal.train.evaluation import play_episodes, play_matches
-    from shoal.train.single_run import resume_run, train_single_run
+    from shoal.train._config import Config, load_config
+    from shoal.train._evaluate import evaluate_agent, film_agent, play_tournament
+    from shoal.train._evaluation import play_episodes, play_matches
+    from shoal.train._single_run import resume_run, train_single_run
 
 __all__ = [
     "DDDQN",
@@ -60,15 +60,15 @@ __all__ = [
 ]
 
 _HOMES = {
-    "evaluate_agent": "evaluating",
-    "film_agent": "evaluating",
-    "play_tournament": "evaluating",
-    "Config": "config",
-    "load_config": "config",
-    "play_episodes": "evaluation",
-    "play_matches": "evaluation",
-    "resume_run": "single_run",
-    "train_single_run": "single_run",
+    "evaluate_agent": "_evaluate",
+    "film_agent": "_evaluate",
+    "play_tournament": "_evaluate",
+    "Config": "_config",
+    "load_config": "_config",
+    "play_episodes": "_evaluation",
+    "play_matches": "_evaluation",
+    "resume_run": "_single_run",
+    "train_single_run": "_single_run",
 }
 
 _NEEDED = ("torch", "msgspec", "openskill", "rich")
@@ -78,7 +78,7 @@ def __getattr__(name: str) -> Any:
     if name not in __all__:
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
     try:
-        home = import_module(f"{__name__}.{_HOMES.get(name, 'agents')}")
+        home = import_module(f"{__name__}.{_HOMES.get(name, '_agents')}")
     except ModuleNotFoundError as error:
         if error.name not in _NEEDED:
             raise

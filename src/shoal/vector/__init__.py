@@ -1,9 +1,9 @@
-"""The Gymnasium door: drop-ins for ``gymnasium.vector``."""
+"""The Gymnasium frontend: drop-ins for ``gymnasium.vector``."""
 
 from gymnasium.vector import AutoresetMode
 
+from shoal.vector._pool_vector_env import VectorEnv
 from shoal.vector.async_vector_env import AsyncState, AsyncVectorEnv
-from shoal.vector.env import VectorEnv
 from shoal.vector.sync_vector_env import SyncVectorEnv
 
 __all__ = ["AsyncState", "AsyncVectorEnv", "AutoresetMode", "SyncVectorEnv", "VectorEnv"]

@@ -15,23 +15,23 @@ from gymnasium.error import AlreadyPendingCallError, ClosedEnvironmentError, NoA
 from gymnasium.vector import AutoresetMode
 from gymnasium.vector.utils import create_shared_memory
 
+from shoal._spaces import Layout, ObservationMode
 from shoal.errors import (
     ReceiveTimeoutError,
     ResetMaskError,
     VectorFailedError,
 )
 from shoal.pools import Pool
-from shoal.pools.environments import Called, EnvFactory
-from shoal.pools.parallel import Ticket
-from shoal.pools.processes import isolated_pool
-from shoal.pools.processes.custom import CustomWorkerPool
-from shoal.pools.processes.failures import RemoteTraceback
-from shoal.pools.processes.starting import StartMethod
-from shoal.spaces import Layout, ObservationMode
-from shoal.vector.env import Arrays, VectorEnv
-from shoal.vector.infos import format_infos
-from shoal.vector.masks import split_reset_mask
-from shoal.vector.seeding import Seed, slot_seeds
+from shoal.pools._environments import Called, EnvFactory
+from shoal.pools._parallel import Ticket
+from shoal.pools._processes import isolated_pool
+from shoal.pools._processes.custom_worker_pool import CustomWorkerPool
+from shoal.pools._processes.error_packing import RemoteTraceback
+from shoal.pools._processes.process_start import StartMethod
+from shoal.vector._infos import format_infos
+from shoal.vector._pool_vector_env import Arrays, VectorEnv
+from shoal.vector._reset_mask import split_reset_mask
+from shoal.vector._seeding import Seed, slot_seeds
 
 __all__ = ["AsyncState", "AsyncVectorEnv"]
 

@@ -8,10 +8,10 @@ from typing import Any
 import gymnasium
 from gymnasium.vector import AutoresetMode
 
+from shoal._spaces import ObservationMode
 from shoal.pools import InlinePool
-from shoal.pools.environments import EnvFactory
-from shoal.spaces import ObservationMode
-from shoal.vector.env import Arrays, VectorEnv
+from shoal.pools._environments import EnvFactory
+from shoal.vector._pool_vector_env import Arrays, VectorEnv
 
 __all__ = ["SyncVectorEnv"]
 

@@ -106,8 +106,8 @@ class TrainingShown(Stepping):
 
     def _show(self, _):
         # What it needs is an extra.
-        from shoal.live.training import TrainingPage
-        from shoal.train.records import EvaluationRecord, ProgressRecord, RatingRecord
+        from shoal.live._training_page import TrainingPage
+        from shoal.train._records import EvaluationRecord, ProgressRecord, RatingRecord
 
         page = TrainingPage(port=0, picture_share=0.08, refresh=0.3)
         page.begin("hockey_dddqn", ["shooting", "defense", "play"], self.envs)

@@ -4,8 +4,8 @@ import time
 from functools import partial
 
 from shoal.pools import InlinePool
-from shoal.pools.ray import Part, RayPool
-from shoal.pools.ray.cluster import Cluster
+from shoal.pools._ray import Part, RayPool
+from shoal.pools._ray.cluster import Cluster
 
 CPUS = 0.25
 

@@ -19,8 +19,8 @@ from shoal.errors import (
     WorkerCrashedError,
 )
 from shoal.pools import InlinePool, ProcessPool
-from shoal.pools.ray import Part, RayPool
-from shoal.pools.ray.cluster import Cluster
+from shoal.pools._ray import Part, RayPool
+from shoal.pools._ray.cluster import Cluster
 from shoal.vector import AutoresetMode
 from tests.faulty import FaultyEnv, OddError, fault
 from tests.pools.ray.pools import CPUS, ray_pool, wait_until

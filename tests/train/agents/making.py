@@ -8,7 +8,7 @@ from gymnasium import spaces
 from hypothesis import strategies as st
 
 from shoal.train import AgentSpaces, make_agent
-from shoal.train.agents import Step
+from shoal.train._agents import Step
 
 SIZE = 3
 SLOTS = 3

@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 from shoal.hockey import HockeyEnv
 from shoal.train import AgentSpaces, load_agent, make_agent
-from shoal.train.tasks.hockey_task import CHOICES, hockey_spaces
+from shoal.train._tasks.hockey_task import CHOICES, hockey_spaces
 from tests.train.agents.making import Stream, boxes, go_on
 
 

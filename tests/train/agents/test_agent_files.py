@@ -7,8 +7,8 @@ from gymnasium import spaces
 
 from shoal.errors import CheckpointError, ConfigError
 from shoal.train import AgentSpaces, load_agent, make_agent
-from shoal.train.agents import agent_from
-from shoal.train.files import write_file
+from shoal.train._agents import agent_from
+from shoal.train._files import write_file
 from tests.train.agents.making import CHOICES, NUMBERS, SIZE, VARIANTS, Stream, go_on, make, same
 
 EACH = pytest.mark.parametrize("variant", VARIANTS)

@@ -6,7 +6,7 @@ import torch
 from gymnasium import spaces
 
 from shoal.train import AgentSpaces, make_agent
-from shoal.train.agents import Step
+from shoal.train._agents import Step
 from tests.train.agents.plain import Recorder, all_close, gradients, plain_mlp
 
 SCALE = [1.0, 2.0, 0.5]

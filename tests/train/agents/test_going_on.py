@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from shoal.train.files import read_file, write_file
+from shoal.train._files import read_file, write_file
 from tests.train.agents.making import SIZE, SLOTS, VARIANTS, Stream, go_on, make, same
 
 EACH = pytest.mark.parametrize("variant", VARIANTS)

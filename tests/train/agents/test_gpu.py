@@ -6,7 +6,7 @@ import torch
 from gymnasium import spaces
 
 from shoal.train import AgentSpaces, make_agent
-from shoal.train.agents import Step
+from shoal.train._agents import Step
 
 pytestmark = pytest.mark.skipif(not torch.cuda.is_available(), reason="there is no GPU")
 

@@ -6,8 +6,8 @@ import pytest
 import torch
 from torch import nn
 
-from shoal.train.agents.learning import Learner, flattened
-from shoal.train.agents.networks import Dueling, Squashed, Temperature, TwinValues, mlp
+from shoal.train._agents.learner import Learner, flattened
+from shoal.train._agents.networks import Dueling, Squashed, Temperature, TwinValues, mlp
 
 MODULES = {
     "mlp": lambda: mlp([3, 8, 5, 2], "relu"),

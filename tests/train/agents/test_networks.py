@@ -9,7 +9,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from torch.distributions import Independent, Normal, TanhTransform, TransformedDistribution
 
-from shoal.train.agents.networks import Dueling, RunningScale, Scaled, Squashed, TwinValues, mlp
+from shoal.train._agents.networks import Dueling, RunningScale, Scaled, Squashed, TwinValues, mlp
 from tests.train.agents.plain import ACTIVATIONS, plain_mlp
 
 EACH = pytest.mark.parametrize("activation", ACTIVATIONS)

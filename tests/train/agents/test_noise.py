@@ -6,7 +6,7 @@ import torch
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from shoal.train.agents.noise import NormalNoise, PinkNoise, make_noise
+from shoal.train._agents.noise import NormalNoise, PinkNoise, make_noise
 
 CPU = torch.device("cpu")
 

@@ -9,8 +9,8 @@ from gymnasium import spaces
 from torch.distributions import Categorical, Normal
 
 from shoal.train import AgentSpaces
-from shoal.train.agents.policies import ChoicePolicy, NumberPolicy
-from shoal.train.config.agent_settings import PPOSettings
+from shoal.train._agents.policies import ChoicePolicy, NumberPolicy
+from shoal.train._config.agent_settings import PPOSettings
 
 LOW, HIGH = np.array([-2.0, 0.0], np.float32), np.array([1.0, 4.0], np.float32)
 SMALL = {"hidden_dim": [8]}

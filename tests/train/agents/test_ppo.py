@@ -7,10 +7,10 @@ from gymnasium import spaces
 from torch.distributions import Categorical, Normal
 
 from shoal.train import AgentSpaces, make_agent
-from shoal.train.agents import Step
-from shoal.train.config.schema import Training
-from shoal.train.runs.trainee import Trainee
-from shoal.train.tasks import Outcome
+from shoal.train._agents import Step
+from shoal.train._config.schema import Training
+from shoal.train._runs.trainee import Trainee
+from shoal.train._tasks import Outcome
 from tests.train.agents.plain import Recorder, all_close
 
 LOW, HIGH = np.array([-2.0, 0.0], np.float32), np.array([1.0, 4.0], np.float32)

@@ -8,8 +8,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from shoal.train import AgentSpaces, make_agent
-from shoal.train.agents import Step
-from shoal.train.agents.rollout import Rollout
+from shoal.train._agents import Step
+from shoal.train._agents.rollout import Rollout
 from tests.train.agents.making import same
 
 CPU = torch.device("cpu")

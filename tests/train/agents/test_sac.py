@@ -7,7 +7,7 @@ from gymnasium import spaces
 from torch.distributions import Independent, Normal, TanhTransform, TransformedDistribution
 
 from shoal.train import AgentSpaces, make_agent
-from shoal.train.agents import Step
+from shoal.train._agents import Step
 from tests.train.agents.plain import Recorder, all_close, gradients, plain_mlp
 
 LOW, HIGH = np.array([-2.0, 0.0], np.float32), np.array([1.0, 4.0], np.float32)

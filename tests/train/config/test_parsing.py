@@ -7,7 +7,7 @@ import re
 import pytest
 
 from shoal.errors import ConfigError
-from shoal.train.config import Config, load_config, parse_config
+from shoal.train._config import Config, load_config, parse_config
 
 HOCKEY = "shoal/Hockey-v0"
 

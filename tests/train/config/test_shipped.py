@@ -5,9 +5,9 @@ import json
 import pytest
 
 import shoal.train
-from shoal.train.agents import AGENTS
-from shoal.train.config import HOCKEY, convert, load_config
-from shoal.train.config.loading import SHIPPED, merged_hyperparameters
+from shoal.train._agents import AGENTS
+from shoal.train._config import HOCKEY, convert, load_config
+from shoal.train._config.loading import SHIPPED, merged_hyperparameters
 
 FILES = sorted(SHIPPED.glob("*.json"))
 

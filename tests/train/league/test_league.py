@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from shoal.train.league import League, LeagueSettings
+from shoal.train._league import League, LeagueSettings
 
 EXPLOITING = LeagueSettings(
     size=4,

@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from shoal.train.league.matchmaking import Matchmaker, pfsp_weights
+from shoal.train._league.matchmaking import Matchmaker, pfsp_weights
 
 RATES = st.lists(st.floats(0, 1), min_size=1, max_size=12)
 ROUND_RATES = st.lists(st.integers(0, 1000).map(lambda rate: rate / 1000), min_size=1, max_size=12)

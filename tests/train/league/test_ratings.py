@@ -9,7 +9,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from shoal.errors import MissingExtraError
-from shoal.train.league import Ratings
+from shoal.train._league import Ratings
 
 NAMES = ["a", "b", "c", "d"]
 GAMES = st.lists(

@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from shoal.train.league.results import PairResults
+from shoal.train._league.results import PairResults
 
 NAMES = ["a", "b", "c"]
 GAMES = st.lists(

@@ -3,7 +3,7 @@
 import msgspec
 import pytest
 
-from shoal.train.league import League, LeagueSettings
+from shoal.train._league import League, LeagueSettings
 
 
 def test_settings_are_read_strictly():

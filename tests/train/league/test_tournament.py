@@ -8,9 +8,9 @@ import pytest
 from rich.console import Console
 
 from shoal.errors import MissingExtraError
-from shoal.train.league import Ratings, run_tournament
-from shoal.train.league.standings import PairingResult, Standings
-from shoal.train.league.tables import render_ratings, render_standings
+from shoal.train._league import Ratings, run_tournament
+from shoal.train._league.standings import PairingResult, Standings
+from shoal.train._league.tables import render_ratings, render_standings
 
 STRENGTHS = {"c": 0.0, "a": 1.5, "d": -1.5, "b": 0.7}
 

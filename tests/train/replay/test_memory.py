@@ -8,8 +8,8 @@ import torch
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from shoal.train.files import read_file, write_file
-from shoal.train.replay import Memory, RowLayout
+from shoal.train._files import read_file, write_file
+from shoal.train._replay import Memory, RowLayout
 
 CPU = torch.device("cpu")
 LAYOUT = RowLayout({"number": 0, "more": 2})

@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from shoal.train.replay import NStep
+from shoal.train._replay import NStep
 
 GAMMA = 0.9
 

@@ -6,7 +6,7 @@ import torch
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from shoal.train.replay import Priorities
+from shoal.train._replay import Priorities
 
 CPU = torch.device("cpu")
 

@@ -6,8 +6,8 @@ from typing import get_type_hints
 
 from hypothesis import strategies as st
 
-from shoal.train.records import EpisodeRecord, EvaluationRecord, ProgressRecord, RatingRecord
-from shoal.train.reporting.reading import RunRecords
+from shoal.train._records import EpisodeRecord, EvaluationRecord, ProgressRecord, RatingRecord
+from shoal.train._reporting.log_reader import RunRecords
 
 KINDS = [EpisodeRecord, ProgressRecord, EvaluationRecord, RatingRecord]
 

@@ -6,7 +6,7 @@ import time
 import pytest
 
 from shoal.errors import MissingExtraError
-from shoal.train.reporting.board import TensorBoardLog, open_board
+from shoal.train._reporting.tensorboard import TensorBoardLog, open_board
 from tests.train.reporting.records import alone, evaluation, progress, rating
 
 accumulators = pytest.importorskip("tensorboard.backend.event_processing.event_accumulator")

@@ -12,7 +12,7 @@ from contextlib import suppress
 import pytest
 from rich.console import Console
 
-from shoal.train.reporting.display import LiveDisplay, PlainDisplay, SilentDisplay, make_display
+from shoal.train._reporting.display import LiveDisplay, PlainDisplay, SilentDisplay, make_display
 from tests.train.reporting.records import alone, evaluation, progress, rating
 
 SHOW, HIDE = "\x1b[?25h", "\x1b[?25l"
@@ -173,7 +173,7 @@ def test_the_terminal_is_restored_if_nobody_closes_the_display():
 
 
 PROGRAM = """
-from shoal.train.reporting.display import make_display
+from shoal.train._reporting.display import make_display
 from tests.train.reporting.records import progress
 display = make_display(True, "run", ["one"])
 display.progress(progress())

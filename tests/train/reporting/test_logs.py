@@ -11,10 +11,10 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from shoal.train.records import EpisodeRecord, EvaluationRecord, ProgressRecord, RatingRecord
-from shoal.train.reporting.columns import columns_of
-from shoal.train.reporting.logs import CsvLog, RunLogs
-from shoal.train.reporting.reading import RunRecords, read_records, read_run
+from shoal.train._records import EpisodeRecord, EvaluationRecord, ProgressRecord, RatingRecord
+from shoal.train._reporting.columns import columns_of
+from shoal.train._reporting.log_reader import RunRecords, read_records, read_run
+from shoal.train._reporting.logs import CsvLog, RunLogs
 from tests.train.reporting.records import (
     KINDS,
     alone,

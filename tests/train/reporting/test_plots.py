@@ -7,10 +7,10 @@ import matplotlib.image
 import pytest
 
 from shoal.errors import MissingExtraError
-from shoal.train.reporting import charts
-from shoal.train.reporting.plots import PlotError, write_plots
-from shoal.train.reporting.reading import RunRecords
-from shoal.train.reporting.styling import STYLE
+from shoal.train._reporting import charts
+from shoal.train._reporting.log_reader import RunRecords
+from shoal.train._reporting.plots import PlotError, write_plots
+from shoal.train._reporting.style import STYLE
 from tests.train.reporting.records import alone, episode, evaluation, progress, rating, run
 
 ALL = ["learning_curve", "losses", "ratings", "throughput", "win_rates"]

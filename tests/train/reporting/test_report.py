@@ -8,8 +8,8 @@ from pathlib import Path
 
 import numpy as np
 
-from shoal.train.reporting.logs import RunLogs
-from shoal.train.reporting.report import write_report
+from shoal.train._reporting.logs import RunLogs
+from shoal.train._reporting.report import write_report
 from tests.train.reporting.records import alone, evaluation, progress, rating, run
 
 EVIL = "</pre><script>alert('1')</script>&<img src=x onerror=\"alert(2)\">"

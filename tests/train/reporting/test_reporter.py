@@ -6,10 +6,10 @@ from contextlib import suppress
 
 import pytest
 
-from shoal.train.records import EpisodeRecord
-from shoal.train.reporting import Reporter, charts, display, read_records, reporter
-from shoal.train.reporting.reading import read_run
-from shoal.train.reporting.styling import STYLE
+from shoal.train._records import EpisodeRecord
+from shoal.train._reporting import Reporter, charts, display, read_records, reporter
+from shoal.train._reporting.log_reader import read_run
+from shoal.train._reporting.style import STYLE
 from tests.train.reporting.records import episode, evaluation, progress, rating, run
 
 

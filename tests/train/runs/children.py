@@ -12,7 +12,7 @@ from tests.train.runs.making import checkpoints
 _BEGIN = """
 import sys, warnings
 warnings.simplefilter("ignore")
-from shoal.train.reporting import reporter
+from shoal.train._reporting import reporter
 reporter.write_plots = reporter.open_board = lambda *_: None
 from shoal.train import resume_run, train_single_run
 """
@@ -28,7 +28,7 @@ resume_run(sys.argv[1], verbose=False)
 
 SLOWLY = """
 import time
-from shoal.train.runs.run import Run
+from shoal.train._runs.run import Run
 step = Run._step
 def slow(run):
     time.sleep(0.01)

@@ -5,8 +5,8 @@ import threading
 
 import pytest
 
-from shoal.train.reporting import reporter
-from shoal.train.runs.run import Run
+from shoal.train._reporting import reporter
+from shoal.train._runs.run import Run
 from tests.train.runs.recording import Recorder
 
 

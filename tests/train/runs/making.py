@@ -7,9 +7,9 @@ import numpy as np
 import torch
 
 from shoal.train import train_single_run
-from shoal.train.agents.base import read_agent
-from shoal.train.config import parse_config
-from shoal.train.files import read_file
+from shoal.train._agents.base import read_agent
+from shoal.train._config import parse_config
+from shoal.train._files import read_file
 
 HOCKEY = "shoal/Hockey-v0"
 

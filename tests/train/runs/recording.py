@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from shoal.train.runs.run import Run
+from shoal.train._runs.run import Run
 
 
 class Recorder:

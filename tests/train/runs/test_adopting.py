@@ -6,7 +6,7 @@ import pytest
 
 from shoal.errors import CheckpointError
 from shoal.train import DDDQN, make_agent, resume_run
-from shoal.train.tasks.hockey_task import hockey_spaces
+from shoal.train._tasks.hockey_task import hockey_spaces
 from tests.train.runs.making import HOCKEY, differences, last_state, made_config, trained
 
 
@@ -40,7 +40,7 @@ def test_a_run_is_resumed_with_the_opponents_that_it_was_begun_with(tmp_path):
 def test_nothing_of_a_copy_is_left_where_the_run_cannot_begin(tmp_path, monkeypatch):
     path = tmp_path / "other.agent"
     opponent(path, seed=1)
-    monkeypatch.setattr("shoal.train.single_run.Run.begin", lambda _: 1 / 0)
+    monkeypatch.setattr("shoal.train._single_run.Run.begin", lambda _: 1 / 0)
     try:
         trained(config(path), tmp_path, "never")
     except ZeroDivisionError:

@@ -8,10 +8,10 @@ import pytest
 
 from shoal.errors import CheckpointError
 from shoal.train import load_agent, resume_run
-from shoal.train.evaluation import play_episodes
-from shoal.train.files import read_file, write_file
-from shoal.train.runs import judge as judge_module
-from shoal.train.runs.checkpoints import Checkpoints
+from shoal.train._evaluation import play_episodes
+from shoal.train._files import read_file, write_file
+from shoal.train._runs import judge as judge_module
+from shoal.train._runs.checkpoints import Checkpoints
 from tests.train.runs.children import python, training
 from tests.train.runs.making import (
     HOCKEY,
@@ -184,7 +184,7 @@ def test_a_full_disk_leaves_what_was_there(tmp_path, limit):
     """Files cannot become larger than that, from some moment on."""
     full = f"""
 import resource
-from shoal.train.runs.run import Run
+from shoal.train._runs.run import Run
 save = Run.save
 def full(run):
     if run.steps > 250:

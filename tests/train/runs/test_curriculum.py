@@ -6,13 +6,13 @@ import numpy as np
 import pytest
 import torch
 
-from shoal.envs.hockey.values import Mode
+from shoal._envs.hockey.values import Mode
 from shoal.errors import ConfigError
 from shoal.pools import KernelPool
-from shoal.train.config.schema import RewardShaping
-from shoal.train.opponents import Opponents
-from shoal.train.runs.run import Run
-from shoal.train.shaping import shaping_weights
+from shoal.train._config.schema import RewardShaping
+from shoal.train._opponents import Opponents
+from shoal.train._runs.run import Run
+from shoal.train._shaping import shaping_weights
 from tests.train.runs.making import HOCKEY, episodes, made_config, trained
 
 AGENTS = ["DDDQN", "SAC", "PPO"]

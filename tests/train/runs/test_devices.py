@@ -4,10 +4,10 @@ import pytest
 import torch
 
 from shoal.train import resume_run
-from shoal.train.config.agent_settings import DDDQNSettings, PPOSettings, SACSettings
-from shoal.train.runs.devices import choose_device, cpu_threads, useful_threads
-from shoal.train.runs.folder import RunFolder
-from shoal.train.runs.run import Run
+from shoal.train._config.agent_settings import DDDQNSettings, PPOSettings, SACSettings
+from shoal.train._runs.devices import choose_device, cpu_threads, useful_threads
+from shoal.train._runs.folder import RunFolder
+from shoal.train._runs.run import Run
 from tests.train.runs.making import checkpoints, made_config, trained
 
 

@@ -8,11 +8,11 @@ import pytest
 from gymnasium import spaces
 
 from shoal.errors import NotFiniteError
-from shoal.train import evaluation, play_episodes, resume_run
-from shoal.train.config import parse_config
-from shoal.train.reporting.wording import remaining_seconds
-from shoal.train.runs.judge import Judge
-from shoal.train.runs.run import Run
+from shoal.train import _evaluation, play_episodes, resume_run
+from shoal.train._config import parse_config
+from shoal.train._reporting.formatting import remaining_seconds
+from shoal.train._runs.judge import Judge
+from shoal.train._runs.run import Run
 from tests.train.runs.making import (
     checkpoints,
     differences,
@@ -186,7 +186,7 @@ class TestAnEvaluation:
             def act_in_environment(self, states, deterministic=True):
                 return np.zeros(len(states), np.int64)
 
-        monkeypatch.setattr(evaluation, "_MOST_STEPS", 50)
+        monkeypatch.setattr(_evaluation, "_MOST_STEPS", 50)
         backend = {"backend": "inline"}
         with pytest.warns(RuntimeWarning, match=r"Endless has not ended after 50 steps.*max_epis"):
             returns, lengths = play_episodes(Standing(), Endless, 3, arguments=backend)
@@ -201,7 +201,7 @@ class TestAnEvaluation:
 def test_an_interrupted_run_has_its_report(tmp_path, monkeypatch, interrupted_at):
     drawn = []
     monkeypatch.setattr(
-        "shoal.train.reporting.reporter.write_plots", lambda path, _: drawn.append(path)
+        "shoal.train._reporting.reporter.write_plots", lambda path, _: drawn.append(path)
     )
     interrupted_at(200)
     with pytest.raises(KeyboardInterrupt, match="shoal resume"):

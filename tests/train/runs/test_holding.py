@@ -7,8 +7,8 @@ import pytest
 
 from shoal.errors import RunInUseError
 from shoal.train import load_agent, resume_run
-from shoal.train.runs import folder as folders
-from shoal.train.runs.run import Run
+from shoal.train._runs import folder as folders
+from shoal.train._runs.run import Run
 from tests.train.runs.children import SLOWLY, killed, newest, resuming, training, wait_for
 from tests.train.runs.making import checkpoints, made_config, trained
 

@@ -10,8 +10,8 @@ import msgspec
 import pytest
 
 from shoal.train import resume_run
-from shoal.train.runs.interrupts import Interrupts
-from shoal.train.runs.run import Run
+from shoal.train._runs.interrupts import Interrupts
+from shoal.train._runs.run import Run
 from tests.train.runs.children import SLOWLY, newest, python, wait_for
 from tests.train.runs.making import (
     checkpoints,
@@ -22,7 +22,7 @@ from tests.train.runs.making import (
     trained,
 )
 
-MAIN = "from shoal.cli import main; main()"
+MAIN = "from shoal._cli import main; main()"
 
 
 def test_the_step_is_finished_and_everything_saved(tmp_path, interrupted_at):
@@ -114,11 +114,11 @@ def test_a_second_interrupt_ends_what_takes_long(tmp_path):
         """
 import os, signal, sys, time
 import torch
-from shoal.train.reporting import reporter
+from shoal.train._reporting import reporter
 reporter.write_plots = reporter.open_board = lambda *_: None
-from shoal.train import files, train_single_run
-from shoal.train.config import parse_config
-from shoal.train.runs.run import Run
+from shoal.train import _files, train_single_run
+from shoal.train._config import parse_config
+from shoal.train._runs.run import Run
 save = torch.save
 def slow(*args):
     save(*args)

@@ -8,8 +8,8 @@ import torch
 
 from shoal.errors import ConfigError
 from shoal.train import load_agent, resume_run
-from shoal.train.league.members import EXPLOITER, MAIN
-from shoal.train.runs.league_play import LeaguePlay
+from shoal.train._league.members import EXPLOITER, MAIN
+from shoal.train._runs.league_play import LeaguePlay
 from tests.train.runs.making import HOCKEY, checkpoints, differences, last_state, made_config
 from tests.train.runs.making import trained as begun
 

@@ -163,7 +163,7 @@ def test_a_run_that_was_killed_before_its_first_checkpoint_begins_anew(tmp_path,
         num_envs=SLOTS,
         before="""
 import os, signal
-from shoal.train.runs.run import Run
+from shoal.train._runs.run import Run
 housekeeping = Run._housekeeping
 def dies(run):
     housekeeping(run)

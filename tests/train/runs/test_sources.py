@@ -8,10 +8,10 @@ import numpy as np
 import pytest
 
 import shoal
-from shoal.envs import builtin_kernel
+from shoal._envs import builtin_kernel
 from shoal.errors import ConfigError
 from shoal.train import evaluate_agent, film_agent, resume_run
-from shoal.train.runs.run import Run
+from shoal.train._runs.run import Run
 from tests.train.environments import heavy
 from tests.train.runs.making import checkpoints, differences, last_state, made_config, trained
 

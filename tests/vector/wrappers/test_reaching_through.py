@@ -14,7 +14,7 @@ from gymnasium.vector import AutoresetMode
 import shoal
 from shoal.testing import assert_identical
 from shoal.vector import wrappers
-from shoal.vector.infos import infos_as_list
+from shoal.vector._infos import infos_as_list
 from tests.vector.wrappers.playing import made
 
 

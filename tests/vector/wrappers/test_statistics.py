@@ -8,10 +8,10 @@ from gymnasium.error import InvalidBound
 from gymnasium.vector import AutoresetMode
 
 import shoal
+from shoal._wrapper_core.moments import RunningMeanStd
 from shoal.errors import ResetMaskError
 from shoal.testing import assert_identical
 from shoal.vector import SyncVectorEnv, wrappers
-from shoal.wrapping.moments import RunningMeanStd
 from tests.vector.wrappers.playing import PARTS, made, observing
 
 

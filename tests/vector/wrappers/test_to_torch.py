@@ -19,8 +19,8 @@ from tests.vector.wrappers.playing import PARTS, made, observing
 
 torch = pytest.importorskip("torch")
 
+from shoal._wrapper_core import tensors  # noqa: E402
 from shoal.wrappers import ToTorch  # noqa: E402
-from shoal.wrapping import tensors  # noqa: E402
 
 
 def as_numpy(value):
@@ -160,8 +160,8 @@ def test_infos_if_asked_for(info_format):
 
 
 def test_a_missing_library_is_named(monkeypatch):
-    monkeypatch.delitem(sys.modules, "shoal.wrapping.tensors")
-    monkeypatch.delattr("shoal.wrapping.tensors")
+    monkeypatch.delitem(sys.modules, "shoal._wrapper_core.tensors")
+    monkeypatch.delattr("shoal._wrapper_core.tensors")
     monkeypatch.setitem(sys.modules, "torch", None)
     envs = shoal.make("CartPole-v1", 2)
     with envs, pytest.raises(MissingExtraError, match="pip install torch"):

@@ -6,9 +6,9 @@ All of it is imported from here: what is ``bam_gym.envs.make_bam_vec_env``,
 come back by ``to_json`` and ``from_json``.
 """
 
-from shoal.remote.bam.client import Durations, GenericGymClient
-from shoal.remote.bam.encoding import ActionCodec, ObservationCodec
-from shoal.remote.bam.messages import (
+from shoal.remote.bam._client import Durations, GenericGymClient
+from shoal.remote.bam._encoding import ActionCodec, ObservationCodec
+from shoal.remote.bam._messages import (
     ErrorCode,
     ErrorType,
     GymAction,
@@ -23,9 +23,9 @@ from shoal.remote.bam.messages import (
     from_json,
     to_json,
 )
-from shoal.remote.bam.mock_env import MockEnv
-from shoal.remote.bam.transports import GenericTransport, MockTransport, RosbridgeTransport
-from shoal.remote.bam.vector import BamVectorEnv, make_bam_vec_env
+from shoal.remote.bam._mock_env import MockEnv
+from shoal.remote.bam._transports import GenericTransport, MockTransport, RosbridgeTransport
+from shoal.remote.bam._vector import BamVectorEnv, make_bam_vec_env
 
 __all__ = [
     "ActionCodec",

@@ -11,23 +11,23 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from shoal.vector.wrappers.actions import (
+from shoal.vector.wrappers._actions import (
     ClipAction,
     RescaleAction,
     TransformAction,
     VectorizeTransformAction,
 )
-from shoal.vector.wrappers.base import (
+from shoal.vector.wrappers._base import (
     VectorActionWrapper,
     VectorObservationWrapper,
     VectorRewardWrapper,
     VectorWrapper,
 )
-from shoal.vector.wrappers.frames import FrameStackObservation
-from shoal.vector.wrappers.human import HumanRendering
-from shoal.vector.wrappers.infos import DictInfoToList
-from shoal.vector.wrappers.normalize import NormalizeObservation, NormalizeReward
-from shoal.vector.wrappers.observations import (
+from shoal.vector.wrappers._frame_stack import FrameStackObservation
+from shoal.vector.wrappers._human_rendering import HumanRendering
+from shoal.vector.wrappers._infos import DictInfoToList
+from shoal.vector.wrappers._normalize import NormalizeObservation, NormalizeReward
+from shoal.vector.wrappers._observations import (
     DtypeObservation,
     FilterObservation,
     FlattenObservation,
@@ -38,12 +38,12 @@ from shoal.vector.wrappers.observations import (
     TransformObservation,
     VectorizeTransformObservation,
 )
-from shoal.vector.wrappers.rewards import ClipReward, TransformReward, VectorizeTransformReward
-from shoal.vector.wrappers.statistics import RecordEpisodeStatistics
-from shoal.vector.wrappers.video import RecordVideo
+from shoal.vector.wrappers._rewards import ClipReward, TransformReward, VectorizeTransformReward
+from shoal.vector.wrappers._statistics import RecordEpisodeStatistics
+from shoal.vector.wrappers._video import RecordVideo
 
 if TYPE_CHECKING:
-    from shoal.vector.wrappers.conversion import (
+    from shoal.vector.wrappers._array_conversion import (
         ArrayConversion,
         JaxToNumpy,
         JaxToTorch,
@@ -90,7 +90,7 @@ _CONVERSIONS = ("ArrayConversion", "JaxToNumpy", "JaxToTorch", "NumpyToTorch")
 def __getattr__(name: str) -> Any:
     # What the conversions need is an extra of Gymnasium's, so they are loaded when asked for.
     if name in _CONVERSIONS:
-        from shoal.vector.wrappers import conversion
+        from shoal.vector.wrappers import _array_conversion
 
-        return getattr(conversion, name)
+        return getattr(_array_conversion, name)
     raise AttributeError(f"module {__name__!r} has no attribute {name!r}")

@@ -1,0 +1,41 @@
+"""EnvPool: environments of its own in C++, on threads."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from shoal._bench.contenders.base import SEED, Contender, Lockstep, Vector, action_batches
+from shoal._bench.workload import Workload
+
+__all__ = ["EnvPool", "made_by_envpool"]
+
+
+class EnvPool(Contender):
+    """EnvPool in its synchronous mode, which cannot step an environment written in Python."""
+
+    name = "envpool"
+    packages = ("envpool", "gymnasium", "numpy")
+
+    def open(self, workload: Workload, num_envs: int) -> Vector:
+        """Make the vector and its threads."""
+        envs, actions = made_by_envpool(workload, num_envs)
+        envs.reset()
+        return Lockstep(envs.step, actions, envs.close)
+
+
+def made_by_envpool(
+    workload: Workload, num_envs: int, **options: Any
+) -> tuple[Any, list[npt.NDArray[Any]]]:
+    """Make its vector of the environment with the workload's id, and actions of its dtype."""
+    import envpool
+
+    # It has games without the namespace that they are registered under.
+    task = (workload.id or workload.name).removeprefix("ALE/")
+    if task not in envpool.list_all_envs():
+        raise LookupError(f"EnvPool has no environment {task}")
+    envs = envpool.make_gymnasium(task, num_envs=num_envs, seed=SEED, **options)
+    dtype = np.int32 if envs.action_space.dtype == np.int64 else envs.action_space.dtype
+    return envs, [batch.astype(dtype) for batch in action_batches(workload, num_envs)]

@@ -1,0 +1,45 @@
+"""Gymnasium's own vectors, as they come."""
+
+from __future__ import annotations
+
+import gymnasium
+from gymnasium.vector import AsyncVectorEnv, SyncVectorEnv
+
+from shoal._bench.contenders.base import Contender, Vector, started
+from shoal._bench.workload import Workload
+
+__all__ = ["GymnasiumAsync", "GymnasiumOwn", "GymnasiumSync"]
+
+
+class GymnasiumSync(Contender):
+    """``SyncVectorEnv``: one environment after the other."""
+
+    name = "gymnasium-sync"
+
+    def open(self, workload: Workload, num_envs: int) -> Vector:
+        """Make the vector in this process."""
+        return started(SyncVectorEnv([workload.make] * num_envs), workload)
+
+
+class GymnasiumAsync(Contender):
+    """``AsyncVectorEnv``: a process for each environment, observations in shared memory."""
+
+    name = "gymnasium-async"
+
+    def open(self, workload: Workload, num_envs: int) -> Vector:
+        """Make the vector and its processes."""
+        return started(AsyncVectorEnv([workload.make] * num_envs), workload)
+
+
+class GymnasiumOwn(Contender):
+    """The vector that an environment is registered with, as ``gymnasium.make_vec`` makes it."""
+
+    name = "gymnasium-own"
+
+    def open(self, workload: Workload, num_envs: int) -> Vector:
+        """Make the vector."""
+        if workload.id is None:
+            raise ValueError(f"{workload.name} is not registered with Gymnasium")
+        workload.make().close()  # whatever must be imported for it has been then
+        envs = gymnasium.make_vec(workload.id, num_envs, vectorization_mode="vector_entry_point")
+        return started(envs, workload)

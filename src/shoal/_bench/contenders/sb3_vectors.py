@@ -1,0 +1,47 @@
+"""Stable-Baselines3's vectors."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from shoal._bench.contenders.base import SEED, Contender, Lockstep, Vector, action_batches
+from shoal._bench.workload import Workload
+
+__all__ = ["Sb3Dummy", "Sb3Subproc", "started_vec_env"]
+
+
+class _Sb3(Contender):
+    packages = ("stable-baselines3", "torch", "gymnasium", "numpy")
+
+
+class Sb3Dummy(_Sb3):
+    """``DummyVecEnv``: one environment after the other."""
+
+    name = "sb3-dummy"
+
+    def open(self, workload: Workload, num_envs: int) -> Vector:
+        """Make the vector in this process."""
+        from stable_baselines3.common.vec_env import DummyVecEnv
+
+        return started_vec_env(DummyVecEnv([workload.make] * num_envs), workload)
+
+
+class Sb3Subproc(_Sb3):
+    """``SubprocVecEnv``: a process for each environment."""
+
+    name = "sb3-subproc"
+
+    def open(self, workload: Workload, num_envs: int) -> Vector:
+        """Make the vector and its processes."""
+        from stable_baselines3.common.vec_env import SubprocVecEnv
+
+        # A forked process steps as fast as any other, and need not import torch once more first.
+        envs = SubprocVecEnv([workload.make] * num_envs, start_method="fork")
+        return started_vec_env(envs, workload)
+
+
+def started_vec_env(envs: Any, workload: Workload) -> Vector:
+    """Reset ``envs``, a ``VecEnv`` of either library, and make it ready to be stepped."""
+    envs.seed(SEED)
+    envs.reset()
+    return Lockstep(envs.step, action_batches(workload, envs.num_envs), envs.close)

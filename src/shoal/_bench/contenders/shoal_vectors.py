@@ -1,0 +1,38 @@
+"""Shoal, as ``shoal.make`` gives it."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from shoal._bench.contenders.base import Contender, Vector, started
+from shoal._bench.workload import Workload
+
+__all__ = ["PACKAGES", "Shoal", "how_stepped"]
+
+PACKAGES = ("shoal", "gymnasium", "numpy")
+
+
+class Shoal(Contender):
+    """``shoal.make`` with its defaults, but for these options of it."""
+
+    packages = PACKAGES
+
+    def __init__(self, name: str, **options: Any) -> None:
+        self.name = name
+        self.options = options
+
+    def open(self, workload: Workload, num_envs: int) -> Vector:
+        """Make the vector, and note the plan by which it is stepped."""
+        envs = workload.vector(num_envs, **self.options)
+        vector = started(envs, workload)
+        vector.note = str(envs.plan)
+        return vector
+
+
+def how_stepped(note: str) -> str:
+    """What a plan, noted in words, says of who steps the slots, without the reason.
+
+    >>> how_stepped("8 slots, 1 worker process and the caller with 4 slots: asked for")
+    '8 slots, 1 worker process and the caller with 4 slots'
+    """
+    return note.partition(": ")[0]

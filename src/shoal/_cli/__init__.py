@@ -1,0 +1,18 @@
+"""The command line: ``shoal``."""
+
+from __future__ import annotations
+
+import sys
+
+__all__ = ["main"]
+
+
+def main() -> None:
+    """Run the command line."""
+    try:
+        from shoal._cli.app import app
+    except ModuleNotFoundError as error:
+        if error.name not in ("typer", "rich"):
+            raise
+        sys.exit(f'{error.name} is not installed, run `pip install "shoal[cli]"`')
+    app(prog_name="shoal")  # also where it is run as a module

@@ -1,0 +1,195 @@
+"""``shoal doctor``: what this machine is, and whether Shoal works on it."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+from rich.console import Console, RenderableType
+from rich.padding import Padding
+from rich.table import Table
+from rich.text import Text
+
+from shoal._cli.output import AsJson, explained, print_json
+from shoal._formatting import size
+
+if TYPE_CHECKING:
+    from shoal.doctor._advice import Finding
+    from shoal.doctor._backend_checks import Outcome
+    from shoal.doctor._examination import Examination
+    from shoal.doctor._extras import Extra, Part
+    from shoal.doctor._machine import Limit, Machine
+    from shoal.doctor._software import Software
+
+__all__ = ["doctor"]
+
+_STYLES = {
+    "present": "green",
+    "works": "green",
+    "missing": "dim",
+    "skipped": "dim",
+    "unsuitable": "yellow",
+    "fails": "bold red",
+    "problem": "bold red",
+    "warning": "yellow",
+    "note": "cyan",
+}
+
+
+def doctor(
+    seconds: Annotated[
+        float, typer.Option(min=0, max=600, help="How long backends are timed, all together.")
+    ] = 2.0,
+    ray: Annotated[
+        bool, typer.Option("--ray", help="Try Ray as well, which starts a cluster for it.")
+    ] = False,
+    as_json: AsJson = False,
+) -> None:
+    """Tell what this machine is, and try every backend on it."""
+    with explained():
+        from shoal.doctor import examine
+        from shoal.doctor._backend_checks import BACKENDS
+
+        names = [name for name in BACKENDS if ray or name != "ray"]
+        with Console(stderr=True).status("Looking around ...") as status:
+            examination = examine(
+                seconds, names, lambda name: status.update(f"Trying the backend {name} ...")
+            )
+    if as_json:
+        print_json(examination.as_data())
+    else:
+        _tell(examination)
+    if not examination.is_well:
+        raise typer.Exit(1)
+
+
+def _tell(examination: Examination) -> None:
+    from shoal.doctor._backend_trial import ENVIRONMENT, NUM_ENVS
+
+    software = examination.software
+    console = Console(highlight=False)
+    console.print(Text(f"Shoal {software.shoal}", style="bold"))
+    tested = f"Backends: {NUM_ENVS} slots of {ENVIRONMENT}, the same seeds for each"
+    sections: list[tuple[str, RenderableType]] = [
+        ("Machine", _facts(_of_machine(examination.machine))),
+        ("Software", _facts(_of_software(software, examination.required))),
+        ("Extras", _extras(examination.extras)),
+        (tested, _backends(examination.backends)),
+    ]
+    if examination.findings:
+        sections.append(("Findings", _findings(examination.findings)))
+    for title, content in sections:
+        console.print()
+        console.print(Text(title, style="bold"))
+        console.print(Padding(content, (0, 0, 0, 2), expand=False))
+    console.print()
+    if examination.is_well:
+        console.print(Text("All that Shoal needs is here, and works.", style="green"))
+    else:
+        console.print(Text("Something that Shoal needs is broken: see above.", style="bold red"))
+
+
+def _facts(facts: Iterable[tuple[str, str]]) -> Table:
+    table = _grid(2)
+    for name, text in facts:
+        table.add_row(Text(name, style="dim"), Text(text))
+    return table
+
+
+def _of_machine(machine: Machine) -> Iterator[tuple[str, str]]:
+    cores, memory, groups = machine.cores, machine.memory, machine.groups
+    where = f", in {machine.surroundings}" if machine.surroundings else ""
+    yield "system", machine.system + where
+    if cores.model:
+        yield "processor", cores.model
+    of_these = f" ({cores.physical} physical)" if cores.physical else ""
+    yield (
+        "cores",
+        f"{cores.logical}{of_these}; {cores.allowed} by affinity; Shoal uses {cores.usable}",
+    )
+    if cores.governor:
+        yield "governor", cores.governor
+    limits = [
+        f"{groups.cpus:g} CPUs" if groups.cpus is not None else "",
+        f"{size(groups.memory)} of memory" if groups.memory is not None else "",
+        f"{groups.processes:,} processes" if groups.processes is not None else "",
+    ]
+    yield "control group", ", ".join(filter(None, limits)) or "no limits"
+    yield "memory", f"{size(memory.total)}, {size(memory.available)} available"
+    if memory.shm_total is not None:
+        yield "/dev/shm", f"{size(memory.shm_total)}, {size(memory.shm_free)} free"
+    yield "open files", _limit(machine.open_files)
+    yield "processes", _limit(machine.processes)
+
+
+def _of_software(software: Software, required: Iterable[Part]) -> Iterator[tuple[str, str]]:
+    yield "Python", f"{software.python}, {software.executable}"
+    yield "packages", ", ".join(f"{part.name} {part.version or 'missing'}" for part in required)
+    first, *others = software.start_methods
+    yield "workers start", f"{first} (or {', '.join(others)})"
+    yield "workers wake", f"by {software.doorbell}"
+    yield "C compiler", software.compiler.version or f"none ({software.compiler.command})"
+
+
+def _extras(extras: Iterable[Extra]) -> Table:
+    table = _grid(3)
+    for extra in extras:
+        table.add_row(extra.name, _word(extra.state), _of_extra(extra))
+    return table
+
+
+def _of_extra(extra: Extra) -> Text:
+    if extra.state == "present":
+        text = Text(", ".join(f"{part.name} {part.version}" for part in extra.parts))
+    else:
+        text = Text(extra.install)
+        if why := [_lack(part) for part in extra.parts if part.state != "present"]:
+            text.append(f"\n{', '.join(why)}", style="dim")
+    if extra.note:
+        text.append(f"\n{extra.note}", style="dim")
+    return text
+
+
+def _lack(part: Part) -> str:
+    if part.version is None:
+        return f"no {part.name}"
+    return f"{part.name} {part.version} is not {part.wanted}"
+
+
+def _backends(outcomes: Iterable[Outcome]) -> Table:
+    table = _grid(3)
+    for outcome in outcomes:
+        told = outcome.problem or f"{outcome.steps_per_second or 0:>12,.0f} steps/s"
+        table.add_row(outcome.backend, _word(outcome.state), Text(told))
+    return table
+
+
+def _findings(findings: Iterable[Finding]) -> Table:
+    table = _grid(2)
+    for finding in findings:
+        table.add_row(_word(finding.level), Text(finding.text))
+        if finding.advice:
+            table.add_row("", Text(f"-> {finding.advice}", style="dim"))
+    return table
+
+
+def _grid(columns: int) -> Table:
+    """A table without lines; what does not fit into the last column is broken there."""
+    table = Table.grid(padding=(0, 2))
+    for _ in range(columns - 1):
+        table.add_column(no_wrap=True)
+    table.add_column(overflow="fold")
+    return table
+
+
+def _word(word: str) -> Text:
+    return Text(word, style=_STYLES[word])
+
+
+def _limit(limit: Limit) -> str:
+    def told(number: int | None) -> str:
+        return "no limit" if number is None else f"{number:,}"
+
+    soft, hard = told(limit.soft), told(limit.hard)
+    return soft if soft == hard else f"{soft}, can be raised to {hard}"

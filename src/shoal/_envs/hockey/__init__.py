@@ -1,0 +1,1 @@
+"""Laser hockey. :mod:`shoal.hockey` is the frontend to it."""

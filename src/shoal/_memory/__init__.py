@@ -1,0 +1,7 @@
+"""Memory: the arena, one block that holds every column of a vector."""
+
+from shoal._memory.arena import Arena, Field
+from shoal._memory.board import BoardMemory
+from shoal._memory.columns import VectorColumns
+
+__all__ = ["Arena", "BoardMemory", "Field", "VectorColumns"]

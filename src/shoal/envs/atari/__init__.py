@@ -1,1 +1,0 @@
-"""Atari games, by ale-py's emulator. :mod:`shoal.atari` is the door to them."""

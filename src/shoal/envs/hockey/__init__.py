@@ -1,1 +1,0 @@
-"""Laser hockey. :mod:`shoal.hockey` is the door to it."""

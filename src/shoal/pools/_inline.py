@@ -1,0 +1,291 @@
+"""The inline pool: every slot is driven by the caller, in its own thread, within ``recv``."""
+
+from __future__ import annotations
+
+from collections import deque
+from collections.abc import Iterable, Sequence
+from operator import index
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+from gymnasium.error import AlreadyPendingCallError, ClosedEnvironmentError, NoAsyncCallError
+from gymnasium.vector import AutoresetMode
+
+from shoal import _native
+from shoal._memory import VectorColumns
+from shoal._spaces import Layout, ObservationMode, agree
+from shoal._types import Results, Work
+from shoal.pools._base import (
+    Batch,
+    SlotChoice,
+    WorkerState,
+    caller_state,
+    checked_seeds,
+    slot_numbers,
+)
+from shoal.pools._environments import (
+    Called,
+    EnvFactory,
+    call_environments,
+    checked_factories,
+    close_environments,
+    open_environments,
+)
+
+__all__ = ["InlinePool"]
+
+# A view stays valid until the batch after next, and a masked reset fills two banks for one batch.
+_BANKS = 3
+
+
+class InlinePool:
+    """Steps Python environments one after the other, without workers.
+
+    Args:
+        factories: One function for each slot, which makes its environment.
+        observation_mode: As in ``gymnasium.vector.SyncVectorEnv``.
+        autoreset_mode: What happens at the end of an episode.
+        copy: Whether batches are new arrays, or views that are valid until the batch after next.
+        statistics: Whether to report return, length and time of each episode that ends.
+    """
+
+    restarts = False
+
+    def __init__(
+        self,
+        factories: Iterable[EnvFactory],
+        *,
+        observation_mode: ObservationMode = "same",
+        autoreset_mode: AutoresetMode = AutoresetMode.NEXT_STEP,
+        copy: bool = True,
+        statistics: bool = False,
+    ) -> None:
+        self.envs = open_environments(checked_factories(factories))
+        try:
+            self.num_envs = len(self.envs)
+            self.autoreset_mode = autoreset_mode
+            self.metadata = dict(self.envs[0].metadata)
+            self.render_mode = self.envs[0].render_mode
+            self.spaces = agree(
+                [env.observation_space for env in self.envs],
+                [env.action_space for env in self.envs],
+                observation_mode,
+            )
+            self.copy, self._statistics = copy, statistics
+            self._prepare()
+        except BaseException:
+            close_environments(self.envs, reporting=False)
+            raise
+        self._queue: list[Work] = []
+        self._all_slots = np.arange(self.num_envs)
+        self._all_slots.flags.writeable = False
+        self._round: Work = (self._all_slots, None, None)  # a step of every slot, as it is queued
+        self._closed = False
+
+    def _prepare(self) -> None:
+        observations = Layout.of(self.spaces.single_observation)
+        # Gymnasium gives an environment its Dict action in the order of the batched space.
+        actions = Layout.of(self.spaces.single_action, ordered_like=self.spaces.action)
+        banks = 0 if self.copy else _BANKS
+        self._columns = columns = VectorColumns(observations, actions, self.num_envs, banks)
+        state = columns.state()
+        mode = getattr(_native.Autoreset, self.autoreset_mode.name)
+        self._intake = _native.ActionIntake(actions.tree, columns.actions(), state, mode)
+        self._stepper = _native.Stepper(
+            observations.tree, self._intake, state, self.envs, mode, self._statistics, self.copy
+        )
+        # The bank to fill next is the first one; None stands for arrays that are the user's.
+        filled = (columns.bank(number) for number in range(banks))
+        self._banks: deque[_native.Bank | None] = deque(filled if banks else [None])
+
+    def reset(
+        self,
+        slots: SlotChoice = None,
+        seeds: Sequence[int | None] | None = None,
+        options: dict[str, Any] | None = None,
+    ) -> None:
+        """Queue resets; ``seeds`` has one for each of these slots."""
+        self._check_open("reset")
+        chosen = slot_numbers(slots, self.num_envs)
+        given = checked_seeds(seeds, len(chosen))
+        self._check_idle(chosen)
+        self._queue.append((chosen, given, options))
+
+    def send(self, actions: Any, slots: SlotChoice = None) -> None:
+        """Check actions, one for each of these slots, and queue their steps."""
+        self._check_open("send")
+        chosen = self._all_slots if slots is None else slot_numbers(slots, self.num_envs)
+        self._check_idle(chosen)
+        self._intake.accept(actions, chosen)
+        self._queue.append((chosen, None, None))
+
+    def recv(
+        self,
+        min_slots: int | None = None,
+        timeout: float | None = None,  # noqa: ARG002
+        *,
+        max_slots: int | None = None,  # noqa: ARG002
+        slots: SlotChoice = None,
+    ) -> Batch:
+        """Do the queued work in the order in which it came, and return it.
+
+        ``timeout`` and ``max_slots`` are there for the contract's sake: the caller itself does the
+        work here, and never more than it was asked for.
+        """
+        self._check_open("recv")
+        if not self._queue:
+            raise NoAsyncCallError("recv: no reset or step is in flight", "recv")
+        if slots is not None:
+            work = self._pick(slot_numbers(slots, self.num_envs))
+        elif min_slots is None:
+            work, self._queue = self._queue, []
+        else:
+            work = self._take(index(min_slots))
+        parts = [part for part, _, _ in work]
+        chosen = parts[0] if len(parts) == 1 else np.concatenate(parts)
+        batch = Batch(chosen, *self._stepper.run(work, self._banks[0]))
+        # Only now: a failed batch has taken no bank away from those that the user still looks at.
+        self._banks.rotate(-1)
+        return batch
+
+    def step(self, actions: Any) -> Results:
+        """Step every slot, and return the results in slot order."""
+        if self._closed or self._queue:
+            self._check_open("step")
+            self._check_idle(self._all_slots)
+        results = self._stepper.step(actions, self._banks[0])
+        self._banks.rotate(-1)
+        return results
+
+    def begin_step(self, actions: Any) -> None:
+        """Check actions for every slot; they are stepped in ``end_step``."""
+        if self._closed or self._queue:
+            self._check_open("step")
+            self._check_idle(self._all_slots)
+        self._intake.accept(actions, None)
+        self._queue.append(self._round)
+
+    def end_step(self, timeout: float | None = None) -> Results:  # noqa: ARG002
+        """Step every slot, with the actions that ``begin_step`` was given."""
+        self._check_open("step")
+        if not self._queue or self._queue[0] is not self._round:
+            raise NoAsyncCallError("no step of all slots is in flight", "step")
+        self._queue.clear()
+        results = self._stepper.run(None, self._banks[0])
+        self._banks.rotate(-1)
+        return results
+
+    def drop(self) -> None:
+        """Forget all that is in flight, before it is done."""
+        self._queue.clear()
+
+    def cancel(self, slots: SlotChoice = None) -> list[int]:
+        """Take these slots out of the queue, as far as they are in it, and say which they were."""
+        chosen = set(slot_numbers(slots, self.num_envs).tolist())
+        queued = [int(slot) for taken, _, _ in self._queue for slot in taken]
+        taken_back = [slot for slot in queued if slot in chosen]
+        if taken_back:
+            self._pick(np.array(taken_back, np.int64))
+        return taken_back
+
+    @property
+    def in_flight(self) -> int:
+        """How many slots have been sent or reset, and not been received."""
+        return sum(len(slots) for slots, _, _ in self._queue)
+
+    def latest(self, slots: SlotChoice = None) -> Any:
+        """The newest observation of each of these slots, as a batch, without stepping them."""
+        self._check_open("latest")
+        observations = self._stepper.latest(slot_numbers(slots, self.num_envs), self._banks[0])
+        self._banks.rotate(-1)
+        return observations
+
+    def call(self, what: Called, *args: Any, slots: SlotChoice = None, **kwargs: Any) -> list[Any]:
+        """Reach each environment: call a method, read an attribute, or call a function with it."""
+        self._check_open("call")
+        envs = {slot: self.envs[slot] for slot in slot_numbers(slots, self.num_envs).tolist()}
+        results, error = call_environments(envs, self.num_envs, what, args, kwargs)
+        if error is not None:
+            raise error
+        return results
+
+    def worker_states(self) -> list[WorkerState]:
+        """Nobody but the caller drives slots."""
+        return [caller_state(range(self.num_envs))]
+
+    def close(self, *, terminate: bool = False, timeout: float | None = None) -> None:  # noqa: ARG002
+        """Close every environment; a second call does nothing. There are no workers to end."""
+        if not self._closed:
+            self._closed = True
+            self._queue.clear()
+            close_environments(self.envs)
+
+    def abandon(self) -> None:
+        """Close the environments of a pool that nobody has closed."""
+        self.close()
+
+    def __getstate__(self) -> dict[str, Any]:
+        if self._queue:
+            raise AlreadyPendingCallError(
+                f"{self.in_flight} slots are in flight: receive them before copying", "recv"
+            )
+        native = ("_columns", "_intake", "_stepper", "_banks")
+        state = {name: value for name, value in vars(self).items() if name not in native}
+        return state | {"slot state": self._columns.saved(), "latest": self._stepper.memory}
+
+    def __setstate__(self, state: dict[str, Any]) -> None:
+        saved, latest = state.pop("slot state"), state.pop("latest")
+        vars(self).update(state)
+        self._prepare()
+        self._columns.restore(saved)
+        self._stepper.memory = latest
+
+    def _take(self, count: int) -> list[Work]:
+        """Cut the first ``count`` slots off the queue."""
+        waiting = self.in_flight
+        if not 1 <= count <= waiting:
+            raise ValueError(f"min_slots is {count}, but {waiting} slots are in flight")
+        if count == waiting:
+            work, self._queue = self._queue, []
+            return work
+        work = []
+        while count:
+            slots, seeds, options = self._queue[0]
+            taken = min(count, len(slots))
+            first, rest = (seeds[:taken], seeds[taken:]) if seeds is not None else (None, None)
+            work.append((slots[:taken], first, options))
+            if taken == len(slots):
+                del self._queue[0]
+            else:
+                self._queue[0] = (slots[taken:], rest, options)
+            count -= taken
+        return work
+
+    def _pick(self, slots: npt.NDArray[np.int64]) -> list[Work]:
+        """Take these slots out of the queue, in this order."""
+        queued = {
+            int(slot): (taken[[place]], None if seeds is None else [seeds[place]], options)
+            for taken, seeds, options in self._queue
+            for place, slot in enumerate(taken)
+        }
+        work: list[Work] = []
+        for slot in slots.tolist():
+            if slot not in queued:
+                raise NoAsyncCallError(f"recv: slot {slot} is not in flight", "recv")
+            work.append(queued.pop(slot))
+        self._queue = list(queued.values())
+        return work
+
+    def _check_idle(self, slots: npt.NDArray[np.int64]) -> None:
+        for taken, _, _ in self._queue:
+            busy = np.intersect1d(taken, slots)
+            if busy.size:
+                raise AlreadyPendingCallError(
+                    f"slot {busy[0]} is in flight already: receive it before sending it again",
+                    "recv",
+                )
+
+    def _check_open(self, doing: str) -> None:
+        if self._closed:
+            raise ClosedEnvironmentError(f"{doing}: the vector environment is closed")

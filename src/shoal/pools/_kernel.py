@@ -1,0 +1,399 @@
+"""The pool of kernels: native environments on threads that need no GIL."""
+
+from __future__ import annotations
+
+import warnings
+import weakref
+from collections import deque
+from collections.abc import Sequence
+from operator import index
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+from gymnasium.error import AlreadyPendingCallError, ClosedEnvironmentError, NoAsyncCallError
+from gymnasium.vector import AutoresetMode
+from gymnasium.vector.utils import batch_space
+
+from shoal import _native
+from shoal._memory import VectorColumns
+from shoal._spaces import VectorSpaces
+from shoal._types import ColumnInfos, Finals, Results
+from shoal.errors import ReceiveTimeoutError
+from shoal.kernels._definition import Kernel
+from shoal.pools._base import (
+    Batch,
+    SlotChoice,
+    WorkerState,
+    caller_state,
+    checked_seeds,
+    slot_numbers,
+)
+from shoal.pools._environments import Called, call_environments
+from shoal.pools._kernel_slot import KernelSlot
+from shoal.pools._shares import available_cores
+
+__all__ = ["KernelPool"]
+
+# As in the inline pool: a view stays valid until the batch after next.
+_BANKS = 3
+
+_PATIENCE = 10.0
+"""Seconds that ``close`` waits for a thread that is inside a kernel."""
+
+
+class KernelPool:
+    """Steps slots of a kernel, in chunks that the caller and its threads share.
+
+    Work that takes less than about 20 microseconds stays with the caller; the threads are started
+    when there is more for the first time.
+
+    Args:
+        kernel: What the slots are.
+        num_envs: How many.
+        autoreset_mode: What happens at the end of an episode.
+        copy: Whether batches are new arrays, or views that are valid until the batch after next.
+        statistics: Whether to report return, length and time of each episode that ends.
+        counter_based: Whether slots draw from a counter-based generator instead of NumPy's PCG64.
+        workers: How many threads besides the caller; None for as many as there are other cores.
+        cores: To which cores the threads are bound, one after the other; none by default.
+    """
+
+    restarts = False
+    envs = None
+
+    def __init__(
+        self,
+        kernel: Kernel,
+        num_envs: int,
+        *,
+        autoreset_mode: AutoresetMode = AutoresetMode.NEXT_STEP,
+        copy: bool = True,
+        statistics: bool = False,
+        counter_based: bool = False,
+        workers: int | None = None,
+        cores: Sequence[int] = (),
+    ) -> None:
+        self.kernel = kernel
+        self.num_envs = num_envs
+        self.autoreset_mode = autoreset_mode
+        self.metadata = dict(kernel.metadata)
+        self.render_mode = kernel.render_mode
+        self.copy = copy
+        self.workers = max(0, available_cores() - 1) if workers is None else workers
+        self.cores = tuple(cores)
+        self._counter_based, self._statistics = counter_based, statistics
+        self.spaces = VectorSpaces(
+            kernel.observation_space,
+            batch_space(kernel.observation_space, num_envs),
+            kernel.action_space,
+            batch_space(kernel.action_space, num_envs),
+        )
+        self._attributes: dict[int, dict[str, Any]] = {}
+        self._prepare()
+
+    def _prepare(self) -> None:
+        observations, actions, infos = self.kernel.layouts()
+        banks = 0 if self.copy else _BANKS
+        columns = VectorColumns(observations, actions, self.num_envs, banks)
+        state = columns.state()
+        mode = getattr(_native.Autoreset, self.autoreset_mode.name)
+        self._intake = _native.ActionIntake(
+            actions.tree, columns.actions(), state, mode, casts=True
+        )
+        self._runner = _native.KernelRunner(
+            self.kernel.native,
+            observations.tree,
+            infos.tree,
+            self._intake,
+            state,
+            mode=mode,
+            statistics=self._statistics,
+            check_nan=self.kernel.check_nan,
+            max_episode_steps=self.kernel.max_episode_steps or 0,
+            counter_based=self._counter_based,
+            parameters=list(self.kernel.values.values()),
+            workers=self.workers,
+            cores=list(self.cores),
+            may_spin=available_cores() > self.workers,
+        )
+        filled = (columns.bank(number) for number in range(banks))
+        self._banks: deque[_native.Bank | None] = deque(filled if banks else [None])
+        self._round = False  # whether what is in flight is a step of all slots
+        self._closed = False
+        # Threads must not be at work any more when the interpreter ends.
+        self._stop = weakref.finalize(self, _stopped, self._runner)
+
+    @property
+    def in_flight(self) -> int:
+        """How many slots have been sent or reset, and not been received."""
+        return self._runner.in_flight
+
+    def reset(
+        self,
+        slots: SlotChoice = None,
+        seeds: Sequence[int | None] | None = None,
+        options: dict[str, Any] | None = None,
+    ) -> None:
+        """Begin resets; ``seeds`` has one for each of these slots."""
+        self._check_open("reset")
+        chosen = slot_numbers(slots, self.num_envs)
+        given = checked_seeds(seeds, len(chosen))
+        numbers = self.kernel.read_options(options or {}, self.kernel.options)
+        self._round = False
+        self._runner.send_reset(chosen, given, numbers)
+
+    def send(self, actions: Any, slots: SlotChoice = None) -> None:
+        """Check actions, one for each of these slots, and begin to step them."""
+        self._check_open("send")
+        self._round = False
+        self._runner.send(actions, slot_numbers(slots, self.num_envs))
+
+    def recv(
+        self,
+        min_slots: int | None = None,
+        timeout: float | None = None,
+        *,
+        max_slots: int | None = None,
+        slots: SlotChoice = None,
+    ) -> Batch:
+        """Wait for slots that are in flight, first come, first served.
+
+        All of those that are in flight come in the order in which they were sent; the chosen slots
+        in the order of their choice.
+        """
+        self._check_open("recv")
+        waiting = self.in_flight
+        if not waiting:
+            raise NoAsyncCallError("recv: no reset or step is in flight", "recv")
+        if slots is not None:
+            return self._receive(self._flying(slots), 0, 0, timeout)
+        if min_slots is None:
+            return self._receive(None, -1, 0, timeout)
+        count = index(min_slots)
+        if not 1 <= count <= waiting:
+            raise ValueError(f"min_slots is {count}, but {waiting} slots are in flight")
+        most = waiting if max_slots is None else max(count, index(max_slots))
+        return self._receive(None, count, most, timeout)
+
+    def _flying(self, slots: SlotChoice) -> npt.NDArray[np.int64]:
+        chosen = slot_numbers(slots, self.num_envs)
+        missing = chosen[~self._runner.flying[chosen]]
+        if missing.size:
+            raise NoAsyncCallError(f"recv: slot {missing[0]} is not in flight", "recv")
+        return chosen
+
+    def _receive(
+        self, wanted: npt.NDArray[np.int64] | None, least: int, most: int, timeout: float | None
+    ) -> Batch:
+        seconds = -1.0 if timeout is None else max(0.0, timeout)
+        found = self._runner.receive(wanted, least, most, seconds, self._banks[0])
+        if found is None:
+            raise ReceiveTimeoutError(f"slots were not done within {timeout} seconds")
+        self._banks.rotate(-1)
+        slots, observations, rewards, terminated, truncated, infos = found
+        return Batch(slots, observations, rewards, terminated, truncated, _told(infos))
+
+    def step(self, actions: Any) -> Results:
+        """Step every slot, and return the results in slot order."""
+        results = self._runner.step(actions, self._banks[0])
+        self._banks.rotate(-1)
+        return results if results[4] is None else (*results[:4], _told(results[4]))
+
+    def begin_step(self, actions: Any) -> None:
+        """Check actions for every slot, and begin to step them."""
+        self.send(actions)
+        self._round = True
+
+    def end_step(self, timeout: float | None = None) -> Results:
+        """Wait for what ``begin_step`` has begun."""
+        self._check_open("step")
+        if not self._round or self.in_flight != self.num_envs:
+            raise NoAsyncCallError("no step of all slots is in flight", "step")
+        return self._receive(np.arange(self.num_envs), 0, 0, timeout)[1:]
+
+    def drop(self) -> None:
+        """Wait for all that is in flight, and forget it."""
+        self._runner.drop()
+
+    def latest(self, slots: SlotChoice = None) -> Any:
+        """The newest observation of each of these slots, as a batch, without stepping them."""
+        self._check_open("latest")
+        observations = self._runner.latest(slot_numbers(slots, self.num_envs), self._banks[0])
+        self._banks.rotate(-1)
+        return observations
+
+    def call(self, what: Called, *args: Any, slots: SlotChoice = None, **kwargs: Any) -> list[Any]:
+        """Reach each slot as an object: see :class:`~shoal.pools._kernel_slot.KernelSlot`."""
+        self._check_open("call")
+        chosen = slot_numbers(slots, self.num_envs)
+        if what == "render" and self.render_mode is not None:
+            return list(self.render(chosen))  # all at once
+        reached: Any = {slot: KernelSlot(self, slot) for slot in chosen.tolist()}
+        results, error = call_environments(reached, self.num_envs, what, args, kwargs)
+        if error is not None:
+            raise error
+        return results
+
+    def render(self, slots: SlotChoice = None) -> npt.NDArray[np.uint8]:
+        """Pictures of these slots, drawn at the same time: (slots, height, width, 3)."""
+        self._check_open("render")
+        if self.render_mode is None:
+            raise ValueError("the vector was made without render_mode='rgb_array'")
+        return self.draw(slots)
+
+    def draw(self, slots: SlotChoice = None) -> npt.NDArray[np.uint8]:
+        """As :meth:`render`, whatever the render mode is."""
+        self._check_open("draw")
+        chosen = slot_numbers(slots, self.num_envs)
+        if not len(chosen):
+            raise ValueError("there is no picture of no slots")
+        paint = self.kernel.paint
+        if paint is None:
+            return self._runner.draw(chosen)
+        states = self.state.view(np.recarray)
+        pictures = [np.asarray(paint(states[slot])) for slot in chosen]
+        for slot, picture in zip(chosen, pictures, strict=True):
+            if picture.dtype != np.uint8 or picture.ndim != 3 or picture.shape[2] != 3:
+                raise ValueError(
+                    f"slot {slot}: render returned an array of dtype {picture.dtype} and shape "
+                    f"{picture.shape}, expected uint8 and (height, width, 3)"
+                )
+        return np.stack(pictures)
+
+    @property
+    def state(self) -> npt.NDArray[Any]:
+        """The states of all slots, as an array of records that can be read and written."""
+        self._check_open("state")
+        states = self._runner.states
+        if not states.shape[1]:
+            return np.zeros(self.num_envs, np.dtype([]))
+        return states.view(self.kernel.state_dtype)[:, 0]
+
+    def save(self, slots: SlotChoice = None) -> npt.NDArray[np.uint8]:
+        """Everything about these slots, a row of bytes for each: state, randomness, episode.
+
+        Parameters are no part of it.
+        """
+        self._check_open("save")
+        return self._runner.save(slot_numbers(slots, self.num_envs))
+
+    def restore(self, saved: npt.NDArray[np.uint8], slots: SlotChoice = None) -> None:
+        """Put slots, of this vector or another one of this kernel, back to what they were."""
+        self._check_open("restore")
+        chosen = slot_numbers(slots, self.num_envs)
+        expected = self._runner.save(chosen[:1]).shape[1]
+        rows = np.array(saved)
+        if rows.dtype != np.uint8 or rows.shape != (len(chosen), expected):
+            raise ValueError(
+                f"expected {len(chosen)} saved slots of {expected} bytes each, got an array of "
+                f"dtype {rows.dtype} and shape {rows.shape}"
+            )
+        self._runner.restore(chosen, rows)
+
+    def worker_states(self) -> list[WorkerState]:
+        """The caller and its threads, which share all slots. Idle threads may not exist yet."""
+        every = range(self.num_envs)
+        ids = self._runner.thread_ids
+        return [
+            caller_state(every),
+            *(
+                WorkerState(f"thread {number}", every, thread=thread)
+                for number, thread in enumerate(ids)
+                if thread
+            ),
+        ]
+
+    def close(self, *, terminate: bool = False, timeout: float | None = None) -> None:  # noqa: ARG002
+        """End the threads, after the chunks that they are in; a second call does nothing."""
+        if not self._closed:
+            self._closed = True
+            self._stop.detach()
+            if not self._runner.stop(_PATIENCE if timeout is None else timeout):
+                warnings.warn(
+                    "a thread is still inside the kernel, and was left there", stacklevel=2
+                )
+
+    def abandon(self) -> None:
+        """Give back everything, for a vector that is garbage and was not closed."""
+        self.close()
+
+    def parameter(self, slot: int, name: str) -> float:
+        """A parameter of a slot."""
+        return self._runner.parameters(slot)[list(self.kernel.defaults).index(name)]
+
+    def set_parameter(self, slot: int, name: str, value: float) -> None:
+        """Set a parameter of a slot, from its next step on, or its next reset if that reads it."""
+        self._runner.set_parameter(slot, list(self.kernel.defaults).index(name), value)
+
+    def seed(self, slot: int) -> int | None:
+        """The seed of a slot's generator."""
+        return self._runner.seed(slot)
+
+    def generator(self, slot: int) -> np.random.Generator:
+        """A copy of a slot's generator, as NumPy's."""
+        if self._counter_based:
+            raise NotImplementedError("NumPy has no such generator as seeding='counter' uses")
+        (state_low, state_high), (low, high), has_half, half = self._runner.random_state(slot)
+        bits = np.random.PCG64()
+        bits.state = {
+            "bit_generator": "PCG64",
+            "state": {"state": state_high << 64 | state_low, "inc": high << 64 | low},
+            "has_uint32": has_half,
+            "uinteger": half if has_half else 0,
+        }
+        return np.random.Generator(bits)
+
+    def attributes(self, slot: int) -> dict[str, Any]:
+        """What a user has attached to a slot."""
+        return self._attributes.setdefault(slot, {})
+
+    def _check_open(self, doing: str) -> None:
+        if self._closed:
+            raise ClosedEnvironmentError(f"{doing}: the vector environment is closed")
+
+    def __getstate__(self) -> dict[str, Any]:
+        if self.in_flight:
+            raise AlreadyPendingCallError(
+                f"{self.in_flight} slots are in flight: receive them before copying", "recv"
+            )
+        native = ("_intake", "_runner", "_banks", "_stop")
+        state = {name: value for name, value in vars(self).items() if name not in native}
+        if self._closed:
+            return state
+        ours = list(self.kernel.values.values())
+        theirs = enumerate(map(self._runner.parameters, range(self.num_envs)))
+        return state | {
+            "saved": self._runner.save(None),
+            "parameters": {slot: values for slot, values in theirs if values != ours},
+            "seeds": list(map(self._runner.seed, range(self.num_envs))),
+        }
+
+    def __setstate__(self, state: dict[str, Any]) -> None:
+        saved = state.pop("saved", None)
+        parameters, seeds = state.pop("parameters", {}), state.pop("seeds", [])
+        vars(self).update(state)
+        self._prepare()
+        for slot, values in parameters.items():
+            for number, value in enumerate(values):
+                self._runner.set_parameter(slot, number, value)
+        for slot, seed in enumerate(seeds):
+            self._runner.set_seed(slot, seed)
+        if saved is None:
+            self.close()
+        else:
+            self._runner.restore(None, saved)
+
+
+def _stopped(runner: _native.KernelRunner) -> None:
+    runner.stop(_PATIENCE)
+
+
+def _told(infos: Any) -> ColumnInfos | None:
+    if infos is None:
+        return None
+    columns, episodes, finals = infos
+    if finals is not None:
+        rows, observations, last = finals
+        finals = Finals(rows, observations, last or {})
+    return ColumnInfos(columns or {}, episodes, finals)

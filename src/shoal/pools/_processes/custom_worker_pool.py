@@ -1,0 +1,381 @@
+"""A pool for worker functions that a user has written for ``gymnasium.vector.AsyncVectorEnv``.
+
+Such a function runs in a process of its own for each environment and speaks Gymnasium's language:
+it is called with (index, env_fn, pipe, parent_pipe, shared_memory, error_queue, autoreset_mode)
+and, since Gymnasium 1.4, a semaphore; it receives ``(command, data)`` and answers
+``(result, success)``.
+"""
+
+from __future__ import annotations
+
+import inspect
+import multiprocessing
+import os
+import signal
+import time
+from collections.abc import Callable, Sequence
+from copy import deepcopy
+from multiprocessing.connection import wait as wait_for
+from typing import Any
+
+import numpy as np
+from gymnasium import Env
+from gymnasium.error import AlreadyPendingCallError, ClosedEnvironmentError, NoAsyncCallError
+from gymnasium.vector import AutoresetMode
+from gymnasium.vector import async_vector_env as gymnasium_async
+from gymnasium.vector.utils import (
+    CloudpickleWrapper,
+    clear_mpi_env_vars,
+    concatenate,
+    create_empty_array,
+    create_shared_memory,
+    iterate,
+    read_from_shared_memory,
+)
+
+from shoal import _native
+from shoal._spaces import ObservationMode, agree
+from shoal._types import RawInfos, Results
+from shoal.errors import (
+    ReceiveTimeoutError,
+    RemoteError,
+    SpaceMismatchError,
+    WorkerCrashedError,
+)
+from shoal.pools._base import Batch, SlotChoice, WorkerState, checked_seeds, slot_numbers
+from shoal.pools._environments import Called, EnvFactory, checked_factories
+from shoal.pools._parallel import Ticket
+from shoal.pools._processes.error_packing import RemoteTraceback
+
+__all__ = ["CustomWorkerPool"]
+
+_TICK = 0.02
+
+
+class CustomWorkerPool:
+    """A process for each environment, which runs the user's worker function.
+
+    Args:
+        env_fns: Functions that make the environments.
+        worker: The worker function.
+        shared_memory: Whether the workers are given Gymnasium's shared memory for observations.
+        copy: Whether batches are new arrays.
+        context: The start method of :mod:`multiprocessing`; None for its default.
+        daemon: Whether the processes are daemons.
+        observation_mode: As in ``gymnasium.vector.AsyncVectorEnv``.
+        autoreset_mode: Handed on to the workers.
+        max_concurrency: How many permits the workers' semaphore has; None for no semaphore.
+    """
+
+    envs: list[Env[Any, Any]] | None = None
+
+    restarts = False
+
+    def __init__(
+        self,
+        env_fns: Sequence[EnvFactory],
+        worker: Callable[..., None],
+        *,
+        shared_memory: bool,
+        copy: bool,
+        context: str | None,
+        daemon: bool,
+        observation_mode: ObservationMode,
+        autoreset_mode: AutoresetMode,
+        max_concurrency: int | None,
+    ) -> None:
+        factories = checked_factories(env_fns)
+        taken = len(inspect.signature(gymnasium_async._async_worker).parameters)
+        try:
+            inspect.signature(worker).bind(*(None,) * taken)
+        except TypeError as error:
+            raise ValueError(
+                f"A custom `worker` must accept {taken} arguments. Got the signature "
+                f"{inspect.signature(worker)}."
+            ) from error
+        self.num_envs = len(factories)
+        self.autoreset_mode = autoreset_mode
+        self.errors: list[tuple[int, BaseException]] = []
+        self.copy = copy
+        self._closed = False
+        self._process = os.getpid()
+        self._asked: list[int] = []  # slots that the latest request went to
+        self._pending: list[int] = []  # those of them whose answer is awaited
+        self._doing = ""
+        self._answers: dict[int, Any] = {}
+        self._look_at(factories, observation_mode)
+        methods: Any = multiprocessing.get_context(context)
+        buffer = None
+        if shared_memory:
+            buffer = create_shared_memory(
+                self.spaces.single_observation, n=self.num_envs, ctx=methods
+            )
+            self._observations: Any = read_from_shared_memory(
+                self.spaces.single_observation, buffer, n=self.num_envs
+            )
+        else:
+            self._observations = create_empty_array(
+                self.spaces.single_observation, n=self.num_envs, fn=np.zeros
+            )
+        self._shared = shared_memory
+        self._failures = methods.Queue()
+        permits = methods.BoundedSemaphore(max_concurrency) if max_concurrency else None
+        self._pipes: list[Any] = []
+        self._processes: list[Any] = []
+        with clear_mpi_env_vars():
+            for index, factory in enumerate(factories):
+                here, there = methods.Pipe()
+                given = (index, CloudpickleWrapper(factory), there, here, buffer, self._failures)
+                process = methods.Process(
+                    target=_run_worker,
+                    name=f"shoal-custom-worker-{index}",
+                    args=(os.getpid(), worker, *(*given, autoreset_mode, permits)[:taken]),
+                    daemon=daemon,
+                )
+                process.start()
+                there.close()
+                self._pipes.append(here)
+                self._processes.append(process)
+        try:
+            self._check_spaces(observation_mode)
+        except BaseException:
+            self.close(terminate=True)
+            raise
+
+    def _look_at(self, factories: list[EnvFactory], mode: ObservationMode) -> None:
+        """Learn the spaces from one environment, or from each where they may differ."""
+        seen = [factory() for factory in (factories if mode == "different" else factories[:1])]
+        self.metadata = dict(seen[0].metadata)
+        self.render_mode = seen[0].render_mode
+        spaces = [(env.observation_space, env.action_space) for env in seen]
+        spaces *= self.num_envs // len(spaces)
+        for env in seen:
+            env.close()
+        self.spaces = agree([pair[0] for pair in spaces], [pair[1] for pair in spaces], mode)
+
+    def _check_spaces(self, mode: ObservationMode) -> None:
+        """Have each worker compare its environment's spaces with the first one's."""
+        single = self.spaces.single_observation, self.spaces.single_action
+        request = ("_check_spaces", (mode, *single))
+        self._ask("check", dict.fromkeys(range(self.num_envs), request))
+        for slot, (same_observations, same_actions) in sorted(self._answered(None).items()):
+            for what, same in (("observation", same_observations), ("action", same_actions)):
+                if not same:
+                    raise SpaceMismatchError(
+                        f"the sub-environments {what} spaces are not equivalent: that of slot "
+                        f"{slot} differs from {single[what == 'action']}"
+                    )
+
+    def reset(
+        self,
+        slots: SlotChoice = None,
+        seeds: Sequence[int | None] | None = None,
+        options: dict[str, Any] | None = None,
+    ) -> None:
+        """Begin to reset these slots."""
+        chosen = slot_numbers(slots, self.num_envs)
+        given = checked_seeds(seeds, len(chosen))
+        requests = [("reset", {"seed": seed, "options": options}) for seed in given]
+        self._ask("reset", dict(zip(chosen.tolist(), requests, strict=True)))
+
+    def begin_step(self, actions: Any) -> None:
+        """Begin to step every slot."""
+        given = list(iterate(self.spaces.action, actions))
+        self._ask("step", {slot: ("step", action) for slot, action in enumerate(given)})
+
+    def end_step(self, timeout: float | None = None) -> Results:
+        """Finish the step of every slot."""
+        answers = self._answered(timeout)
+        slots = range(self.num_envs)
+        observations = self._joined({slot: answers[slot][0] for slot in slots})
+        rewards = np.array([answers[slot][1] for slot in slots], np.float64)
+        terminated = np.array([answers[slot][2] for slot in slots], np.bool_)
+        truncated = np.array([answers[slot][3] for slot in slots], np.bool_)
+        infos = _raw_infos([answers[slot][4] for slot in slots])
+        return observations, rewards, terminated, truncated, infos
+
+    def step(self, actions: Any) -> Results:
+        """Step every slot."""
+        self.begin_step(actions)
+        return self.end_step()
+
+    def send(self, actions: Any, slots: SlotChoice = None) -> None:
+        """Not for worker functions, which know steps of all slots only."""
+        raise NotImplementedError("slots of a vector with a custom worker are stepped together")
+
+    def recv(
+        self,
+        min_slots: int | None = None,  # noqa: ARG002
+        timeout: float | None = None,
+        *,
+        max_slots: int | None = None,  # noqa: ARG002
+        slots: SlotChoice = None,  # noqa: ARG002
+    ) -> Batch:
+        """Finish what was begun: a reset, or a step of every slot."""
+        everyone = np.arange(self.num_envs)
+        if self._doing == "step":
+            return Batch(everyone, *self.end_step(timeout))
+        asked = self._asked
+        answers = self._answered(timeout)
+        observations = self._joined({slot: answers[slot][0] for slot in asked})
+        nothing = np.zeros(len(asked))
+        flags = np.zeros(len(asked), np.bool_)
+        infos = _raw_infos([answers[slot][1] for slot in asked])
+        return Batch(np.array(asked), observations, nothing, flags, flags.copy(), infos)
+
+    def _joined(self, observations: dict[int, Any]) -> Any:
+        """The batch of all slots' observations, with these as the newest ones."""
+        if not self._shared:
+            space = self.spaces.single_observation
+            known = list(iterate(self.spaces.observation, deepcopy(self._observations)))
+            for slot, observation in observations.items():
+                known[slot] = observation
+            self._observations = concatenate(space, known, self._observations)
+        return self.latest()
+
+    @property
+    def in_flight(self) -> int:
+        """How many slots have been asked for something, and not been received."""
+        return len(self._pending) + len(self._answers)
+
+    def latest(self, slots: SlotChoice = None) -> Any:  # noqa: ARG002
+        """The newest observations of all slots."""
+        return deepcopy(self._observations) if self.copy else self._observations
+
+    def begin_call(
+        self,
+        what: Called,
+        args: tuple[Any, ...],
+        kwargs: dict[str, Any],
+        slots: SlotChoice = None,
+    ) -> Ticket:
+        """Begin to call a method of each environment."""
+        if not isinstance(what, str):
+            raise TypeError("a worker function of the user's can be asked by name only")
+        chosen = slot_numbers(slots, self.num_envs)
+        request: tuple[str, Any] = ("_call", (what, args, kwargs))
+        if what == "set_wrapper_attr":
+            request = ("_setattr", args)
+        self._ask("call", dict.fromkeys(chosen.tolist(), request))
+        return Ticket(0, chosen, [])
+
+    def end_call(self, ticket: Ticket, timeout: float | None = None) -> list[Any]:
+        """The results of a call."""
+        answers = self._answered(timeout)
+        return [answers[slot] for slot in ticket.slots.tolist()]
+
+    def forget_call(self, ticket: Ticket) -> None:
+        """Give up a call; its answers are dropped like everything that is in flight."""
+
+    def drop(self) -> None:
+        """Wait for all that is in flight, and forget it."""
+        if self.in_flight:
+            self._answered(None)
+
+    def call(self, what: Called, *args: Any, slots: SlotChoice = None, **kwargs: Any) -> list[Any]:
+        """Call a method of each environment, or read an attribute."""
+        return self.end_call(self.begin_call(what, args, kwargs, slots))
+
+    def _ask(self, doing: str, requests: dict[int, tuple[str, Any]]) -> None:
+        if self._closed:
+            raise ClosedEnvironmentError(f"{doing}: the vector environment is closed")
+        if self._pending or self._answers:
+            raise AlreadyPendingCallError(f"{doing}: a {self._doing} is in flight", self._doing)
+        self._doing = doing
+        self._asked = list(requests)
+        self._pending = list(requests)
+        for slot, request in requests.items():
+            try:
+                self._pipes[slot].send(request)
+            except (BrokenPipeError, ConnectionResetError):
+                continue  # its answer, or the lack of it, says more
+
+    def _answered(self, timeout: float | None) -> dict[int, Any]:
+        """Wait for all answers; what came is kept over a timeout."""
+        if not self._pending and not self._answers:
+            raise NoAsyncCallError("nothing was asked for", self._doing)
+        deadline = None if timeout is None else time.monotonic() + timeout
+        failed = 0
+        while self._pending:
+            left = _TICK if deadline is None else min(_TICK, deadline - time.monotonic())
+            if left < 0:
+                raise ReceiveTimeoutError(f"{len(self._pending)} slots have not answered in time")
+            by_pipe: dict[Any, int] = {self._pipes[slot]: slot for slot in self._pending}
+            for pipe in wait_for(list(by_pipe), left):
+                slot = by_pipe[pipe]
+                try:
+                    self._answers[slot], success = self._pipes[slot].recv()
+                except (EOFError, ConnectionResetError) as error:
+                    self._pending.clear()
+                    self._answers.clear()
+                    raise WorkerCrashedError(f"the worker of slot {slot} has ended") from error
+                self._pending.remove(slot)
+                failed += not success
+        answers, self._answers = self._answers, {}
+        if failed:
+            self.errors = sorted((self._failure() for _ in range(failed)), key=lambda pair: pair[0])
+            raise self.errors[-1][1]
+        return answers
+
+    def _failure(self) -> tuple[int, BaseException]:
+        try:
+            slot, kind, value, trace = self._failures.get(timeout=5)
+            error = value if isinstance(value, BaseException) else kind(value)
+        except Exception as lost:  # what the user's worker has put there cannot be brought over
+            return -1, RemoteError(f"an environment has failed, and its error is lost: {lost!r}")
+        error.__cause__ = RemoteTraceback(trace)
+        return slot, error
+
+    def worker_states(self) -> list[WorkerState]:
+        """A process for each slot."""
+        return [
+            WorkerState(f"worker {slot}", range(slot, slot + 1), process=process.pid)
+            for slot, process in enumerate(self._processes)
+        ]
+
+    def close(self, *, terminate: bool = False, timeout: float | None = None) -> None:
+        """Close every environment and end the processes."""
+        if self._closed:
+            return
+        self._closed = True
+        if os.getpid() != self._process:
+            return  # a fork of the process that the workers belong to
+        deadline = None if timeout is None else time.monotonic() + timeout
+        for pipe in () if terminate else self._pipes:
+            try:
+                pipe.send(("close", None))
+            except (BrokenPipeError, ConnectionResetError):
+                continue  # it has ended before
+        while not terminate and any(process.is_alive() for process in self._processes):
+            terminate = deadline is not None and time.monotonic() > deadline
+            for pipe in wait_for(self._pipes, _TICK):
+                self._read_on(pipe)
+        for process in self._processes:
+            process.kill()
+            process.join()
+        for pipe in self._pipes:
+            pipe.close()
+        self._failures.close()
+
+    def _read_on(self, pipe: Any) -> None:
+        """Let a worker that is ending get rid of what it has to say."""
+        try:
+            pipe.recv_bytes()
+        except (EOFError, OSError):
+            time.sleep(_TICK)
+
+    def abandon(self) -> None:
+        """End the processes of a pool that nobody has closed."""
+        self.close(terminate=True)
+
+
+def _run_worker(parent: int, worker: Callable[..., None], *arguments: Any) -> None:
+    """Run a user's worker in a process that ends with its parent, and leaves Ctrl-C to it."""
+    signal.signal(signal.SIGINT, signal.SIG_IGN)
+    _native.start_lifeline(parent, dies_with_thread=False)
+    worker(*arguments)
+
+
+def _raw_infos(infos: list[dict[str, Any]]) -> RawInfos | None:
+    events = [(row, info) for row, info in enumerate(infos) if info]
+    return (events, None) if events else None

@@ -1,0 +1,168 @@
+"""The thread pool: workers are threads of this process.
+
+It pays for environments that release the GIL while they work, and on a Python without one. Nothing
+is pickled, and the environments are objects of this process.
+"""
+
+from __future__ import annotations
+
+import warnings
+from collections import deque
+from collections.abc import Iterable
+from queue import Empty, SimpleQueue
+from threading import Thread
+from typing import Any
+
+from gymnasium import Env
+from gymnasium.vector import AutoresetMode
+
+from shoal._spaces import ObservationMode, agree
+from shoal.pools._doorbell_pipes import Doorbell, DoorbellPipes
+from shoal.pools._environments import (
+    EnvFactory,
+    checked_factories,
+    close_environments,
+    open_environments,
+)
+from shoal.pools._messages import Closed, Message
+from shoal.pools._parallel import ParallelPool
+from shoal.pools._shares import available_cores, share_out
+from shoal.pools._worker import Worker
+
+__all__ = ["ThreadPool"]
+
+_GRACE = 1.0
+"""Seconds that threads have to end where a process would be ended at once."""
+
+
+class _Mail:
+    """Both ends of the way between the pool and one worker."""
+
+    def __init__(self) -> None:
+        self.to_worker: SimpleQueue[Message] = SimpleQueue()
+        self.to_pool: SimpleQueue[Message] = SimpleQueue()
+        self.received: deque[Message] = deque()  # by the pool, and not put away
+
+    def receive(self) -> Message:
+        return self.to_worker.get()
+
+    def pack(self, message: Message) -> Message:
+        return message
+
+    def send(self, packed: Message) -> None:
+        self.to_pool.put(packed)
+
+
+class _ThreadTransport:
+    """The threads of a pool."""
+
+    can_be_killed = False
+
+    def __init__(self) -> None:
+        self._mail: list[_Mail] = []
+        self._threads: list[Thread] = []
+
+    def start(self, worker: Worker, mail: _Mail) -> None:
+        thread = Thread(target=worker.run, name=f"shoal-{len(self._threads)}", daemon=True)
+        self._mail.append(mail)
+        self._threads.append(thread)
+        thread.start()
+
+    def pack(self, message: Message) -> Message:
+        return message
+
+    def send(self, worker: int, packed: Message, timeout: float | None = None) -> None:  # noqa: ARG002
+        self._mail[worker].to_worker.put(packed)
+
+    def receive(self, worker: int, seconds: float) -> Message | None:
+        mail = self._mail[worker]
+        if not mail.received:
+            try:
+                # One call, so that what has left the queue is here, whenever an interrupt comes.
+                mail.received.extend(map(mail.to_pool.get, (True,), (seconds,)))
+            except Empty:
+                return None
+        return mail.received[0]
+
+    def put_away(self, worker: int) -> None:
+        self._mail[worker].received.popleft()
+
+    def whereabouts(self, worker: int) -> tuple[int | None, int | None]:
+        return None, self._threads[worker].native_id
+
+    def end(self, terminate: bool, timeout: float | None) -> BaseException | None:
+        failure: BaseException | None = None
+        for thread, mail in zip(self._threads, self._mail, strict=True):
+            thread.join(_GRACE if terminate else timeout)
+            if thread.is_alive():
+                warnings.warn(
+                    f"{thread.name} is still at work, and a thread cannot be ended by force: it "
+                    "closes its environments when it is done",
+                    ResourceWarning,
+                    stacklevel=4,
+                )
+            while not mail.to_pool.empty():
+                message = mail.to_pool.get()
+                if isinstance(message, Closed):
+                    failure = failure or message.error
+        return failure
+
+
+class ThreadPool(ParallelPool):
+    """Steps Python environments in threads of this process.
+
+    Args:
+        factories: One function for each slot, which makes its environment.
+        workers: How many threads; as many as there are cores by default.
+        caller_works: Whether the caller drives a share of the slots itself.
+        observation_mode: As in ``gymnasium.vector.AsyncVectorEnv``.
+        autoreset_mode: What happens at the end of an episode.
+        copy: Whether batches are new arrays, or views that are valid until the batch after next.
+        statistics: Whether to report return, length and time of each episode that ends.
+        stand_ins: Whether other slots of a worker may go on, in another thread, while one
+            environment keeps the worker waiting, say for a network.
+        doorbell: How workers are woken: by ``"futex"``, ``"pipe"``, or what there is (``"auto"``).
+    """
+
+    envs: list[Env[Any, Any]]
+
+    def __init__(
+        self,
+        factories: Iterable[EnvFactory],
+        *,
+        workers: int | None = None,
+        caller_works: bool = True,
+        observation_mode: ObservationMode = "same",
+        autoreset_mode: AutoresetMode = AutoresetMode.NEXT_STEP,
+        copy: bool = True,
+        statistics: bool = False,
+        stand_ins: bool = True,
+        doorbell: Doorbell = "auto",
+    ) -> None:
+        recipes = checked_factories(factories)
+        self._shares = shares = share_out(len(recipes), workers, caller_works)
+        self.envs = envs = open_environments(recipes)
+        try:
+            self.num_envs = len(envs)
+            self.autoreset_mode = autoreset_mode
+            self.metadata = dict(envs[0].metadata)
+            self.render_mode = envs[0].render_mode
+            self.spaces = agree(
+                [env.observation_space for env in envs],
+                [env.action_space for env in envs],
+                observation_mode,
+            )
+            self.copy, self._statistics = copy, statistics
+            self._own_envs = envs[shares.num_worker_slots :]
+            self._pipes = DoorbellPipes(doorbell, len(shares.workers))
+            may_spin = len(shares.workers) < available_cores()
+            setups = self._prepare(shared=False, may_spin=may_spin, stand_ins=stand_ins)
+        except BaseException:
+            close_environments(envs, reporting=False)
+            raise
+        self._transport = transport = _ThreadTransport()
+        for setup in setups:
+            mail = _Mail()
+            board = self._memory.board(may_spin, self._pipes.ends())
+            share = envs[setup.first : setup.last]
+            transport.start(Worker(setup, share, self._columns, board, mail), mail)

@@ -1,0 +1,13 @@
+"""Configs of training runs: JSON, checked before anything happens."""
+
+from shoal.train._config.loading import (
+    HOCKEY,
+    checked,
+    config_file,
+    convert,
+    load_config,
+    parse_config,
+)
+from shoal.train._config.schema import Config
+
+__all__ = ["HOCKEY", "Config", "checked", "config_file", "convert", "load_config", "parse_config"]

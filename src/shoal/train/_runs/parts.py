@@ -1,0 +1,134 @@
+"""From what a run is begun with to its parts."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import Any, NamedTuple
+
+import gymnasium
+import numpy as np
+
+from shoal.errors import ConfigError
+from shoal.train._agents import Agent, load_agent, make_agent
+from shoal.train._agents.actions import AgentSpaces
+from shoal.train._config.loading import HOCKEY, merged_hyperparameters
+from shoal.train._opponents import Opponents
+from shoal.train._runs.folder import RunFolder, RunPlan
+from shoal.train._runs.league_play import LeaguePlay
+from shoal.train._runs.trainee import Trainee
+from shoal.train._tasks import EnvSource, HockeyTask, VectorTask
+from shoal.train._tasks.hockey_task import hockey_spaces
+
+__all__ = ["Parts", "build"]
+
+
+class Parts(NamedTuple):
+    """What a run is made of."""
+
+    task: VectorTask
+    trainees: list[Trainee]
+    """The agent, and where there is one its exploiter."""
+    league: LeaguePlay | None
+    rng: np.random.Generator
+    """What everything is drawn with that is drawn from episode to episode."""
+    evaluation_seed: int
+
+    @property
+    def main(self) -> Trainee:
+        """The agent that is trained."""
+        return self.trainees[0]
+
+
+def build(plan: RunPlan, folder: RunFolder, env: EnvSource) -> Parts:
+    """Make task, agents and league, all of them as they are at the beginning of the run."""
+    config = plan.config
+    words = np.random.SeedSequence(plan.seed).generate_state(5)
+    agent_seed, task_seed, draw_seed, evaluation_seed, exploiter_seed = (
+        int(word) & 0x7FFF_FFFF for word in words
+    )
+    rng = np.random.default_rng(draw_seed)
+    is_beginner = plan.initial_agent is None
+    options: dict[str, Any] = {
+        "seed": task_seed,
+        "max_episode_steps": config.training.max_episode_steps,
+        "reward_scale": config.training.reward_scale,
+        "arguments": config.task.arguments,
+    }
+    if env != HOCKEY:
+        with _explained():
+            task = VectorTask(env, plan.num_envs, **options)
+        try:
+            agent = _agent(plan, task.spaces, plan.num_envs, agent_seed)
+        except BaseException:
+            task.close()
+            raise
+        trainee = Trainee(agent, slice(None), config.training, is_beginner=is_beginner)
+        return Parts(task, [trainee], None, rng, evaluation_seed)
+
+    exploiters = _exploiters(plan)
+    mains = plan.num_envs - exploiters
+    agent = _agent(plan, hockey_spaces(), mains, agent_seed)
+    trainees = [Trainee(agent, slice(0, mains), config.training, is_beginner=is_beginner)]
+    if exploiters:
+        exploiter = _agent(plan, hockey_spaces(), exploiters, exploiter_seed)
+        trainees.append(
+            Trainee(exploiter, slice(mains, None), config.training, is_beginner=is_beginner)
+        )
+    league = None if config.league is None else LeaguePlay(config.league, folder.league)
+
+    def load(name: str) -> Agent:
+        member = None if league is None else league.load(name, plan.device)
+        if member is not None:
+            return member
+        return load_agent(folder.adopted_file(name, plan), plan.device)
+
+    def draw(generator: np.random.Generator) -> str:
+        assert league is not None  # configs are checked when they are read
+        return league.draw(generator)
+
+    with _explained():
+        hockey = HockeyTask(
+            plan.num_envs,
+            rng=rng,
+            opponents=Opponents(agent, load),
+            from_league=draw,
+            exploiters=exploiters,
+            **options,
+        )
+    return Parts(hockey, trainees, league, rng, evaluation_seed)
+
+
+@contextmanager
+def _explained() -> Iterator[None]:
+    """An environment that cannot be made is a mistake of the config."""
+    try:
+        yield
+    except (gymnasium.error.Error, TypeError, ValueError) as error:
+        raise ConfigError(f"task: {error}") from error
+
+
+def _agent(plan: RunPlan, spaces: AgentSpaces, slots: int, seed: int) -> Agent:
+    config = plan.config
+    try:
+        return make_agent(
+            config.agent.type,
+            spaces,
+            merged_hyperparameters(config),
+            num_slots=slots,
+            device=plan.device,
+            seed=seed,
+        )
+    except ConfigError:
+        raise
+    except (ValueError, MemoryError) as error:
+        raise ConfigError(f"agent: {error}") from error
+
+
+def _exploiters(plan: RunPlan) -> int:
+    league = plan.config.league
+    if league is None or not league.exploiter_share:
+        return 0
+    if plan.num_envs < 2:
+        raise ConfigError("league.exploiter_share needs at least 2 environments: num_envs is 1")
+    return min(plan.num_envs - 1, max(1, round(league.exploiter_share * plan.num_envs)))

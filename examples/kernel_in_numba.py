@@ -14,7 +14,7 @@ from shoal.kernels import random_uniform
 HIGH = np.array([1.0, 1.0, 8.0], np.float32)
 
 
-@shoal.kernel(
+@shoal.kernels.numba_kernel(
     observation_space=spaces.Box(-HIGH, HIGH),
     action_space=spaces.Box(-2.0, 2.0, (1,)),
     state=[("angle", np.float64), ("speed", np.float64)],

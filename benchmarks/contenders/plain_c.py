@@ -56,7 +56,7 @@ class PlainC(Contender):
         import shoal
         from benchmarks.native_code import built
 
-        options = f"-I{shoal.kernel.include_dir()}"
+        options = f"-I{shoal.kernels.include_dir()}"
         library = ctypes.CDLL(str(built("plain_loops", options)))
         name = "table" if workload.name in _TABLES else workload.name.replace("-", "_")
         loop = getattr(library, name)

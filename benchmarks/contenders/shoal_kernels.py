@@ -86,4 +86,4 @@ def swing_in_c() -> Any:
     import shoal
     from benchmarks.native_code import built
 
-    return shoal.kernel.load(built("swing", f"-I{shoal.kernel.include_dir()}"))
+    return shoal.kernels.load(built("swing", f"-I{shoal.kernels.include_dir()}"))

@@ -11,7 +11,7 @@
  * slots, draws all that is random from the generators of its slots, and has no mutable globals:
  * runs of one vector are worked on by several threads at the same time.
  *
- * A library with a kernel exports one function, and is loaded with shoal.kernel.load("./my.so"):
+ * A library with a kernel exports one function, and is loaded with shoal.kernels.load("./my.so"):
  *
  *   const shoal_kernel* shoal_kernel_entry(void);
  *

@@ -14,15 +14,15 @@ Importing it makes ``gymnasium.make_vec(..., vectorization_mode="shoal")`` work 
 from importlib.metadata import version
 from typing import TYPE_CHECKING, Any
 
+from shoal import kernels
 from shoal._make import make
 from shoal._registration import register_environments, register_vectorization_mode
-from shoal.kernels import kernel
 from shoal.pools import Batch
 
 if TYPE_CHECKING:
     from shoal.remote import connect, serve
 
-__all__ = ["Batch", "connect", "kernel", "make", "serve"]
+__all__ = ["Batch", "connect", "kernels", "make", "serve"]
 
 __version__ = version("shoal")
 

@@ -209,13 +209,13 @@ class VectorOptions:
         >>> VectorOptions(seeding="counter").check_kernel("Maze")
         Traceback (most recent call last):
         ValueError: there is no kernel for Maze, which seeding='counter' needs: leave that out, or \
-write a kernel (shoal.kernel)
+write a kernel (shoal.kernels)
         """
         if given := self.for_kernels:
             need, that = ("needs", "that") if len(given) == 1 else ("need", "them")
             raise ValueError(
                 f"there is no kernel for {missing}, which {' and '.join(given)} {need}: leave "
-                f"{that} out, or write a kernel (shoal.kernel)"
+                f"{that} out, or write a kernel (shoal.kernels)"
             )
 
     @property

@@ -17,7 +17,7 @@ def compiled(folder, source, *flags, suffix=".c"):
     standard = "-std=c11" if suffix == ".c" else "-std=c++17"
     compiler = COMPILER if suffix == ".c" else os.environ.get("CXX", "c++")
     command = [compiler, standard, "-O1", "-Wall", "-Wextra", "-Werror", "-fPIC", "-shared"]
-    includes = f"-I{shoal.kernel.include_dir()}"
+    includes = f"-I{shoal.kernels.include_dir()}"
     subprocess.run([*command, *flags, includes, str(file), "-o", str(library), "-lm"], check=True)
     return library
 

@@ -52,7 +52,7 @@ def library(tmp_path_factory):
 
 @pytest.fixture(scope="module")
 def kernel(library):
-    return shoal.kernel.load(library)
+    return shoal.kernels.load(library)
 
 
 def test_a_library_tells_its_spaces(kernel):
@@ -137,7 +137,7 @@ def test_a_kernel_in_cpp(tmp_path):
     text = source(head="#include <stdexcept>", export='extern "C"').replace(
         "(shoal_leaf){", "shoal_leaf{"
     )
-    with shoal.make(shoal.kernel.load(compiled(tmp_path, text, suffix=".cpp")), 3) as envs:
+    with shoal.make(shoal.kernels.load(compiled(tmp_path, text, suffix=".cpp")), 3) as envs:
         envs.reset(seed=0)
         envs.step([[0, 0]] * 3)
 
@@ -155,7 +155,7 @@ def stepped_until_failure(kernel, count=3000, slot=None, **options):
 
 def test_an_error_names_its_slot_and_the_others_go_on(tmp_path):
     step = 'if (actions[2 * k + 1] == 3) return shoal_fail(slots, k, "the wheel came off");'
-    kernel = shoal.kernel.load(compiled(tmp_path, source(step)))
+    kernel = shoal.kernels.load(compiled(tmp_path, source(step)))
     envs, message = stepped_until_failure(kernel, slot=[1717, 2000])
     assert "slot 1717 of 3000, in its step: the wheel came off (and 1 more slot)" in message
     steps = envs.state["steps"]
@@ -179,16 +179,16 @@ def test_an_error_names_its_slot_and_the_others_go_on(tmp_path):
 def test_what_is_not_a_number_is_an_error(tmp_path):
     step = "if (actions[2 * k + 1] == 3) s->total = 0.0 / (double)s->steps;"
     library = compiled(tmp_path, source(step))
-    envs, message = stepped_until_failure(shoal.kernel.load(library), slot=77)
+    envs, message = stepped_until_failure(shoal.kernels.load(library), slot=77)
     assert "slot 77 of 3000, in its step: the kernel wrote NaN into" in message
     envs.close()
-    with shoal.make(shoal.kernel.load(library, check_nan=False), 3) as envs:
+    with shoal.make(shoal.kernels.load(library, check_nan=False), 3) as envs:
         envs.reset(seed=0)
         assert np.isnan(envs.step([[2, 3]] * 3)[1]).all()
 
 
 def test_a_return_value_without_meaning_is_an_error(tmp_path):
-    kernel = shoal.kernel.load(compiled(tmp_path, source("if (s->steps >= 0) return 123456;")))
+    kernel = shoal.kernels.load(compiled(tmp_path, source("if (s->steps >= 0) return 123456;")))
     _, message = stepped_until_failure(kernel)
     assert "the kernel returned 123456, expected SHOAL_OK" in message
 
@@ -199,7 +199,7 @@ def test_an_exception_in_cpp_is_an_error(tmp_path):
         head="#include <stdexcept>",
         export='extern "C"',
     ).replace("(shoal_leaf){", "shoal_leaf{")
-    kernel = shoal.kernel.load(compiled(tmp_path, text, suffix=".cpp"))
+    kernel = shoal.kernels.load(compiled(tmp_path, text, suffix=".cpp"))
     envs, message = stepped_until_failure(kernel, count=1, slot=0)
     assert "slot 0 of 1, in its step: the kernel threw: no such gear" in message
     envs.step([[0, 0]])
@@ -232,14 +232,14 @@ def test_an_exception_in_cpp_is_an_error(tmp_path):
 def test_a_kernel_that_is_none_is_refused(tmp_path, change, complaint):
     library = compiled(tmp_path, source(change=change))
     with pytest.raises(KernelDefinitionError, match=complaint):
-        shoal.kernel.load(library)
+        shoal.kernels.load(library)
 
 
 def test_a_library_that_is_none_is_refused(tmp_path):
     with pytest.raises(FileNotFoundError):
-        shoal.kernel.load(tmp_path / "nowhere.so")
+        shoal.kernels.load(tmp_path / "nowhere.so")
     with pytest.raises(KernelDefinitionError, match="exports no function shoal_kernel_entry"):
-        shoal.kernel.load(compiled(tmp_path, "int nothing(void) { return 0; }"))
+        shoal.kernels.load(compiled(tmp_path, "int nothing(void) { return 0; }"))
 
 
 @pytest.mark.slow
@@ -248,7 +248,7 @@ def test_a_write_outside_of_the_row_is_found_by_the_sanitizer(tmp_path):
     library = compiled(tmp_path, source(step), "-fsanitize=address", "-g")
     script = f"""
 import shoal
-envs = shoal.make(shoal.kernel.load({str(library)!r}), 3)
+envs = shoal.make(shoal.kernels.load({str(library)!r}), 3)
 envs.reset(seed=0)
 for _ in range(3):
     envs.step([[0, 0]] * 3)
@@ -277,9 +277,9 @@ print("done")
 
 
 def test_a_library_that_was_built_again_is_loaded_again(tmp_path):
-    first = shoal.kernel.load(compiled(tmp_path, source()))
+    first = shoal.kernels.load(compiled(tmp_path, source()))
     os.unlink(tmp_path / "kernel.so")
-    again = shoal.kernel.load(compiled(tmp_path, source(change='kernel.name = "Other";')))
+    again = shoal.kernels.load(compiled(tmp_path, source(change='kernel.name = "Other";')))
     assert (first.name, again.name) == ("Counter", "Other")
     shoal.make(first, 2).reset(seed=0)
 
@@ -288,7 +288,7 @@ def test_a_kernel_without_a_state(tmp_path):
     change = "kernel.state_bytes = 0; kernel.field_count = 0;"
     kept = "state* states = (state*)slots->state;"
     text = source(change=change).replace(kept, "static state states[99];")
-    with shoal.make(shoal.kernel.load(compiled(tmp_path, text)), 2) as envs:
+    with shoal.make(shoal.kernels.load(compiled(tmp_path, text)), 2) as envs:
         envs.reset(seed=0)
         envs.step([[0, 0], [0, 0]])
         assert envs.state.shape == (2,)
@@ -297,7 +297,7 @@ def test_a_kernel_without_a_state(tmp_path):
 @pytest.mark.parametrize("mode", ["NextStep", "SameStep", "Disabled"])
 def test_a_slot_that_has_failed_is_reset_before_it_goes_on(tmp_path, mode):
     step = 'if (actions[2 * k + 1] == 3) return shoal_fail(slots, k, "no");'
-    kernel = shoal.kernel.load(compiled(tmp_path, source(step)))
+    kernel = shoal.kernels.load(compiled(tmp_path, source(step)))
     with shoal.make(kernel, 3, autoreset_mode=mode) as envs:
         envs.reset(seed=0)
         idle = [[0, 0]] * 3
@@ -316,7 +316,7 @@ def test_a_slot_that_has_failed_is_reset_before_it_goes_on(tmp_path, mode):
 
 def test_a_failure_arrives_with_its_slot_and_no_other(tmp_path):
     step = 'if (actions[2 * k + 1] == 3) return shoal_fail(slots, k, "no");'
-    kernel = shoal.kernel.load(compiled(tmp_path, source(step)))
+    kernel = shoal.kernels.load(compiled(tmp_path, source(step)))
     count = 4000
     with shoal.make(kernel, count, workers=2) as envs:
         envs.reset(seed=0)
@@ -348,14 +348,14 @@ def test_a_state_outlives_resets_but_for_those_with_a_seed(tmp_path):
     }
     """
     code = source(head=remember, change="kernel.reset = remember;")
-    with shoal.make(shoal.kernel.load(compiled(tmp_path, code)), 3) as envs:
+    with shoal.make(shoal.kernels.load(compiled(tmp_path, code)), 3) as envs:
         for seed, expected in ((7, [1, 1, 1]), (None, [2, 2, 2]), ([5, None, 5], [1, 3, 1])):
             envs.reset(seed=seed)
             assert envs.state["total"].tolist() == expected
 
 
 def test_statistics_do_not_overwrite_an_info(tmp_path):
-    kernel = shoal.kernel.load(compiled(tmp_path, source(change='infos[0].name = "episode";')))
+    kernel = shoal.kernels.load(compiled(tmp_path, source(change='infos[0].name = "episode";')))
     with shoal.make(kernel, 2, statistics=True, max_episode_steps=1) as envs:
         envs.reset(seed=0)
         with pytest.raises(ValueError, match="would overwrite the info 'episode'"):

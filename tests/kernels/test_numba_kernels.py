@@ -1,4 +1,4 @@
-"""Kernels of users in Python, compiled by numba: good ones and bad ones."""
+"""User-written kernels in Python, compiled by numba."""
 
 from pathlib import Path
 
@@ -15,7 +15,7 @@ from shoal.pools import KernelPool
 from shoal.testing import PoolConformance, assert_identical
 
 
-@shoal.kernel(
+@shoal.kernels.numba_kernel(
     observation_space=spaces.Tuple((spaces.Box(-9, 9, (2,), np.float64), spaces.Discrete(50))),
     action_space=spaces.Dict(push=spaces.Box(-1, 1, (2,), np.float64), gear=spaces.Discrete(3)),
     state=[("place", np.float64, (2,)), ("steps", np.int64)],
@@ -25,7 +25,7 @@ from shoal.testing import PoolConformance, assert_identical
     max_episode_steps=30,
 )
 class Wander:
-    """A walk on a plane, with several leaves of everything."""
+    """A random walk on a plane, with several leaves in each space."""
 
     @staticmethod
     def reset(state, random, parameters, options, observation, info):
@@ -53,13 +53,13 @@ class Wander:
 
     @staticmethod
     def render(state):
-        picture = np.zeros((8, 8, 3), np.uint8)
-        picture[int(state["steps"]) % 8] = 255
-        return picture
+        image = np.zeros((8, 8, 3), np.uint8)
+        image[int(state["steps"]) % 8] = 255
+        return image
 
 
 class WanderInPython(gymnasium.Env):
-    """The same in Python."""
+    """The same environment in Python."""
 
     observation_space = Wander.observation_space
     action_space = Wander.action_space
@@ -68,7 +68,7 @@ class WanderInPython(gymnasium.Env):
         super().reset(seed=seed)
         self.place = self.np_random.uniform(-1.0, 1.0, 2)
         self.steps = 0
-        return self._told()
+        return self._observe()
 
     def step(self, action):
         for axis in range(2):
@@ -76,12 +76,12 @@ class WanderInPython(gymnasium.Env):
                 1.0 * action["push"][axis] * action["gear"] + self.np_random.random()
             )
         self.steps += 1
-        observation, info = self._told()
+        observation, info = self._observe()
         distance = np.abs(self.place).sum()
         cut = self.steps == 29 and action["gear"] == 0
         return observation, -distance, distance > 20.0, cut, info
 
-    def _told(self):
+    def _observe(self):
         dice = int(self.np_random.integers(6))
         return (self.place.copy(), self.steps), {
             "dice": dice,
@@ -90,7 +90,7 @@ class WanderInPython(gymnasium.Env):
 
 
 @pytest.mark.parametrize("mode", ["NextStep", "SameStep"])
-def test_a_compiled_kernel_does_as_the_same_environment_in_python(mode):
+def test_a_numba_kernel_equals_the_same_environment_in_python(mode):
     native = shoal.make(Wander, 5, autoreset_mode=mode)
     python = shoal.make(
         lambda: gymnasium.wrappers.TimeLimit(WanderInPython(), 30),
@@ -104,38 +104,38 @@ def test_a_compiled_kernel_does_as_the_same_environment_in_python(mode):
         assert_identical(native.step(actions), python.step(actions))
 
 
-class TestCompiled(PoolConformance):
-    """The contract, by a kernel that numba compiles."""
+class TestNumbaKernelPool(PoolConformance):
+    """The conformance tests with a numba kernel."""
 
     def make_pool(self, num_envs, **options):
         return KernelPool(Wander, num_envs, **options)
 
 
-def test_a_compiled_kernel_has_pictures_parameters_and_fields():
+def test_a_numba_kernel_has_images_parameters_and_fields():
     with shoal.make(Wander, 3, scale=0.0, render_mode="rgb_array") as envs:
         envs.reset(seed=0, options={"spread": 0.0})
         assert not envs.state["place"].any()
         assert envs.render_tiled(columns=3).shape == (8, 24, 3)
         envs.state["steps"] = [1, 2, 3]
-        pictures = envs.render()
-        assert [int(picture[:, 0, 0].argmax()) for picture in pictures] == [1, 2, 3]
+        images = envs.render()
+        assert [int(image[:, 0, 0].argmax()) for image in images] == [1, 2, 3]
         assert envs.get_attr("scale") == (0.0, 0.0, 0.0)
 
 
 @pytest.mark.parametrize(
-    ("changed", "complaint"),
+    ("changed", "message"),
     [
-        ({"state": np.float64}, "state must name its fields"),
+        ({"state": np.float64}, "state must be a record dtype"),
         ({"observation_space": spaces.Text(3)}, "have no fixed shape"),
         ({"infos": {"wrong": np.complex64}}, "no arrays of dtype complex64|iinfo|Invalid"),
-        ({"infos": {"more": np.float64}}, r"written as reset\(.*called as reset\(.*, info\)"),
+        ({"infos": {"more": np.float64}}, r"defined as reset\(.*called as reset\(.*, info\)"),
         ({"max_episode_steps": 1.5}, "max_episode_steps must be a positive integer"),
         ({"options": {"reset_mask": 1}}, "no option can be called 'reset_mask'"),
         ({"parameters": {"num_envs": 1}}, "no parameter can be called 'num_envs'"),
     ],
 )
-def test_a_compiled_kernel_that_makes_no_sense_is_refused(changed, complaint):
-    given = {
+def test_rejects_invalid_kernel_definitions(changed, message):
+    arguments = {
         "observation_space": spaces.Box(-1, 1, (1,)),
         "action_space": spaces.Discrete(2),
         "state": [("x", np.float64)],
@@ -151,20 +151,20 @@ def test_a_compiled_kernel_that_makes_no_sense_is_refused(changed, complaint):
             observation[0] = 0.0
             return 0.0, False, False
 
-    with pytest.raises((KernelDefinitionError, ValueError), match=complaint):
-        shoal.kernel(**{**given, **changed})(Nothing)
+    with pytest.raises((KernelDefinitionError, ValueError), match=message):
+        shoal.kernels.numba_kernel(**{**arguments, **changed})(Nothing)
     del Nothing.step
     with pytest.raises(KernelDefinitionError, match="kernel Nothing needs a function 'step'"):
-        shoal.kernel(**given)(Nothing)
+        shoal.kernels.numba_kernel(**arguments)(Nothing)
 
 
-@shoal.kernel(
+@shoal.kernels.numba_kernel(
     observation_space=spaces.Box(-1, 1, (1,)),
     action_space=spaces.Discrete(4),
     state=[("count", np.int64)],
 )
 class Fragile:
-    """Fails if it is told to."""
+    """Fails on action 2, and divides by zero on action 3."""
 
     @staticmethod
     def reset(state, random, parameters, options, observation):
@@ -176,13 +176,13 @@ class Fragile:
         observation[0] = 0.0
         state.count += 1
         if action == 2:
-            raise ValueError("as told")
+            raise ValueError("action 2")
         if action == 3:
             observation[0] = 1.0 / (state.count - state.count)
         return 1.0, False, False
 
 
-def test_what_a_compiled_kernel_raises_is_the_failure_of_one_slot():
+def test_an_exception_in_a_numba_kernel_is_a_failure_of_its_slot():
     with shoal.make(Fragile, 1000, workers=2) as envs:
         envs.reset(seed=0)
         actions = np.zeros(1000, np.int64)
@@ -191,11 +191,11 @@ def test_what_a_compiled_kernel_raises_is_the_failure_of_one_slot():
             envs.step(actions)
         assert (envs.state["count"] == 1).all()
         actions[:] = 3
-        assert np.isinf(envs.step(actions)[0]).sum() == 998  # as in C: no error, but infinity
+        assert np.isinf(envs.step(actions)[0]).sum() == 998  # as in C, not an error
 
 
-def test_a_compiled_kernel_that_numba_does_not_understand_says_so():
-    class Odd:
+def test_reports_code_that_numba_cannot_compile():
+    class Uncompilable:
         @staticmethod
         def reset(state, random, parameters, options, observation):
             observation[0] = state.missing
@@ -204,15 +204,15 @@ def test_a_compiled_kernel_that_numba_does_not_understand_says_so():
         def step(state, random, parameters, action, observation):
             return 0.0, False, False
 
-    with pytest.raises(KernelDefinitionError, match=r"numba cannot compile its 'reset'.*missing"):
-        shoal.kernel(
+    with pytest.raises(KernelDefinitionError, match=r"numba cannot compile 'reset'.*missing"):
+        shoal.kernels.numba_kernel(
             observation_space=spaces.Box(-1, 1, (1,)),
             action_space=spaces.Discrete(2),
             state=[("x", np.float64)],
-        )(Odd)
+        )(Uncompilable)
 
 
-def test_a_compiled_kernel_travels_to_other_processes():
+def test_a_numba_kernel_can_be_pickled():
     copied = cloudpickle.loads(cloudpickle.dumps(Fragile))
     one, other = shoal.make(Fragile, 3), shoal.make(copied, 3)
     assert_identical(one.reset(seed=3), other.reset(seed=3))

@@ -26,7 +26,7 @@ def slow(tmp_path_factory):
     """A kernel that takes its time where an action says so."""
     text = source("if (actions[2 * k + 1] == 3) wait(1.5);", head=SLOW)
     text = "#define _POSIX_C_SOURCE 200809L\n" + text
-    return shoal.kernel.load(compiled(tmp_path_factory.mktemp("slow"), text))
+    return shoal.kernels.load(compiled(tmp_path_factory.mktemp("slow"), text))
 
 
 COUNT = 3000  # enough for the thread to be woken
@@ -60,7 +60,7 @@ def test_a_thread_that_does_not_come_back_is_left_and_does_no_harm(slow):
     script = f"""
 import sys, time, warnings, gc
 import numpy as np, shoal
-envs = shoal.make(shoal.kernel.load({str(slow.recipe.args[0])!r}), 3000, workers=1)
+envs = shoal.make(shoal.kernels.load({str(slow.recipe.args[0])!r}), 3000, workers=1)
 envs.reset(seed=0)
 actions = np.zeros((3000, 2), np.int64)
 for _ in range(5):

@@ -59,7 +59,7 @@ def test_whatever_is_a_vector_is_made_for_rllib(what):
 def test_a_kernel_is_made_for_rllib():
     pytest.importorskip("numba")
 
-    @shoal.kernel(
+    @shoal.kernels.numba_kernel(
         observation_space=gymnasium.spaces.Box(-1, 1, (1,)),
         action_space=gymnasium.spaces.Discrete(2),
         state=[("place", "f8")],

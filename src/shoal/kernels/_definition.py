@@ -80,7 +80,7 @@ class Codec:
 class Kernel:
     """A native environment; :func:`shoal.make` makes vectors of it.
 
-    Load one with ``shoal.kernel.load``, or compile one with ``@shoal.kernel``.
+    :func:`shoal.kernels.load` loads one, and :func:`shoal.kernels.numba_kernel` compiles one.
 
     Args:
         native: The functions and what they say of themselves.

@@ -1,6 +1,6 @@
 """The process of one contender: does what is requested.
 
-Started by ``shoal._bench.process`` by its path, with how it finds what it is to import, as JSON, and
+Started by ``shoal._bench.process`` by its path, with its import settings as JSON, and
 what it is to do, as a pickle in hexadecimal digits: a function that makes a session. Requests and
 replies are lines of JSON, one reply to each request: ``{"do": "step", "seconds": 0.25}`` gets
 ``{"result": ...}`` or ``{"error": "one line"}``.

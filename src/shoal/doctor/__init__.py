@@ -6,8 +6,8 @@
     True
 
 Facts are gathered (:mod:`~shoal.doctor._machine`, :mod:`~shoal.doctor._software`,
-:mod:`~shoal.doctor._extras`), backends are tried (:mod:`~shoal.doctor._backend_checks`), and of both it
-follows what to do (:mod:`~shoal.doctor._advice`).
+:mod:`~shoal.doctor._extras`), backends are tried (:mod:`~shoal.doctor._backend_checks`), and both
+lead to the advice (:mod:`~shoal.doctor._advice`).
 """
 
 from shoal.doctor._advice import Finding

@@ -182,7 +182,7 @@ class AgentsPool:
         if not np.array_equal(chosen, whole):
             raise ResetMaskError(
                 f"environments step and reset all of their {count} agents at once, so slots must "
-                f"be those of whole environments, in order, got {chosen.tolist()}. (A frontend that "
-                "resets slots in the step in which they end needs autoreset_mode='SameStep')"
+                f"be those of whole environments, in order, got {chosen.tolist()}. (A frontend "
+                "that resets slots in the step in which they end needs autoreset_mode='SameStep')"
             )
         return environments

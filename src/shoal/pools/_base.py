@@ -32,8 +32,8 @@ class Batch(NamedTuple):
 
     A pool gives ``infos`` raw: None where no slot had any, else the pair of a list of (row, info)
     and the episodes that ended, as (mask, returns, lengths, seconds) or None; or, where all slots
-    tell the same, :class:`shoal._types.ColumnInfos`. A frontend puts them into the form that its users
-    know.
+    tell the same, :class:`shoal._types.ColumnInfos`. A frontend puts them into the form of its
+    interface.
     """
 
     slots: npt.NDArray[np.int64]

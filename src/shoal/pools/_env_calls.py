@@ -10,7 +10,7 @@ __all__ = ["EnvironmentCalls"]
 
 
 class EnvironmentCalls:
-    """Methods and attributes of each environment, for a frontend that keeps its pool in ``_pool``."""
+    """Methods and attributes of each environment, for a frontend with its pool in ``_pool``."""
 
     _pool: Pool
 

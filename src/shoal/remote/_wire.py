@@ -1,6 +1,6 @@
 """The fixed header of a message, and what its kinds are.
 
-A message is the header, then ``meta`` bytes of msgpack (see :mod:`shoal.remote._value_codec`), then the
+A message is the header, then ``meta`` bytes of msgpack (:mod:`shoal.remote._value_codec`), then the
 body: raw tensors in the order of the layout. Whoever reads one checks the lengths that the header
 announces against what can be, before it makes room for them.
 

@@ -1,4 +1,4 @@
-"""From Shoal's vectors to this frontend, and from this frontend's vectors to Gymnasium's interface."""
+"""From Shoal's vectors to this frontend, and from this frontend's to Gymnasium's interface."""
 
 from __future__ import annotations
 

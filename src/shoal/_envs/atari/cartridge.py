@@ -2,7 +2,7 @@
 
 To load a program takes an emulator about 100 ms, to reset it 4 to 11 ms, most of which is the
 emulation of a second after power-on; to restore a state takes 0.1 ms. What stands in the way of
-always restoring one: a few things survive a reset. :mod:`shoal._envs.atari.start_states` tells for each
+always restoring one: a few things survive a reset. :mod:`.start_states` tells for each
 game which, as found by comparing.
 """
 

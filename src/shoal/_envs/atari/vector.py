@@ -39,7 +39,7 @@ Results = tuple[Arrays, Arrays, Arrays, Arrays, dict[str, Any]]
 
 # Gymnasium's class is named again for skrl, which recognises vectors by their direct bases.
 class AtariVector(VectorEnv, gymnasium.vector.VectorEnv[Any, Any, Arrays]):
-    """Atari games as :func:`shoal.make` makes them: a :class:`shoal.vector._pool_vector_env.VectorEnv`.
+    """Atari games as :func:`shoal.make` makes them, a :class:`shoal.vector.VectorEnv`.
 
     Infos have ``lives``, ``frame_number`` and ``episode_frame_number`` of every slot, and with
     ``life_loss_info`` whether a life was lost, ``life_lost``. The settings are explained by

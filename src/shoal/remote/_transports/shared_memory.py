@@ -1,6 +1,6 @@
 """Shared memory for two ends on one machine: how they come to have the same, and go over to it.
 
-The server listens at a *local upgrade*, a name that only its own machine knows. A client that reaches
+The server listens at a *local upgrade*, a name known only on its machine. A client that reaches
 it there and says the secret of its session is handed a block of memory without a name; both then go
 on over two rings in it, and keep their socket to notice each other's end. Behind the rings lie
 trays, for large observations.

@@ -34,7 +34,7 @@ def make_agent(
     Args:
         kind: ``"DDDQN"``, ``"SAC"`` or ``"PPO"``.
         spaces: What it observes and does.
-        hyperparameters: Its settings, by their names; see :mod:`shoal.train._config.agent_settings`.
+        hyperparameters: Its settings by name; see :mod:`shoal.train._config.agent_settings`.
         num_slots: How many slots it trains in.
         device: Where it computes.
         seed: Of everything that is random about it.

@@ -23,6 +23,7 @@ REFERENCE = {
 }
 """The page of each public module, which is its title."""
 
+
 @cache
 def package():
     """The package as it is written: to import all of it would need what is not installed."""

@@ -330,14 +330,3 @@ class TestBack:
             assert_identical(got[:4], wanted[:4])
         envs.close()
         reference.close()
-
-
-def test_algorithms_take_vectors_as_they_are():
-    from stable_baselines3 import PPO
-
-    envs = shoal.make("CartPole-v1", num_envs=4, statistics=True)
-    model = PPO("MlpPolicy", envs, n_steps=32, batch_size=64, n_epochs=1, device="cpu")
-    model.learn(total_timesteps=256)
-    assert model.num_timesteps >= 256
-    assert model.n_envs == 4
-    envs.close()

@@ -9,8 +9,10 @@ Example:
     dtype('float32')
     >>> vec_env.close()
 
-Importing it also lets Stable-Baselines3's algorithms take vectors of Gymnasium's interface as they
-are: ``PPO("MlpPolicy", shoal.make("CartPole-v1", num_envs=8))``.
+:func:`as_vec_env` converts any vector of Gymnasium's interface, such as those of
+:func:`shoal.make`: ``PPO("MlpPolicy", as_vec_env(shoal.make("CartPole-v1", num_envs=8)))``.
+Importing this package replaces nothing in Stable-Baselines3; :func:`patch_algorithms` makes its
+algorithms accept such vectors without the conversion.
 """
 
 try:
@@ -18,7 +20,7 @@ try:
 except ImportError as error:
     raise ImportError("shoal.sb3 needs Stable-Baselines3: pip install 'shoal[sb3]'") from error
 
-from shoal.sb3._algorithm_patch import accept_vectors
+from shoal.sb3._algorithm_patch import patch_algorithms, unpatch_algorithms
 from shoal.sb3._bridges import as_vec_env, as_vector_env
 from shoal.sb3._unwrap import (
     is_vecenv_wrapped,
@@ -46,8 +48,6 @@ from shoal.sb3.vec_normalize import VecNormalize
 from shoal.sb3.vec_transpose import VecTransposeImage
 from shoal.sb3.vec_video_recorder import VecVideoRecorder
 
-accept_vectors()
-
 __all__ = [
     "CloudpickleWrapper",
     "DummyVecEnv",
@@ -71,7 +71,9 @@ __all__ = [
     "is_wrapped",
     "make_atari_env",
     "make_vec_env",
+    "patch_algorithms",
     "sync_envs_normalization",
+    "unpatch_algorithms",
     "unwrap_vec_normalize",
     "unwrap_vec_wrapper",
     "unwrap_wrapper",

@@ -1,4 +1,4 @@
-"""From Shoal's vectors to this frontend, and from this frontend's to Gymnasium's interface."""
+"""Conversions between Gymnasium's vector interface and Stable-Baselines3's ``VecEnv``."""
 
 from __future__ import annotations
 

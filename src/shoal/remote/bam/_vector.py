@@ -119,8 +119,8 @@ def make_bam_vec_env(
 ) -> BamVectorEnv:
     """Make a vector of the client that a factory makes, or of those that several make.
 
-    The arguments are those of :class:`BamVectorEnv`. Where Stable-Baselines3 is in use, its
-    algorithms take the vector as it is.
+    The arguments are those of :class:`BamVectorEnv`. If Stable-Baselines3 is imported, this also
+    calls :func:`shoal.sb3.patch_algorithms`, so that its algorithms accept the vector.
 
     Example:
         >>> from shoal.remote.bam import MockEnv
@@ -131,7 +131,9 @@ def make_bam_vec_env(
         array([2])
     """
     if "stable_baselines3" in sys.modules:
-        import shoal.sb3  # noqa: F401
+        from shoal.sb3 import patch_algorithms
+
+        patch_algorithms()
     return BamVectorEnv(env_factory, num_envs, batch_size=batch_size, **kwargs)
 
 

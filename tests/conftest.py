@@ -23,3 +23,13 @@ def ray_here():
     )
     yield ray
     ray.shutdown()
+
+
+@pytest.fixture
+def patched_gymnasium():
+    """``gymnasium.make_vec`` accepts ``vectorization_mode="shoal"`` during the test."""
+    import shoal
+
+    shoal.patch_gymnasium()
+    yield
+    shoal.unpatch_gymnasium()

@@ -8,30 +8,32 @@
     (64, 4)
     >>> envs.close()
 
-Importing it makes ``gymnasium.make_vec(..., vectorization_mode="shoal")`` work as well.
+Importing Shoal registers its environments (``shoal/Hockey-v0`` and variants) with Gymnasium. It
+replaces nothing in other libraries; :func:`patch_gymnasium` does so on request.
 """
 
 from importlib.metadata import version
 from typing import TYPE_CHECKING, Any
 
 from shoal import kernels
+from shoal._gymnasium_patch import patch_gymnasium, unpatch_gymnasium
 from shoal._make import make
-from shoal._registration import register_environments, register_vectorization_mode
+from shoal._registration import register_environments
 from shoal.pools import Batch
 
 if TYPE_CHECKING:
-    from shoal.remote import connect, serve
+    from shoal.remote import connect as connect
+    from shoal.remote import serve as serve
 
-__all__ = ["Batch", "connect", "kernels", "make", "serve"]
+# `connect` and `serve` need the extra "remote"; `from shoal import *` works without.
+__all__ = ["Batch", "kernels", "make", "patch_gymnasium", "unpatch_gymnasium"]
 
 __version__ = version("shoal")
 
-register_vectorization_mode()
 register_environments()
 
 
 def __getattr__(name: str) -> Any:
-    # These need an extra, which the rest of Shoal does without.
     if name in ("connect", "serve"):
         from shoal import remote
 

@@ -413,7 +413,7 @@ def test_made_by_id(backend):
         assert_same(got, played(envs, 20))
 
 
-def test_made_by_gymnasium():
+def test_made_by_gymnasium(patched_gymnasium):
     envs = gymnasium.make_vec(
         "ALE/Pong-v5", 2, vectorization_mode="shoal", frame_skip=2, grayscale=False
     )

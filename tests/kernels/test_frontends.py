@@ -81,7 +81,7 @@ def test_wrappers_of_stable_baselines3_go_around_kernels():
     vec.close()
 
 
-def test_make_vec_gives_kernels():
+def test_make_vec_gives_kernels(patched_gymnasium):
     envs = gymnasium.make_vec("CartPole-v1", 6, vectorization_mode="shoal")
     assert envs.plan.backend == "kernel"
     envs.close()

@@ -103,7 +103,7 @@ def test_a_vector_tells_what_it_is():
         assert repr(envs) == "KernelVectorEnv(CartPole-v1, num_envs=8)"
         assert envs.plan.backend == "kernel"
         assert "kernel" in str(envs.plan)
-        again = gymnasium.make_vec(envs.spec)
+        again = shoal.make(envs.spec)
         assert isinstance(again, type(envs))
         assert again.num_envs == 8
         again.close()

@@ -190,7 +190,7 @@ def test_an_environment_in_place_of_its_class():
         env.close()
 
 
-def test_make_vec_knows_shoal():
+def test_make_vec_accepts_the_shoal_mode_once_patched(patched_gymnasium):
     envs = gymnasium.make_vec(
         "Pendulum-v1",
         num_envs=3,
@@ -221,11 +221,23 @@ def test_a_vectors_spec_can_be_varied():
 
 
 @pytest.mark.parametrize("mode", ["sync", "vector_entry_point", None])
-def test_make_vec_is_as_before_otherwise(mode):
+def test_patched_make_vec_passes_on_other_modes(patched_gymnasium, mode):
     envs = gymnasium.make_vec("CartPole-v1", num_envs=2, vectorization_mode=mode)
     assert not isinstance(envs, shoal.vector.VectorEnv)
     assert envs.num_envs == 2
     envs.close()
+
+
+def test_patching_gymnasium_is_explicit_and_can_be_undone():
+    original = gymnasium.make_vec
+    with pytest.raises(ValueError, match="Invalid vectorization mode: 'shoal'"):
+        gymnasium.make_vec("CartPole-v1", vectorization_mode="shoal")
+    for _ in range(2):
+        shoal.patch_gymnasium()
+        assert gymnasium.make_vec is gymnasium.envs.registration.make_vec is not original
+    for _ in range(2):
+        shoal.unpatch_gymnasium()
+        assert gymnasium.make_vec is gymnasium.envs.registration.make_vec is original
 
 
 def test_set_attr():

@@ -47,9 +47,10 @@ def patch_gymnasium() -> None:
 
 def unpatch_gymnasium() -> None:
     """Restore the ``gymnasium.make_vec`` that :func:`patch_gymnasium` has replaced."""
-    for module in (gymnasium, registration):
-        if module.make_vec is _make_vec:
-            module.make_vec = _original
+    if gymnasium.make_vec is _make_vec:
+        gymnasium.make_vec = _original
+    if registration.make_vec is _make_vec:
+        registration.make_vec = _original
 
 
 @wraps(registration.make_vec)

@@ -16,4 +16,4 @@ def steps_seem_short(monkeypatch):
     """
     measured = Measured(1e-6, 1e-6, 0.0, 100)
     monkeypatch.setattr(sys.modules["shoal._pool_factory"], "measure", lambda *_: measured)
-    monkeypatch.setattr(sys.modules["shoal.make"], "has_builtin_kernel", lambda *_: False)
+    monkeypatch.setattr(sys.modules["shoal._make"], "has_builtin_kernel", lambda *_: False)

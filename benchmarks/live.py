@@ -19,7 +19,7 @@ from benchmarks.judging import Figure, Verdict, verdict_table
 from benchmarks.render import markdown_document
 from benchmarks.workloads import WORKLOADS
 from shoal._bench import machine
-from shoal._bench.contenders.base import Lockstep, started
+from shoal._bench.contenders.base import Lockstep, open_lockstep
 from shoal._bench.results import Report, paired_ratio, summarize
 from shoal._bench.runner import Settings
 from shoal._bench.tables import Table, markdown, plain
@@ -106,7 +106,7 @@ def measure_live(settings: Settings, output: Path) -> bool:
 def _rates(place: _Place, settings: Settings) -> tuple[list[float], list[float]]:
     """Steps per second of each round, watched and not."""
     envs = place.make(num_envs=place.num_envs)
-    vector = started(envs, WORKLOADS[place.workload])
+    vector = open_lockstep(envs, WORKLOADS[place.workload])
     pool, order = envs.pool, Random(0)
     rates: dict[bool, list[float]] = {True: [], False: []}
     try:

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import shoal
 from benchmarks.workloads import WORKLOADS
-from shoal._bench.contenders.base import started
+from shoal._bench.contenders.base import open_lockstep
 
 __all__ = ["measure_worker_memory"]
 
@@ -31,7 +31,7 @@ def _workers_megabytes(workers: int, num_envs: int) -> float:
         _WORKLOAD.make, num_envs, backend="process", workers=workers, caller_works=False
     )
     try:
-        started(envs, _WORKLOAD).step_many(_STEP_SECONDS)
+        open_lockstep(envs, _WORKLOAD).step_many(_STEP_SECONDS)
         return sum(_megabytes(pid) for pid in _children() - others)
     finally:
         envs.close()

@@ -8,7 +8,7 @@ from typing import Any
 
 import shoal
 from benchmarks.workloads import WORKLOADS
-from shoal._bench.contenders.base import Lockstep, Vector, action_batches, started
+from shoal._bench.contenders.base import Lockstep, Vector, action_batches, open_lockstep
 from shoal._bench.results import Summary, summarize
 from shoal._bench.workload import Environment
 
@@ -25,7 +25,7 @@ def measure_overhead(num_envs: int, rounds: int = 25, seconds: float = 0.05) -> 
     """
     envs = [_WORKLOAD.make() for _ in range(num_envs)]
     given = shoal.make([partial(_given, env) for env in envs], backend="inline")
-    vector = started(given, _WORKLOAD)
+    vector = open_lockstep(given, _WORKLOAD)
     actions = action_batches(_WORKLOAD, num_envs)
     bare = Lockstep(partial(_step_each, envs), actions, close=lambda: None)
     differences = []

@@ -11,7 +11,7 @@ from benchmarks.peers import InPeer, PeerError, interpreter
 from benchmarks.workloads import BURN_RATE_VARIABLE, WORKLOADS, burn_rate
 from shoal._bench import runner
 from shoal._bench.contenders.base import Contender
-from shoal._bench.process import Home, here
+from shoal._bench.process import Interpreter, current_interpreter
 from shoal._bench.runner import Settings
 
 __all__ = ["Runner"]
@@ -24,12 +24,12 @@ class Runner(runner.Runner):
         super().__init__(contenders, WORKLOADS, settings, self._place)
         self._interpreters: dict[str, Path | PeerError] = {}
 
-    def _place(self, contender: Contender) -> Home:
+    def _place(self, contender: Contender) -> Interpreter:
         environment = {BURN_RATE_VARIABLE: repr(burn_rate())}
         if not isinstance(contender, InPeer):
-            return replace(here(), environment=environment)
+            return replace(current_interpreter(), environment=environment)
         python = self._interpreter(contender.peer)
-        return Home(python, (str(ROOT),), has_shoal=False, environment=environment)
+        return Interpreter(python, (str(ROOT),), has_shoal=False, environment=environment)
 
     def _interpreter(self, peer: str) -> Path:
         """Find an environment's interpreter; one that cannot be installed is tried only once."""

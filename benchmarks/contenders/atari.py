@@ -11,7 +11,7 @@ import numpy.typing as npt
 
 from benchmarks.peers import InPeer
 from benchmarks.workloads import ATARI_ACTIONS, ATARI_RESETS
-from shoal._bench.atari_games import wrapped_game
+from shoal._bench.atari_games import make_preprocessed_game
 from shoal._bench.contenders.base import SEED, Contender, Lockstep, Vector
 from shoal._bench.workload import Workload
 
@@ -120,7 +120,7 @@ def _game(workload: Workload) -> str:
 
 
 def _wrapped(game: str) -> Any:
-    return wrapped_game(f"ALE/{game.capitalize()}-v5", repeat_action_probability=0.0)
+    return make_preprocessed_game(f"ALE/{game.capitalize()}-v5", repeat_action_probability=0.0)
 
 
 def _started(envs: Any, workload: Workload) -> Lockstep:

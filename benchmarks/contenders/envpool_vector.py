@@ -13,7 +13,7 @@ import numpy.typing as npt
 from benchmarks.peers import InPeer
 from shoal._bench.contenders import envpool_vector
 from shoal._bench.contenders.base import Vector
-from shoal._bench.contenders.envpool_vector import made_by_envpool
+from shoal._bench.contenders.envpool_vector import make_envpool
 from shoal._bench.workload import Workload
 
 __all__ = ["EnvPool", "EnvPoolAsync"]
@@ -37,7 +37,7 @@ class EnvPoolAsync(EnvPool):
     def open(self, workload: Workload, num_envs: int) -> Vector:
         """Make the vector and its threads."""
         batch = max(1, num_envs // 2)
-        envs, actions = made_by_envpool(workload, num_envs, batch_size=batch)
+        envs, actions = make_envpool(workload, num_envs, batch_size=batch)
         return _Halves(envs, [chosen[:batch] for chosen in actions], num_envs // batch)
 
 

@@ -7,7 +7,14 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from shoal._bench.contenders.base import SEED, Contender, Lockstep, Vector, action_batches, started
+from shoal._bench.contenders.base import (
+    SEED,
+    Contender,
+    Lockstep,
+    Vector,
+    action_batches,
+    open_lockstep,
+)
 from shoal._bench.workload import Workload
 
 __all__ = ["Box2dHockey", "ShoalHockey"]
@@ -33,7 +40,7 @@ class ShoalHockey(Contender):
 
         envs = shoal.make("shoal/Hockey-v0", num_envs, backend="kernel", **self._options)
         if workload.name == "hockey":
-            return started(envs, workload)
+            return open_lockstep(envs, workload)
         players = [BasicOpponents(num_envs, weak=False, seed=seed) for seed in (1, 2)]
         actions = np.empty((num_envs, 8), np.float32)
         seen, _ = envs.reset(seed=SEED)

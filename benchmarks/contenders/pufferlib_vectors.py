@@ -7,7 +7,7 @@ from functools import partial
 from typing import Any
 
 from benchmarks.peers import InPeer
-from shoal._bench.contenders.base import Contender, Vector, started
+from shoal._bench.contenders.base import Contender, Vector, open_lockstep
 from shoal._bench.workload import Workload
 
 __all__ = ["PufferlibMultiprocessing", "PufferlibSerial"]
@@ -53,4 +53,4 @@ def _made(workload: Workload, num_envs: int, **options: Any) -> Vector:
 
     emulated = partial(GymnasiumPufferEnv, env_creator=workload.make)
     envs = pufferlib.vector.make(emulated, num_envs=num_envs, **options)
-    return started(envs, workload)
+    return open_lockstep(envs, workload)

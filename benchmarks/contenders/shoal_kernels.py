@@ -9,7 +9,7 @@ from typing import Any
 
 from benchmarks.contenders.shoal_vectors import FirstCome
 from benchmarks.workloads import GYMNASIUM_IDS
-from shoal._bench.contenders.base import SEED, Contender, Vector, started
+from shoal._bench.contenders.base import SEED, Contender, Vector, open_lockstep
 from shoal._bench.workload import Workload
 
 __all__ = ["OwnKernel", "ShoalKernel", "ShoalKernelFirstCome", "swing_in_c", "swing_in_numba"]
@@ -36,7 +36,9 @@ class ShoalKernel(Contender):
         import shoal
 
         what = GYMNASIUM_IDS[workload.name]
-        return started(shoal.make(what, num_envs, backend="kernel", **self._options), workload)
+        return open_lockstep(
+            shoal.make(what, num_envs, backend="kernel", **self._options), workload
+        )
 
 
 class ShoalKernelFirstCome(ShoalKernel):
@@ -68,7 +70,9 @@ class OwnKernel(Contender):
         """Build the kernel and make the vector."""
         import shoal
 
-        return started(shoal.make(self._load(), num_envs, backend="kernel", workers=0), workload)
+        return open_lockstep(
+            shoal.make(self._load(), num_envs, backend="kernel", workers=0), workload
+        )
 
 
 def swing_in_numba() -> Any:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from shoal._bench.contenders.base import Contender, Vector
-from shoal._bench.contenders.sb3_vectors import started_vec_env
+from shoal._bench.contenders.sb3_vectors import open_vec_env_lockstep
 from shoal._bench.workload import Workload
 
 __all__ = ["ShoalSb3Dummy", "ShoalSb3Subproc"]
@@ -22,7 +22,7 @@ class ShoalSb3Dummy(_ShoalSb3):
         """Make the vector in this process."""
         from shoal.sb3 import DummyVecEnv
 
-        return started_vec_env(DummyVecEnv([workload.make] * num_envs), workload)
+        return open_vec_env_lockstep(DummyVecEnv([workload.make] * num_envs), workload)
 
 
 class ShoalSb3Subproc(_ShoalSb3):
@@ -34,4 +34,4 @@ class ShoalSb3Subproc(_ShoalSb3):
         """Make the vector and its processes."""
         from shoal.sb3 import SubprocVecEnv
 
-        return started_vec_env(SubprocVecEnv([workload.make] * num_envs), workload)
+        return open_vec_env_lockstep(SubprocVecEnv([workload.make] * num_envs), workload)

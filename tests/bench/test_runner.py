@@ -11,7 +11,7 @@ from shoal._bench.contenders.base import Contender, action_batches, action_lists
 from shoal._bench.contenders.gymnasium_vectors import GymnasiumSync
 from shoal._bench.contenders.loop import Loop
 from shoal._bench.contenders.shoal_vectors import Shoal
-from shoal._bench.process import Home, here
+from shoal._bench.process import Interpreter, current_interpreter
 from shoal._bench.results import Cell
 from shoal._bench.runner import Runner, Settings
 from shoal._bench.workload import Workload
@@ -22,7 +22,9 @@ STILL = {"still": Workload("still", Still)}
 
 
 def test_what_steps_others_vectors_needs_nothing_of_shoal_but_its_name() -> None:
-    without = Home(Path(sys.executable), (str(Path.cwd()), *here().path), has_shoal=False)
+    without = Interpreter(
+        Path(sys.executable), (str(Path.cwd()), *current_interpreter().path), has_shoal=False
+    )
     with Runner([Noting(), Loop(), GymnasiumSync()], STILL, QUICK, lambda _: without) as runner:
         cell = runner.measure("still", 2)
     assert cell.failures == {}
@@ -58,7 +60,7 @@ def test_of_contenders_that_step_alike_the_first_is_measured() -> None:
     with Runner(contenders, STILL, QUICK, watch=watch, way=lambda _, note: note) as runner:
         cell = runner.measure("still", 2)
     assert set(cell.rates) == {"first", "other"}
-    assert cell.alike == {"second": "first"}
+    assert cell.same_as == {"second": "first"}
     assert cell.as_json()["contenders"]["second"] == {"same_as": "first"}
     turns = [name for name, _ in watched]
     assert turns.count("first") == turns.count("other") == turns.count("second") + QUICK.rounds

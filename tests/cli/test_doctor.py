@@ -14,7 +14,7 @@ from typer.testing import CliRunner
 
 from shoal._cli.app import app
 from shoal.doctor import Finding, examine
-from shoal.doctor._backend_checks import Outcome
+from shoal.doctor._backend_checks import BackendCheck
 
 SHOAL = [sys.executable, "-m", "shoal"]
 
@@ -50,9 +50,9 @@ def test_this_machine_is_well_and_programs_can_read_it():
 
 BROKEN = {
     "backends": [
-        Outcome("inline", "works", 123456.7),
-        Outcome("kernel", "fails", None, "it hangs: nothing was heard of it for 30 s"),
-        Outcome("remote", "skipped", None, 'needs an extra: pip install "shoal[remote]"'),
+        BackendCheck("inline", "works", 123456.7),
+        BackendCheck("kernel", "fails", None, "it hangs: nothing was heard of it for 30 s"),
+        BackendCheck("remote", "skipped", None, 'needs an extra: pip install "shoal[remote]"'),
     ],
     "findings": [Finding("problem", "the backend kernel does not work", "mend it")],
 }

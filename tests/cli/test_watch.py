@@ -15,7 +15,7 @@ import pytest
 from typer.testing import CliRunner
 
 from shoal._cli.app import app
-from tests.live.looking import Stream, fetched, pictures
+from tests.live.page_client import Stream, fetched, pictures
 
 SHOAL = [sys.executable, "-c", "from shoal._cli import main; main()"]
 

@@ -5,8 +5,8 @@ from dataclasses import replace
 import pytest
 
 from shoal.doctor._advice import findings
-from shoal.doctor._backend_checks import Outcome
-from shoal.doctor._extras import Extra, Part
+from shoal.doctor._backend_checks import BackendCheck
+from shoal.doctor._extras import Extra, PackageStatus
 from shoal.doctor._machine import Cores, Limit, Machine, Memory
 from shoal.doctor._software import Compiler, Software
 from shoal.pools._cgroups import GroupLimits
@@ -37,8 +37,11 @@ def with_(machine=MACHINE, cores=(), memory=(), groups=(), **changes):
 
 
 def test_where_all_is_well_nothing_is_said():
-    works = [Outcome("inline", "works", 1.0), Outcome("remote", "skipped", None, "not here")]
-    parts = [Part("numpy", ">=2", "2.1", "present")]
+    works = [
+        BackendCheck("inline", "works", 1.0),
+        BackendCheck("remote", "skipped", None, "not here"),
+    ]
+    parts = [PackageStatus("numpy", ">=2", "2.1", "present")]
     extras = [RAY, Extra("atari", (), "missing", "pip install it")]
     assert told(required=parts, extras=extras, outcomes=works) == []
 
@@ -80,10 +83,12 @@ def test_a_small_dev_shm_matters_to_ray_alone():
 
 
 def test_what_shoal_needs_is_a_problem_and_what_it_can_do_without_is_not():
-    numpy = Part("numpy", ">=2.0", "1.26", "unsuitable")
-    gone = Part("cloudpickle", ">=3.0", None, "missing")
-    old = Extra("atari", (Part("ale-py", ">=0.12", "0.9", "unsuitable"),), "unsuitable", "this")
-    fails = Outcome("process", "fails", None, "it hangs")
+    numpy = PackageStatus("numpy", ">=2.0", "1.26", "unsuitable")
+    gone = PackageStatus("cloudpickle", ">=3.0", None, "missing")
+    old = Extra(
+        "atari", (PackageStatus("ale-py", ">=0.12", "0.9", "unsuitable"),), "unsuitable", "this"
+    )
+    fails = BackendCheck("process", "fails", None, "it hangs")
     found = told(required=[numpy, gone], extras=[old], outcomes=[fails])
     assert [level for level, _, _ in found] == ["problem"] * 3 + ["warning"]
     (_, first, first_advice), (_, second, _), (_, third, third_advice), (_, last, last_advice) = (

@@ -13,7 +13,7 @@ import pytest
 
 import shoal
 from shoal.live import show
-from tests.live.looking import Stream, fetched, pictures
+from tests.live.page_client import Stream, fetched, pictures
 
 
 @pytest.fixture
@@ -86,7 +86,7 @@ def test_what_is_looked_at_is_said(envs, page):
     steps(envs, 0.6)
     assert page.watcher.state()["pictures"]["focus"] == 3
     assert focus(b'{"slot": null}') == 204
-    assert page.watcher.gallery.focus is None
+    assert page.watcher.frames.focus is None
     for wrong in (
         b'{"slot": 99}',
         b'{"slot": "3"}',
@@ -98,7 +98,7 @@ def test_what_is_looked_at_is_said(envs, page):
     ):
         assert focus(wrong) == 400
     assert focus(b" " * 2000) == 400
-    assert page.watcher.gallery.focus is None
+    assert page.watcher.frames.focus is None
 
 
 def test_who_does_not_know_the_token_sees_nothing(page):
@@ -190,7 +190,7 @@ def test_many_connections_are_refused_and_those_before_go_on(page):
         connection.close()
     page.watcher.tell()
     before = len(stream.states)
-    page.watcher.journal.add("note", "still there")
+    page.watcher.event_log.add("note", "still there")
     page.watcher.tell()
     stream.until(lambda state: any(entry["text"] == "still there" for entry in state["log"]))
     assert len(stream.states) > before

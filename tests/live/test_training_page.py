@@ -11,7 +11,7 @@ from shoal.live._training_page import TrainingPage
 from shoal.train import train_single_run
 from shoal.train._config import parse_config
 from shoal.train._records import EvaluationRecord, ProgressRecord, RatingRecord
-from tests.live.looking import Stream, fetched, pictures
+from tests.live.page_client import Stream, fetched, pictures
 
 CONFIG = {
     "task": {"id": "shoal/Hockey-v0"},

@@ -8,10 +8,10 @@ import gymnasium
 
 from shoal._bench.workload import Environment
 
-__all__ = ["wrapped_game"]
+__all__ = ["make_preprocessed_game"]
 
 
-def wrapped_game(game_id: str, **settings: Any) -> Environment:
+def make_preprocessed_game(game_id: str, **settings: Any) -> Environment:
     """Make a game as ale-py's vectors have it: four grey frames of 84 by 84, every fourth shown.
 
     Made by ``gymnasium.make``, which is given the settings, and by Gymnasium's usual wrappers.

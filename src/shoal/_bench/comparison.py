@@ -11,17 +11,17 @@ from shoal._bench import machine
 from shoal._bench.advice import Advice, advise
 from shoal._bench.contender_selection import LOOP, ContenderSelection
 from shoal._bench.contenders.base import Contender
-from shoal._bench.contenders.shoal_vectors import Shoal, how_stepped
+from shoal._bench.contenders.shoal_vectors import Shoal, plan_summary
 from shoal._bench.probe import EnvProfile
 from shoal._bench.results import Cell, Report
 from shoal._bench.runner import Runner, Settings
 from shoal._bench.workload import Workload
 
-__all__ = ["Comparison", "Outcome", "compare"]
+__all__ = ["CellResult", "Comparison", "compare"]
 
 
 @dataclass(frozen=True)
-class Outcome:
+class CellResult:
     """What was measured with one number of environments, and what follows from it."""
 
     cell: Cell
@@ -42,7 +42,7 @@ class Comparison:
     report: Report
     seen: EnvProfile
     field: ContenderSelection
-    outcomes: list[Outcome]
+    outcomes: list[CellResult]
     load: float
     """How many processes wanted to run on the machine just before."""
 
@@ -72,7 +72,7 @@ class Comparison:
             "cells": [self._cell_as_json(outcome) for outcome in self.outcomes],
         }
 
-    def _cell_as_json(self, outcome: Outcome) -> dict[str, Any]:
+    def _cell_as_json(self, outcome: CellResult) -> dict[str, Any]:
         told = outcome.cell.as_json()
         for name, measured in told["contenders"].items():
             if name in outcome.cell.rates:
@@ -103,9 +103,9 @@ def compare(
 
 
 def _way(contender: Contender, note: str) -> str | None:
-    return how_stepped(note) if isinstance(contender, Shoal) else None
+    return plan_summary(note) if isinstance(contender, Shoal) else None
 
 
-def _judged(cell: Cell, field: ContenderSelection) -> Outcome:
+def _judged(cell: Cell, field: ContenderSelection) -> CellResult:
     ways = {way.name: cell.rates[way.name] for way in field.ways if way.name in cell.rates}
-    return Outcome(cell, cell.best(peer.name for peer in field.peers), advise(ways))
+    return CellResult(cell, cell.best(peer.name for peer in field.peers), advise(ways))

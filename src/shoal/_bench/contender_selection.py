@@ -17,7 +17,7 @@ from shoal._bench.results import SUBJECT
 from shoal._bench.workload import Workload
 from shoal.pools._shares import available_cores
 
-__all__ = ["LOOP", "PEERS", "ContenderSelection", "entered", "worker_counts"]
+__all__ = ["LOOP", "PEERS", "ContenderSelection", "select_contenders", "worker_counts"]
 
 PEERS = ("gymnasium", "sb3", "envpool")
 """The libraries that may be measured besides."""
@@ -49,7 +49,7 @@ class ContenderSelection:
         return [each.name for each in self.contenders if each.name not in idle]
 
 
-def entered(
+def select_contenders(
     workload: Workload,
     seen: EnvProfile,
     against: Collection[str],

@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from shoal._bench.advice import Advice
-from shoal._bench.comparison import Outcome
+from shoal._bench.comparison import CellResult
 from shoal._bench.contender_selection import LOOP
 from shoal._bench.contenders.gymnasium_vectors import GymnasiumOwn
 from shoal._bench.results import SUBJECT
@@ -57,7 +57,7 @@ def call_of(
     return f"shoal.make({what}, {', '.join(f'{n}={_literal(v)}' for n, v in given.items())})"
 
 
-def explanation(outcome: Outcome) -> str:
+def explanation(outcome: CellResult) -> str:
     """Say in a few sentences why the recommended way is it, and how sure that is."""
     advice = outcome.advice
     if advice is None:
@@ -68,7 +68,7 @@ def explanation(outcome: Outcome) -> str:
     return " ".join(said)
 
 
-def _standing(outcome: Outcome, advice: Advice) -> str:
+def _standing(outcome: CellResult, advice: Advice) -> str:
     way, best = label(advice.way), label(advice.best)
     is_noisy = advice.rounds > 1 and not advice.is_sure
     if advice.way != advice.best:
@@ -84,13 +84,13 @@ def _standing(outcome: Outcome, advice: Advice) -> str:
     return f"{way} is {fastest}, {_times(advice.lead)} {runner_up}, the next."
 
 
-def _of_auto(outcome: Outcome, advice: Advice) -> list[str]:
+def _of_auto(outcome: CellResult, advice: Advice) -> list[str]:
     # The inverse of how many times as fast the other is, which may have been said just before.
     times = None if advice.way == SUBJECT else outcome.times(advice.way, SUBJECT)
     return [] if times is None else [f"{label(SUBJECT)} reaches {1 / times:.0%} of it."]
 
 
-def _of_others(outcome: Outcome, advice: Advice) -> list[str]:
+def _of_others(outcome: CellResult, advice: Advice) -> list[str]:
     said = []
     for other, what in (
         (LOOP, "a plain loop"),

@@ -86,8 +86,8 @@ def _draw_panel(
                 _draw_bar(panel, row + shift, height, summarize(cell.rates[contender]), color)
             elif contender in cell.failures:
                 _write_beside(panel, ("axes fraction", "data"), (0, row + shift), "failed")
-            elif contender in cell.alike:
-                other = f"as {label(cell.alike[contender])}"
+            elif contender in cell.same_as:
+                other = f"as {label(cell.same_as[contender])}"
                 _write_beside(panel, ("axes fraction", "data"), (0, row + shift), other)
     medians = [summarize(rates).median for cell in cells for rates in cell.rates.values()]
     if medians:

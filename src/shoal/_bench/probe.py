@@ -13,15 +13,15 @@ from typing import Any
 
 import gymnasium
 
-from shoal._bench.process import ContenderError, ServedProcess, here
-from shoal._bench.subject import Load, has_kernel
+from shoal._bench.env_workload import LoadEnv, has_kernel
+from shoal._bench.process import ContenderError, ServiceProcess, current_interpreter
 from shoal._bench.workload import Workload
 from shoal._envs.atari.registered_ids import is_atari
 from shoal._error_description import RemoteTraceback
 from shoal._plan import measure
 from shoal.kernels import Kernel
 
-__all__ = ["EnvProfile", "look_at"]
+__all__ = ["EnvProfile", "probe_env"]
 
 _LARGE_BYTES = 100_000
 
@@ -74,8 +74,8 @@ class EnvProfile:
         return found
 
 
-def look_at(
-    workload: Workload, load: Load, arguments: dict[str, Any], timeout: float
+def probe_env(
+    workload: Workload, load: LoadEnv, arguments: dict[str, Any], timeout: float
 ) -> EnvProfile:
     """Make the environment, reset it and step it for a moment.
 
@@ -85,7 +85,7 @@ def look_at(
     """
     looking = partial(_Looking, workload, load, arguments)
     try:
-        process = ServedProcess(looking, here(), timeout)
+        process = ServiceProcess(looking, current_interpreter(), timeout)
         try:
             seen = process.request("look")
         finally:
@@ -98,7 +98,7 @@ def look_at(
 
 
 class _Looking:
-    def __init__(self, workload: Workload, load: Load, arguments: dict[str, Any]) -> None:
+    def __init__(self, workload: Workload, load: LoadEnv, arguments: dict[str, Any]) -> None:
         self._workload = workload
         self._load = load
         self._arguments = arguments

@@ -16,9 +16,16 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import IO, Any
 
-from shoal._bench.server import Served
+from shoal._bench.server import Service
 
-__all__ = ["ContenderError", "Home", "ServedProcess", "here", "kill_group", "last_line"]
+__all__ = [
+    "ContenderError",
+    "Interpreter",
+    "ServiceProcess",
+    "current_interpreter",
+    "kill_group",
+    "last_line",
+]
 
 _SERVER = Path(__file__).with_name("server.py")
 
@@ -28,7 +35,7 @@ class ContenderError(Exception):
 
 
 @dataclass(frozen=True)
-class Home:
+class Interpreter:
     """Where a process runs."""
 
     python: Path
@@ -40,12 +47,12 @@ class Home:
     """Variables besides those of this process."""
 
 
-def here() -> Home:
+def current_interpreter() -> Interpreter:
     """Where this process runs itself."""
-    return Home(Path(sys.executable), tuple(os.path.abspath(place) for place in sys.path))
+    return Interpreter(Path(sys.executable), tuple(os.path.abspath(place) for place in sys.path))
 
 
-class ServedProcess:
+class ServiceProcess:
     """Runs a session in an interpreter of its own.
 
     It runs during ``request`` only: outside, its process group is stopped, because workers that
@@ -59,7 +66,7 @@ class ServedProcess:
         timeout: Seconds that a request may take, beyond those that it asks to step for.
     """
 
-    def __init__(self, session: Callable[[], Served], home: Home, timeout: float) -> None:
+    def __init__(self, session: Callable[[], Service], home: Interpreter, timeout: float) -> None:
         self._timeout = timeout
         folder = None if home.has_shoal else str(_SERVER.parents[1])
         modules = json.dumps({"path": home.path, "shoal": folder})

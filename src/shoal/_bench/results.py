@@ -59,7 +59,7 @@ class Cell:
 
     Each of ``contenders``, those that support the workload, is either in ``rates``, with its
     environment steps per second in every round, or in ``failures``, with the reason, or, where it
-    was not measured since it steps as another one does, in ``alike``, with that one's name.
+    was not measured since it steps as another one does, in ``same_as``, with that one's name.
     ``notes`` tell how some of them stepped the environments.
     """
 
@@ -69,7 +69,7 @@ class Cell:
     rates: dict[str, list[float]] = field(default_factory=dict)
     failures: dict[str, str] = field(default_factory=dict)
     notes: dict[str, str] = field(default_factory=dict)
-    alike: dict[str, str] = field(default_factory=dict)
+    same_as: dict[str, str] = field(default_factory=dict)
 
     def ratio(self, other: str, subject: str = SUBJECT) -> float | None:
         """One contender's rate over another's, where both were measured."""
@@ -94,11 +94,11 @@ class Cell:
             for name, rates in self.rates.items()
         }
         failed = {name: {"failure": reason} for name, reason in self.failures.items()}
-        alike = {name: {"same_as": other} for name, other in self.alike.items()}
+        same_as = {name: {"same_as": other} for name, other in self.same_as.items()}
         return {
             "workload": self.workload,
             "num_envs": self.num_envs,
-            "contenders": measured | failed | alike,
+            "contenders": measured | failed | same_as,
         }
 
 

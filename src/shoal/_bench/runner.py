@@ -12,7 +12,7 @@ from types import TracebackType
 from typing import Self
 
 from shoal._bench.contenders.base import Contender
-from shoal._bench.process import ContenderError, Home, ServedProcess, here
+from shoal._bench.process import ContenderError, Interpreter, ServiceProcess, current_interpreter
 from shoal._bench.results import Cell
 from shoal._bench.session import Session
 from shoal._bench.workload import Workload
@@ -55,7 +55,7 @@ class Runner:
         contenders: Iterable[Contender],
         workloads: Mapping[str, Workload],
         settings: Settings,
-        home: Callable[[Contender], Home] | None = None,
+        home: Callable[[Contender], Interpreter] | None = None,
         watch: Callable[[Contender, Cell], object] | None = None,
         way: Callable[[Contender, str], str | None] | None = None,
     ) -> None:
@@ -67,7 +67,7 @@ class Runner:
         self._home = home
         self._watch = watch
         self._way = way
-        self._processes: dict[str, ServedProcess] = {}
+        self._processes: dict[str, ServiceProcess] = {}
         self._random = Random(0)
 
     def __enter__(self) -> Self:
@@ -123,7 +123,7 @@ class Runner:
             if other == contender.name:
                 different.append(contender)
             else:
-                cell.alike[contender.name] = other
+                cell.same_as[contender.name] = other
                 del cell.rates[contender.name]
                 alike.append(contender)
         self._one_by_one(alike, self._close, cell)
@@ -151,8 +151,8 @@ class Runner:
 
     def _start(self, contender: Contender, cell: Cell) -> None:  # noqa: ARG002
         if contender.name not in self._processes:
-            home = here() if self._home is None else self._home(contender)
-            process = ServedProcess(partial(Session, contender), home, self.settings.timeout)
+            home = current_interpreter() if self._home is None else self._home(contender)
+            process = ServiceProcess(partial(Session, contender), home, self.settings.timeout)
             self._processes[contender.name] = process
 
     def _greet(self, contender: Contender, cell: Cell) -> None:  # noqa: ARG002

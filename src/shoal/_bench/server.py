@@ -1,8 +1,8 @@
-"""The process of one contender: does what is requested.
+"""The main module of a contender's process: serves requests over standard input and output.
 
-Started by ``shoal._bench.process`` by its path, with its import settings as JSON, and
-what it is to do, as a pickle in hexadecimal digits: a function that makes a session. Requests and
-replies are lines of JSON, one reply to each request: ``{"do": "step", "seconds": 0.25}`` gets
+``shoal._bench.process`` starts this file by its path with two arguments: the module search path as
+JSON, and a factory of the session as a pickle in hexadecimal digits. Requests and replies are lines
+of JSON, one reply per request: ``{"do": "step", "seconds": 0.25}`` is answered by
 ``{"result": ...}`` or ``{"error": "one line"}``.
 """
 
@@ -17,7 +17,7 @@ from types import ModuleType
 from typing import Any, Protocol, TextIO
 
 
-class Served(Protocol):
+class Service(Protocol):
     """Answers requests, each by a function of its name."""
 
     @property
@@ -28,7 +28,7 @@ class Served(Protocol):
         """Called once, after the last request."""
 
 
-def serve(session: Served, requests: TextIO, replies: TextIO) -> None:
+def serve(session: Service, requests: TextIO, replies: TextIO) -> None:
     """Answer requests until there are no more."""
     for line in requests:
         request = json.loads(line)

@@ -15,7 +15,7 @@ from shoal._cli.bench import bench
 from shoal._cli.doctor import doctor
 from shoal._cli.envs import envs
 from shoal._cli.new_kernel import write_kernel
-from shoal._cli.output import AsJson, explained, print_json, print_line
+from shoal._cli.output import AsJson, print_json, print_line, report_user_errors
 from shoal._cli.play import play
 from shoal._cli.serve import serve_command
 from shoal._cli.training import add_training
@@ -65,7 +65,7 @@ def new_kernel(
     as_json: AsJson = False,
 ) -> None:
     """Write a native environment to start from."""
-    with explained():
+    with report_user_errors():
         written = write_kernel(name, folder)
     files = sorted(path.name for path in written.iterdir())
     if as_json:

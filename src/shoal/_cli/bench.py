@@ -16,17 +16,17 @@ from rich.console import Console
 from rich.text import Text
 
 from shoal._bench.comparison import Comparison, compare
-from shoal._bench.contender_selection import PEERS, entered
+from shoal._bench.contender_selection import PEERS, select_contenders
 from shoal._bench.duration import expected_seconds, fitting_rounds
+from shoal._bench.env_workload import env_workload
 from shoal._bench.explanation import label
-from shoal._bench.probe import look_at
+from shoal._bench.probe import probe_env
 from shoal._bench.runner import OTHER_TURNS, Settings
-from shoal._bench.subject import subject
 from shoal._cli import completion
 from shoal._cli.bench_progress import progress
 from shoal._cli.bench_report import recommendations, show
-from shoal._cli.env_lookup import environment_arguments, found, is_id
-from shoal._cli.output import INTERRUPTED, AsJson, complain, explained, print_json
+from shoal._cli.env_lookup import is_env_id, load_target, parse_env_args
+from shoal._cli.output import INTERRUPTED, AsJson, print_error, print_json, report_user_errors
 from shoal.errors import MissingExtraError
 
 __all__ = ["bench"]
@@ -84,10 +84,10 @@ def bench(
 ) -> None:
     """Measure your environment on every backend, and elsewhere."""
     try:
-        with _ended_politely(), explained():
+        with _ended_politely(), report_user_errors():
             asked = _Asked(
                 env,
-                environment_arguments(env_arg or []),
+                parse_env_args(env_arg or []),
                 _counts("--num-envs", num_envs),
                 _peers(against),
                 _counts("--workers", workers) if workers else [],
@@ -100,7 +100,7 @@ def bench(
             if picture is not None:
                 _draw(comparison, picture)
     except KeyboardInterrupt:
-        complain("interrupted")
+        print_error("interrupted")
         raise typer.Exit(INTERRUPTED) from None
     source = _source(env)
     if as_json:
@@ -127,13 +127,13 @@ class _Asked:
 
 
 def _measured(asked: _Asked) -> Comparison:
-    load = partial(found, asked.env)
-    known = asked.env if is_id(asked.env) else None
-    workload = subject(asked.env, load, asked.arguments, known)
+    load = partial(load_target, asked.env)
+    known = asked.env if is_env_id(asked.env) else None
+    workload = env_workload(asked.env, load, asked.arguments, known)
     console = Console(stderr=True)
     with console.status(Text(f"Looking at {asked.env}")):
-        seen = look_at(workload, load, asked.arguments, asked.timeout)
-    field = entered(
+        seen = probe_env(workload, load, asked.arguments, asked.timeout)
+    field = select_contenders(
         workload,
         seen,
         asked.against,
@@ -170,7 +170,7 @@ def _picture(path: Path, env: str) -> Path:
 
 def _source(env: str) -> tuple[str, str]:
     """What to import, and the expression that then means the environment."""
-    if is_id(env):
+    if is_env_id(env):
         return "", f'"{env}"'
     module, _, name = env.partition(":")
     module = Path(module).stem if module.endswith(".py") else module

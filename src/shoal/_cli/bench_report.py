@@ -14,7 +14,7 @@ from rich.syntax import Syntax
 from rich.table import Table
 from rich.text import Text
 
-from shoal._bench.comparison import Comparison, Outcome
+from shoal._bench.comparison import CellResult, Comparison
 from shoal._bench.contender_selection import LOOP
 from shoal._bench.explanation import call_of, explanation, label, ratio
 from shoal._bench.results import SUBJECT, Cell, summarize
@@ -92,7 +92,7 @@ def _about(comparison: Comparison) -> str:
     )
 
 
-def _table(outcome: Outcome) -> Table:
+def _table(outcome: CellResult) -> Table:
     cell, advice = outcome.cell, outcome.advice
     table = Table(
         # Not as mere strings: what stands in brackets would be taken for a style.
@@ -128,17 +128,17 @@ def _table(outcome: Outcome) -> Table:
 
 def _notes(cell: Cell) -> list[str]:
     told = [f"{label(SUBJECT)}: {cell.notes[SUBJECT]}"] if SUBJECT in cell.notes else []
-    return told + [f"{label(name)} is the same as {label(o)}" for name, o in cell.alike.items()]
+    return told + [f"{label(name)} is the same as {label(o)}" for name, o in cell.same_as.items()]
 
 
-def _ratio(outcome: Outcome, name: str, other: str | None) -> str:
+def _ratio(outcome: CellResult, name: str, other: str | None) -> str:
     times = outcome.times(name, other)
     return "" if times is None or name == other else ratio(times)
 
 
 def _panel(
     comparison: Comparison,
-    outcome: Outcome,
+    outcome: CellResult,
     imports: str,
     what: str,
     arguments: Mapping[str, Any],
@@ -158,11 +158,13 @@ def _panel(
     return Panel(told, title=title, title_align="left", border_style=_OURS)
 
 
-def _options(comparison: Comparison, outcome: Outcome) -> dict[str, Any]:
+def _options(comparison: Comparison, outcome: CellResult) -> dict[str, Any]:
     """The options of the recommended way."""
     ways = {way.name: way.options for way in comparison.field.ways}
     return {} if outcome.advice is None else dict(ways[outcome.advice.way])
 
 
-def _call(comparison: Comparison, outcome: Outcome, what: str, arguments: Mapping[str, Any]) -> str:
+def _call(
+    comparison: Comparison, outcome: CellResult, what: str, arguments: Mapping[str, Any]
+) -> str:
     return call_of(what, outcome.cell.num_envs, _options(comparison, outcome), arguments)

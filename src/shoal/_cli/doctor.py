@@ -11,14 +11,14 @@ from rich.padding import Padding
 from rich.table import Table
 from rich.text import Text
 
-from shoal._cli.output import AsJson, explained, print_json
+from shoal._cli.output import AsJson, print_json, report_user_errors
 from shoal._formatting import size
 
 if TYPE_CHECKING:
     from shoal.doctor._advice import Finding
-    from shoal.doctor._backend_checks import Outcome
+    from shoal.doctor._backend_checks import BackendCheck
     from shoal.doctor._examination import Examination
-    from shoal.doctor._extras import Extra, Part
+    from shoal.doctor._extras import Extra, PackageStatus
     from shoal.doctor._machine import Limit, Machine
     from shoal.doctor._software import Software
 
@@ -47,7 +47,7 @@ def doctor(
     as_json: AsJson = False,
 ) -> None:
     """Tell what this machine is, and try every backend on it."""
-    with explained():
+    with report_user_errors():
         from shoal.doctor import examine
         from shoal.doctor._backend_checks import BACKENDS
 
@@ -123,7 +123,9 @@ def _of_machine(machine: Machine) -> Iterator[tuple[str, str]]:
     yield "processes", _limit(machine.processes)
 
 
-def _of_software(software: Software, required: Iterable[Part]) -> Iterator[tuple[str, str]]:
+def _of_software(
+    software: Software, required: Iterable[PackageStatus]
+) -> Iterator[tuple[str, str]]:
     yield "Python", f"{software.python}, {software.executable}"
     yield "packages", ", ".join(f"{part.name} {part.version or 'missing'}" for part in required)
     first, *others = software.start_methods
@@ -151,13 +153,13 @@ def _of_extra(extra: Extra) -> Text:
     return text
 
 
-def _lack(part: Part) -> str:
+def _lack(part: PackageStatus) -> str:
     if part.version is None:
         return f"no {part.name}"
     return f"{part.name} {part.version} is not {part.wanted}"
 
 
-def _backends(outcomes: Iterable[Outcome]) -> Table:
+def _backends(outcomes: Iterable[BackendCheck]) -> Table:
     table = _grid(3)
     for outcome in outcomes:
         told = outcome.problem or f"{outcome.steps_per_second or 0:>12,.0f} steps/s"

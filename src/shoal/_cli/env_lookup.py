@@ -11,17 +11,17 @@ from operator import attrgetter
 from pathlib import Path
 from typing import Any
 
-__all__ = ["environment_arguments", "found", "is_id", "must_exist"]
+__all__ = ["is_env_id", "load_target", "parse_env_args", "require_path"]
 
 _PYTHON = ".py"
 
 
-def is_id(text: str) -> bool:
+def is_env_id(text: str) -> bool:
     """Whether this is an environment's id, and no name of something in a module or a file.
 
-    >>> is_id("CartPole-v1"), is_id("ale_py:ALE/Pong-v5")
+    >>> is_env_id("CartPole-v1"), is_env_id("ale_py:ALE/Pong-v5")
     (True, True)
-    >>> is_id("my_envs:make_env"), is_id("envs/my_envs.py:MyEnv"), is_id("my_envs.py")
+    >>> is_env_id("my_envs:make_env"), is_env_id("envs/my_envs.py:MyEnv"), is_env_id("my_envs.py")
     (False, False, False)
     """
     _, colon, name = text.partition(":")
@@ -30,17 +30,17 @@ def is_id(text: str) -> bool:
     return not colon or not all(part.isidentifier() for part in name.split("."))
 
 
-def found(text: str) -> Any:
+def load_target(text: str) -> Any:
     """What ``module:name`` or ``folder/file.py:name`` names; an environment's id as it is.
 
     Modules are looked for in the current folder as well.
 
-    >>> found("CartPole-v1")
+    >>> load_target("CartPole-v1")
     'CartPole-v1'
-    >>> found("math:pi")
+    >>> load_target("math:pi")
     3.141592653589793
     """
-    if is_id(text):
+    if is_env_id(text):
         return text
     source, _, name = text.partition(":")
     folder = Path.cwd()
@@ -74,16 +74,16 @@ def _environments_in(file: Path) -> list[str]:
     return names
 
 
-def must_exist(path: Path, what: str) -> None:
+def require_path(path: Path, what: str) -> None:
     """Say that there is no such file or folder, before anything is said that matters less."""
     if not path.exists():
         raise FileNotFoundError(f"there is no {what} {path}")
 
 
-def environment_arguments(given: Sequence[str]) -> dict[str, Any]:
+def parse_env_args(given: Sequence[str]) -> dict[str, Any]:
     """The arguments of an environment: values as Python writes them; anything else is text.
 
-    >>> environment_arguments(["g=1.62", "map_name=8x8", "is_slippery=False"])
+    >>> parse_env_args(["g=1.62", "map_name=8x8", "is_slippery=False"])
     {'g': 1.62, 'map_name': '8x8', 'is_slippery': False}
     """
     arguments: dict[str, Any] = {}

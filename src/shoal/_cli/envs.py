@@ -17,7 +17,7 @@ from rich.table import Table
 from rich.text import Text
 
 from shoal._cli import completion
-from shoal._cli.output import AsJson, complain, print_json
+from shoal._cli.output import AsJson, print_error, print_json
 
 if TYPE_CHECKING:
     from shoal._envs.catalogue import KnownEnv
@@ -70,7 +70,7 @@ def envs(
     newest = [env for env in matching if everything or not env.is_old]
     chosen = newest or (matching if text else [])
     if not chosen:
-        complain(_nothing(text, known))
+        print_error(_nothing(text, known))
         raise typer.Exit(1)
     order = ("kernel", "python", "atari")
     chosen.sort(key=lambda env: (order.index(env.stepped_by), env.needs or ""))

@@ -14,7 +14,7 @@ import gymnasium
 import typer
 from rich.console import Console
 
-from shoal._cli.user_errors import own_failure
+from shoal._cli.user_errors import describe_user_error
 from shoal.errors import (
     CheckpointError,
     ConfigError,
@@ -28,12 +28,12 @@ from shoal.errors import (
 __all__ = [
     "INTERRUPTED",
     "AsJson",
-    "complain",
-    "explained",
-    "output_kept_for_json",
+    "print_error",
     "print_json",
     "print_line",
-    "say",
+    "print_status",
+    "report_user_errors",
+    "stdout_reserved_for_json",
 ]
 
 INTERRUPTED = 130
@@ -59,7 +59,7 @@ _USERS_MISTAKES: tuple[type[Exception], ...] = (
 
 
 @contextmanager
-def explained(*more: type[Exception]) -> Iterator[None]:
+def report_user_errors(*more: type[Exception]) -> Iterator[None]:
     """What a user can mend, and these errors, are said in one line and end the command.
 
     What came out of a user's own code is said together with where it was raised, whatever it is.
@@ -67,19 +67,19 @@ def explained(*more: type[Exception]) -> Iterator[None]:
     try:
         yield
     except Exception as error:
-        told = own_failure(error)
+        told = describe_user_error(error)
         if told is None and not isinstance(error, _USERS_MISTAKES + more):
             raise
-        complain(told or str(error) or repr(error))
+        print_error(told or str(error) or repr(error))
         raise typer.Exit(1) from error
 
 
-def complain(text: str) -> None:
+def print_error(text: str) -> None:
     """Say what is wrong."""
     _print(Console(stderr=True), text, "red")
 
 
-def say(text: str) -> None:
+def print_status(text: str) -> None:
     """Tell people something that is no result."""
     _print(Console(stderr=True), text)
 
@@ -90,7 +90,7 @@ def print_line(text: str) -> None:
 
 
 @contextmanager
-def output_kept_for_json(as_json: bool) -> Iterator[None]:
+def stdout_reserved_for_json(as_json: bool) -> Iterator[None]:
     """With ``--json``, what is printed meanwhile goes to standard error."""
     with redirect_stdout(sys.stderr) if as_json else nullcontext():
         yield

@@ -7,8 +7,8 @@ from typing import Annotated, Any
 import typer
 from rich.console import Console
 
-from shoal._cli.env_lookup import found, is_id
-from shoal._cli.output import explained
+from shoal._cli.env_lookup import is_env_id, load_target
+from shoal._cli.output import report_user_errors
 from shoal._envs.hockey import human_player
 from shoal._envs.hockey.human_player import Policy
 from shoal.hockey import BasicOpponent, HockeyEnv
@@ -38,7 +38,7 @@ def hockey(
     seed: Annotated[int | None, typer.Option(help="Of everything that is random.")] = None,
 ) -> None:
     """Play hockey: you are the orange one, on the left."""
-    with explained(RuntimeError):  # there is no display
+    with report_user_errors(RuntimeError):  # there is no display
         policy = _policy(opponent, seed)
         env = HockeyEnv(mode=int(mode) if mode.isdigit() else mode.upper())
         env.reset(seed=seed)
@@ -53,9 +53,9 @@ def hockey(
 def _policy(name: str, seed: int | None) -> Policy:
     if name in ("weak", "strong"):
         return BasicOpponent(weak=name == "weak", seed=seed).act
-    if is_id(name):
+    if is_env_id(name):
         raise ValueError(f"opponent must be weak, strong or module:function, got {name!r}")
-    player: Any = found(name)
+    player: Any = load_target(name)
     policy: Policy = getattr(player, "act", player)
     if not callable(policy):
         raise ValueError(f"{name} is no function, and has no method act")

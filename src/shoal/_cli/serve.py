@@ -11,8 +11,8 @@ from rich.console import Console
 
 import shoal
 from shoal._cli import completion
-from shoal._cli.env_lookup import found, is_id
-from shoal._cli.output import explained
+from shoal._cli.env_lookup import is_env_id, load_target
+from shoal._cli.output import report_user_errors
 
 __all__ = ["serve_command"]
 
@@ -55,7 +55,7 @@ def serve_command(
     ] = False,
 ) -> None:
     """Host vectors of environments until Ctrl-C."""
-    with explained():
+    with report_user_errors():
         tls = _tls(certificate, key, authority)
         server = shoal.serve(
             _by_name(hosted),
@@ -91,8 +91,8 @@ def _by_name(hosted: list[str]) -> dict[str, Any]:
 def _named(text: str) -> tuple[str, Any]:
     name, separator, what = text.partition("=")
     if not separator:
-        name, what = (text if is_id(text) else text.partition(":")[2]), text
-    return name, found(what)
+        name, what = (text if is_env_id(text) else text.partition(":")[2]), text
+    return name, load_target(what)
 
 
 def _token(file: Path | None) -> str | None:

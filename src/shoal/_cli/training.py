@@ -13,16 +13,16 @@ import typer
 from rich.console import Console
 
 from shoal._cli import completion
-from shoal._cli.env_lookup import must_exist
+from shoal._cli.env_lookup import require_path
 from shoal._cli.output import (
     INTERRUPTED,
     AsJson,
-    complain,
-    explained,
-    output_kept_for_json,
+    print_error,
     print_json,
     print_line,
-    say,
+    print_status,
+    report_user_errors,
+    stdout_reserved_for_json,
 )
 from shoal._cli.page_options import Host, Port, Web
 
@@ -69,7 +69,7 @@ def add_training(app: typer.Typer) -> None:
 
 @contextmanager
 def _explained() -> Iterator[None]:
-    with warnings.catch_warnings(), explained():
+    with warnings.catch_warnings(), report_user_errors():
         warnings.simplefilter("default", RuntimeWarning)
         yield
 
@@ -86,18 +86,18 @@ def _told(
         as_json: Whether to tell programs.
     """
     try:
-        with _explained(), output_kept_for_json(as_json), ExitStack() as opened:
+        with _explained(), stdout_reserved_for_json(as_json), ExitStack() as opened:
             run = prepare()
             displays: list[Display] = []
             if page is not None:
                 from shoal.live._training_page import TrainingPage
 
                 shown = opened.enter_context(TrainingPage(page.host, page.port))
-                say(f"Watch at {shown.url}")
+                print_status(f"Watch at {shown.url}")
                 displays.append(shown)
             result = run(displays=displays)
     except KeyboardInterrupt as interrupt:
-        complain(str(interrupt) or "interrupted")
+        print_error(str(interrupt) or "interrupted")
         raise typer.Exit(INTERRUPTED) from None
     if as_json:
         print_json(result)
@@ -176,7 +176,7 @@ def resume(
     """Go on with a run that was interrupted or killed."""
 
     def prepared() -> Callable[..., dict[str, Any]]:
-        must_exist(run, "run")
+        require_path(run, "run")
         from shoal.train import resume_run
 
         return partial(resume_run, run, checkpoint, verbose=not quiet, device=device)
@@ -202,8 +202,8 @@ def evaluate(
     """Let an agent play, and tell how good it is."""
     from rich.table import Table
 
-    with _explained(), output_kept_for_json(as_json):
-        must_exist(agent, "agent")
+    with _explained(), stdout_reserved_for_json(as_json):
+        require_path(agent, "agent")
         from shoal.train import evaluate_agent
 
         records = evaluate_agent(agent, opponent or [], games, env=env, seed=seed, device=device)
@@ -247,7 +247,7 @@ def tournament(
     as_json: AsJson = False,
 ) -> None:
     """Let agents play hockey, each against each, and rank them."""
-    with _explained(), output_kept_for_json(as_json):
+    with _explained(), stdout_reserved_for_json(as_json):
         from shoal.train import play_tournament
         from shoal.train._league.tables import render_standings
 

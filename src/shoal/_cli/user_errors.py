@@ -13,7 +13,7 @@ import shoal
 from shoal._error_description import RemoteTraceback, error_text
 from shoal.errors import ConfigError
 
-__all__ = ["own_failure"]
+__all__ = ["describe_user_error"]
 
 _MOST_PLACES = 3
 
@@ -31,20 +31,20 @@ _Frame = tuple[str, int, str]
 """A file, a line, and the function that it is in."""
 
 
-def own_failure(error: Exception) -> str | None:
+def describe_user_error(error: Exception) -> str | None:
     """Tell of what came out of a user's environment, policy or file; None for anything else.
 
     >>> error = KeyError("wheel")
     >>> error.add_note("shoal: in slot 3 of 8, in its step")
-    >>> own_failure(error)
+    >>> describe_user_error(error)
     "slot 3, in its step: KeyError: 'wheel'"
-    >>> own_failure(ValueError("--seconds must be a positive number, got 0"))
+    >>> describe_user_error(ValueError("--seconds must be a positive number, got 0"))
     """
     if isinstance(error, gymnasium.error.DependencyNotInstalled):
         return None
     cause = error.__cause__
     if isinstance(error, ConfigError) and isinstance(cause, Exception) and _own(_frames(cause)):
-        return own_failure(cause)
+        return describe_user_error(cause)
     if isinstance(error, SyntaxError):
         return "".join(traceback.format_exception_only(error)).rstrip()
     source = _source(error)

@@ -14,14 +14,21 @@ from gymnasium.envs.registration import ENV_ID_RE
 from rich.console import Console
 
 from shoal._cli import completion
-from shoal._cli.env_lookup import environment_arguments, found, is_id, must_exist
-from shoal._cli.output import AsJson, explained, output_kept_for_json, print_json, print_line, say
+from shoal._cli.env_lookup import is_env_id, load_target, parse_env_args, require_path
+from shoal._cli.output import (
+    AsJson,
+    print_json,
+    print_line,
+    print_status,
+    report_user_errors,
+    stdout_reserved_for_json,
+)
 from shoal._cli.page_options import Host, Port, Web
 from shoal._cli.watch_screen import Screen
-from shoal.live._attach import PICTURE_SHARE, attach
-from shoal.live._env_loop import Policy, keep_stepping, open_vector, random_policy
+from shoal.live._attach import DEFAULT_PICTURE_SHARE, attach
+from shoal.live._env_loop import Policy, make_vector, random_policy, run_loop
 from shoal.live._live_page import LivePage
-from shoal.live._watcher import REFRESH, Watcher
+from shoal.live._watcher import DEFAULT_REFRESH, Watcher
 
 __all__ = ["watch"]
 
@@ -91,27 +98,27 @@ def watch(
 ) -> None:
     """Show environments live, or film an agent."""
     if _is_agent(what):
-        with explained():
+        with report_user_errors():
             _film(Path(what), output, opponent, episodes, env, seed, as_json)
         return
     options: dict[str, Any] = {"backend": backend, "workers": workers}
     if restart:
         options["on_crash"] = "restart"
-    watcher = Watcher(what, refresh=REFRESH if speed is None else _PACED_REFRESH)
-    with explained(), ExitStack() as opened:
-        arguments = environment_arguments(env_arg or [])
+    watcher = Watcher(what, refresh=DEFAULT_REFRESH if speed is None else _PACED_REFRESH)
+    with report_user_errors(), ExitStack() as opened:
+        arguments = parse_env_args(env_arg or [])
         page = opened.enter_context(LivePage(watcher, host, port)) if web else None
         envs = opened.enter_context(
-            open_vector(found(what), num_envs, options, arguments, with_pictures=web)
+            make_vector(load_target(what), num_envs, options, arguments, with_pictures=web)
         )
         acting = _policy(policy) if policy else random_policy(envs, seed)
         rate = None if speed is None else speed * float(envs.metadata.get("render_fps", 30))
-        share = PICTURE_SHARE if rate is None else _PACED_SHARE
+        share = DEFAULT_PICTURE_SHARE if rate is None else _PACED_SHARE
         if page is None:
             attach(watcher, envs, share)
         else:
             page.watch(envs, share)
-            (say if as_json else print_line)(f"Watch at {page.url}")
+            (print_status if as_json else print_line)(f"Watch at {page.url}")
         screen = opened.enter_context(
             Screen(Console(stderr=as_json), None if page is None else page.url)
         )
@@ -122,7 +129,7 @@ def watch(
 
         began = time.perf_counter()
         with suppress(KeyboardInterrupt), _named_if_refused(policy):
-            keep_stepping(envs, acting, seed=seed, seconds=seconds, rate=rate, look=look)
+            run_loop(envs, acting, seed=seed, seconds=seconds, rate=rate, look=look)
         took = time.perf_counter() - began
     screen.sum_up(watcher.state(screen.newest_entry), took)
     if as_json:
@@ -131,7 +138,7 @@ def watch(
 
 def _is_agent(what: str) -> bool:
     """Whether this is a path, and no environment."""
-    if not is_id(what) or "://" in what:
+    if not is_env_id(what) or "://" in what:
         return False
     path = Path(what)
     return path.exists() or path.suffix == ".agent" or not ENV_ID_RE.fullmatch(what)
@@ -139,7 +146,7 @@ def _is_agent(what: str) -> bool:
 
 def _policy(name: str) -> Policy:
     """A user's policy; what it raises says that it was the policy."""
-    policy = found(name)
+    policy = load_target(name)
     if not callable(policy):
         raise ValueError(f"{name} is no function from observations to actions, but {policy!r}")
 
@@ -173,10 +180,10 @@ def _film(
     seed: int,
     as_json: bool,
 ) -> None:
-    must_exist(agent, "agent")
+    require_path(agent, "agent")
     from shoal.train import film_agent
 
-    with output_kept_for_json(as_json):
+    with stdout_reserved_for_json(as_json):
         path = film_agent(agent, output, opponent, episodes, env=env, seed=seed)
     if as_json:
         print_json({"video": str(path)})

@@ -5,12 +5,12 @@ from __future__ import annotations
 import math
 
 __all__ = [
+    "clamp_share",
     "count",
     "duration",
     "number",
     "percent",
     "printable",
-    "share_of",
     "short_time",
     "size",
     "speed",
@@ -117,7 +117,7 @@ def size(count: int | None) -> str:
     return f"{amount:.3g} TiB"
 
 
-def share_of(value: float) -> float:
+def clamp_share(value: float) -> float:
     """``value`` as a share: from 0 to 1, whatever it was."""
     return min(1.0, max(0.0, value))
 

@@ -1,13 +1,12 @@
-"""What this machine is, and whether Shoal works on it; ``shoal doctor`` tells it.
+"""Diagnostics for this machine and the installation of Shoal; also ``shoal doctor``.
 
     >>> from shoal.doctor import examine
     >>> examination = examine(seconds=0, backends=[])
     >>> examination.machine.cores.usable >= 1
     True
 
-Facts are gathered (:mod:`~shoal.doctor._machine`, :mod:`~shoal.doctor._software`,
-:mod:`~shoal.doctor._extras`), backends are tried (:mod:`~shoal.doctor._backend_checks`), and both
-lead to the advice (:mod:`~shoal.doctor._advice`).
+``_machine``, ``_software`` and ``_extras`` gather facts, ``_backend_checks`` runs every backend,
+and ``_advice`` derives findings from both.
 """
 
 from shoal.doctor._advice import Finding

@@ -6,8 +6,8 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import Literal
 
-from shoal.doctor._backend_checks import Outcome
-from shoal.doctor._extras import Extra, Part
+from shoal.doctor._backend_checks import BackendCheck
+from shoal.doctor._extras import Extra, PackageStatus
 from shoal.doctor._machine import Machine
 from shoal.doctor._software import Software
 
@@ -47,9 +47,9 @@ class Finding:
 def findings(
     machine: Machine,
     software: Software,
-    required: Sequence[Part],
+    required: Sequence[PackageStatus],
     extras: Sequence[Extra],
-    outcomes: Sequence[Outcome],
+    outcomes: Sequence[BackendCheck],
 ) -> list[Finding]:
     """What is worth telling, the worst first."""
     found = [
@@ -64,7 +64,7 @@ def findings(
     return sorted(found, key=lambda finding: levels.index(finding.level))
 
 
-def _of_packages(required: Sequence[Part], extras: Sequence[Extra]) -> Iterator[Finding]:
+def _of_packages(required: Sequence[PackageStatus], extras: Sequence[Extra]) -> Iterator[Finding]:
     for part in required:
         if part.state != "present":
             here = "it is missing" if part.version is None else f"{part.version} is installed"
@@ -80,7 +80,7 @@ def _of_packages(required: Sequence[Part], extras: Sequence[Extra]) -> Iterator[
             yield Finding("warning", f"the extra {extra.name} does not fit: {told}", extra.install)
 
 
-def _of_backends(outcomes: Sequence[Outcome]) -> Iterator[Finding]:
+def _of_backends(outcomes: Sequence[BackendCheck]) -> Iterator[Finding]:
     for outcome in outcomes:
         if outcome.state == "fails":
             yield Finding(

@@ -15,7 +15,7 @@ from contextlib import suppress
 from dataclasses import dataclass
 from typing import Any, Literal
 
-__all__ = ["BACKENDS", "Outcome", "try_backends"]
+__all__ = ["BACKENDS", "BackendCheck", "check_backends"]
 
 BACKENDS = ("inline", "kernel", "thread", "process", "remote", "ray")
 """In the order in which they are tried; the first is what the others are compared with."""
@@ -34,7 +34,7 @@ _LINES_OF_ERRORS = 3
 
 
 @dataclass(frozen=True)
-class Outcome:
+class BackendCheck:
     """What came of trying a backend."""
 
     backend: str
@@ -44,14 +44,14 @@ class Outcome:
     """Why it fails, or was not tried."""
 
 
-def try_backends(
+def check_backends(
     names: Sequence[str],
     seconds: float,
     *,
     program: Sequence[str] = _PROGRAM,
     patience: float | None = None,
     told: Callable[[str], None] = lambda _: None,
-) -> list[Outcome]:
+) -> list[BackendCheck]:
     """Let each backend step the same environments in another process.
 
     Args:
@@ -61,7 +61,7 @@ def try_backends(
         patience: Seconds that each has besides; by default enough for a slow machine.
         told: Called with the name of the backend that is being tried.
     """
-    outcomes: dict[str, Outcome] = {}
+    outcomes: dict[str, BackendCheck] = {}
     expected: list[str] | None = None
     while left := [name for name in names if name not in outcomes]:
         for outcome, digests in _in_one_process(left, seconds, program, patience, told):
@@ -71,14 +71,16 @@ def try_backends(
     return [outcomes[name] for name in names]
 
 
-def _compared(outcome: Outcome, digests: list[str], expected: list[str] | None) -> Outcome:
+def _compared(
+    outcome: BackendCheck, digests: list[str], expected: list[str] | None
+) -> BackendCheck:
     if outcome.state != "works" or expected is None or digests == expected:
         return outcome
     pairs = zip(digests, expected, strict=False)
     step = next((step for step, (got, wanted) in enumerate(pairs) if got != wanted), len(digests))
     where = f"in step {step}" if step else "in the reset"
     problem = f"it differs from {BACKENDS[0]}, first {where}, with the same seeds and actions"
-    return Outcome(outcome.backend, "fails", outcome.steps_per_second, problem)
+    return BackendCheck(outcome.backend, "fails", outcome.steps_per_second, problem)
 
 
 def _in_one_process(
@@ -87,7 +89,7 @@ def _in_one_process(
     program: Sequence[str],
     patience: float | None,
     told: Callable[[str], None],
-) -> Iterator[tuple[Outcome, list[str]]]:
+) -> Iterator[tuple[BackendCheck, list[str]]]:
     """The outcomes of one process, the last of which may be that it has crashed or hangs."""
     with tempfile.TemporaryFile() as errors, _scratch() as scratch:
         lines, sink = os.pipe()
@@ -114,12 +116,15 @@ def _in_one_process(
                 wait = _PATIENCE.get(trying, _USUAL_PATIENCE) if patience is None else patience
                 result = reader.result_of(trying, time.monotonic() + wait + seconds)
                 if result is None:
-                    yield Outcome(trying, "fails", None, _ended(child, errors, wait + seconds)), []
+                    yield (
+                        BackendCheck(trying, "fails", None, _ended(child, errors, wait + seconds)),
+                        [],
+                    )
                     return
                 if "error" in result:
-                    yield Outcome(trying, "fails", None, result["error"]), []
+                    yield BackendCheck(trying, "fails", None, result["error"]), []
                 else:
-                    yield Outcome(trying, "works", result["rate"]), result["digests"]
+                    yield BackendCheck(trying, "works", result["rate"]), result["digests"]
             with suppress(subprocess.TimeoutExpired):
                 child.wait(_GRACE)
         finally:

@@ -7,8 +7,8 @@ from dataclasses import asdict, dataclass
 from typing import Any
 
 from shoal.doctor._advice import Finding, findings
-from shoal.doctor._backend_checks import BACKENDS, Outcome, try_backends
-from shoal.doctor._extras import Extra, Part, read_extras, read_required
+from shoal.doctor._backend_checks import BACKENDS, BackendCheck, check_backends
+from shoal.doctor._extras import Extra, PackageStatus, read_extras, read_required
 from shoal.doctor._machine import Machine, read_machine
 from shoal.doctor._software import Software, read_software
 
@@ -23,9 +23,9 @@ class Examination:
 
     machine: Machine
     software: Software
-    required: list[Part]
+    required: list[PackageStatus]
     extras: list[Extra]
-    backends: list[Outcome]
+    backends: list[BackendCheck]
     findings: list[Finding]
 
     @property
@@ -53,13 +53,13 @@ def examine(
     machine, software = read_machine(), read_software()
     required, extras = read_required(), read_extras()
     skipped = {
-        name: Outcome(name, "skipped", None, f"needs an extra: {extra.install}")
+        name: BackendCheck(name, "skipped", None, f"needs an extra: {extra.install}")
         for name in backends
         for extra in extras
         if extra.name == _EXTRAS_OF_BACKENDS.get(name) and extra.state != "present"
     }
     names = [name for name in backends if name not in skipped]
-    tried = try_backends(names, seconds / max(1, len(names)), told=told)
+    tried = check_backends(names, seconds / max(1, len(names)), told=told)
     outcomes = [*tried, *skipped.values()]
     outcomes.sort(key=lambda outcome: BACKENDS.index(outcome.backend))
     return Examination(

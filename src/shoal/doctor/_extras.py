@@ -18,7 +18,7 @@ try:
 except ImportError as error:
     raise MissingExtraError('packaging is not installed, run `pip install "shoal[cli]"`') from error
 
-__all__ = ["Extra", "Part", "State", "read_extras", "read_required"]
+__all__ = ["Extra", "PackageStatus", "State", "read_extras", "read_required"]
 
 State = Literal["present", "missing", "unsuitable"]
 
@@ -29,7 +29,7 @@ _NOTES = {"atari": "installs ale-py, which is GPL-2.0 software"}
 
 
 @dataclass(frozen=True)
-class Part:
+class PackageStatus:
     """A package that is needed."""
 
     name: str
@@ -45,7 +45,7 @@ class Extra:
     """Something that Shoal can do besides, if these packages are here."""
 
     name: str
-    parts: tuple[Part, ...]
+    parts: tuple[PackageStatus, ...]
     state: State
     """That of the part that is worst off."""
     install: str
@@ -68,7 +68,7 @@ def read_extras(package: str = "shoal") -> list[Extra]:
     ]
 
 
-def read_required(package: str = "shoal") -> list[Part]:
+def read_required(package: str = "shoal") -> list[PackageStatus]:
     """What a package cannot do without."""
     return list(_parts(package, "", set()))
 
@@ -93,7 +93,7 @@ def _named(package: str, extra: str) -> set[str]:
     }
 
 
-def _parts(package: str, extra: str, seen: set[tuple[str, str]]) -> Iterator[Part]:
+def _parts(package: str, extra: str, seen: set[tuple[str, str]]) -> Iterator[PackageStatus]:
     """What an extra needs, and what the extras need that it names of other packages."""
     if (package, extra) in seen:
         return
@@ -116,12 +116,12 @@ def _applies(requirement: Requirement, extra: str) -> bool:
     return requirement.marker is None or requirement.marker.evaluate({"extra": extra})
 
 
-def _part(requirement: Requirement) -> Part:
+def _part(requirement: Requirement) -> PackageStatus:
     wanted = str(requirement.specifier)
     try:
         here = version(requirement.name)
     except PackageNotFoundError:
-        return Part(requirement.name, wanted, None, "missing")
+        return PackageStatus(requirement.name, wanted, None, "missing")
     # A release candidate that somebody has installed is meant to be used.
     fits = requirement.specifier.contains(here, prereleases=True)
-    return Part(requirement.name, wanted, here, "present" if fits else "unsuitable")
+    return PackageStatus(requirement.name, wanted, here, "present" if fits else "unsuitable")

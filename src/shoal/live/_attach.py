@@ -11,16 +11,16 @@ from shoal.live._watched_pool import WatchedPool
 from shoal.live._watcher import Watcher
 from shoal.pools import Pool
 
-__all__ = ["PICTURE_SHARE", "attach", "title_of"]
+__all__ = ["DEFAULT_PICTURE_SHARE", "attach", "vector_title"]
 
-PICTURE_SHARE = 0.006
+DEFAULT_PICTURE_SHARE = 0.006
 """So much of the time of the thread that steps goes into pictures, unless it is told otherwise."""
 
 
 def attach(
     watcher: Watcher,
     vector: Any,
-    picture_share: float = PICTURE_SHARE,
+    picture_share: float = DEFAULT_PICTURE_SHARE,
     on_end: Callable[[], None] = lambda: None,
 ) -> Callable[[], None]:
     """Let a watcher see every batch of a vector, until the vector is closed.
@@ -58,7 +58,7 @@ def _detach(watched: weakref.ref[WatchedPool], frontend: weakref.ref[Any]) -> No
         vector.pool = pool.watched
 
 
-def title_of(vector: Any) -> str:
+def vector_title(vector: Any) -> str:
     """What a vector is called: after its environment, if that is known."""
     frontend = _frontend(vector)
     spec = getattr(frontend, "spec", None)

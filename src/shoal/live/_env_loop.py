@@ -15,7 +15,7 @@ import shoal
 from shoal._envs.atari.registered_ids import is_atari
 from shoal.vector._pool_vector_env import VectorEnv
 
-__all__ = ["Policy", "keep_stepping", "open_vector", "random_policy"]
+__all__ = ["Policy", "make_vector", "random_policy", "run_loop"]
 
 Policy = Callable[[Any], Any]
 """From the observations of all slots to their actions."""
@@ -24,7 +24,7 @@ _BATCHES = 64
 _MOST_ACTIONS = 65_536
 
 
-def open_vector(
+def make_vector(
     what: Any,
     num_envs: int,
     options: Mapping[str, Any],
@@ -72,7 +72,7 @@ def random_policy(envs: VectorEnv, seed: int | None) -> Policy:
     return lambda _: next(batches)
 
 
-def keep_stepping(
+def run_loop(
     envs: VectorEnv,
     policy: Policy,
     *,

@@ -16,7 +16,7 @@ from shoal.errors import WorkerCrashedError
 from shoal.image import area_resize
 from shoal.pools import KernelPool, Pool
 
-__all__ = ["Camera", "Gallery", "Picture", "as_picture"]
+__all__ = ["Frame", "FrameCapture", "FrameStore", "as_rgb_image"]
 
 Pixels = npt.NDArray[np.uint8]
 
@@ -41,7 +41,7 @@ _MOST_CRASHES = 3
 """Workers that may be lost while they render: after so many it is no coincidence."""
 
 
-class Picture(NamedTuple):
+class Frame(NamedTuple):
     """What a slot looked like."""
 
     slot: int
@@ -49,7 +49,7 @@ class Picture(NamedTuple):
     pixels: Pixels
 
 
-class Gallery:
+class FrameStore:
     """The newest picture of each tile. Any thread may put and take.
 
     Args:
@@ -66,7 +66,7 @@ class Gallery:
         """The slot that is looked at more than the others."""
         self.version = 0
         self._lock = threading.Lock()
-        self._pictures: dict[int, Picture] = {}
+        self._pictures: dict[int, Frame] = {}
         self._asked = float("-inf")
         self._taken: deque[float] = deque(maxlen=64)
 
@@ -79,10 +79,10 @@ class Gallery:
         """Show this in the place of the slot's picture before."""
         with self._lock:
             self.version += 1
-            self._pictures[slot] = Picture(slot, self.version, pixels)
+            self._pictures[slot] = Frame(slot, self.version, pixels)
             self._taken.append(time.monotonic())
 
-    def newer(self, version: int, only: int | None = None) -> list[Picture]:
+    def newer(self, version: int, only: int | None = None) -> list[Frame]:
         """The pictures after this version, of all tiles or of one; somebody looks at them."""
         with self._lock:
             self._asked = time.monotonic()
@@ -107,22 +107,22 @@ class Gallery:
             }
 
 
-class Camera:
+class FrameCapture:
     """Takes pictures within a share of the time, while somebody looks.
 
     Args:
         pool: Whose slots are shown.
-        gallery: Where pictures go.
+        frames: Where pictures go.
         share: Of the time of the thread that steps.
     """
 
-    def __init__(self, pool: Pool, gallery: Gallery, share: float) -> None:
-        self._pool, self._gallery, self._share = pool, gallery, share
+    def __init__(self, pool: Pool, frames: FrameStore, share: float) -> None:
+        self._pool, self._gallery, self._share = pool, frames, share
         self._saved, self._looked, self._cost = 0.0, time.perf_counter(), 0.0
         self._turn = self._crashes = 0
         self._source = _source(pool)
         if isinstance(self._source, str):
-            gallery.why_none = self._source
+            frames.why_none = self._source
 
     def look(self, observations: Any, batch_seconds: float) -> None:
         """Take as many pictures as there is time for, between two steps.
@@ -150,7 +150,7 @@ class Camera:
         slot = self._next_slot()
         try:
             assert not isinstance(self._source, str)
-            pixels = as_picture(self._source(slot, observations))
+            pixels = as_rgb_image(self._source(slot, observations))
             if pixels is None:
                 raise ValueError(f"slot {slot}: what was rendered is no picture")
         except Exception as error:
@@ -185,19 +185,19 @@ def _source(pool: Pool) -> _Source | str:
     if pool.render_mode == "rgb_array":
         return lambda slot, _: pool.call("render", slots=[slot])[0]
     space = pool.spaces.single_observation
-    if isinstance(space, Box) and as_picture(np.zeros(space.shape, space.dtype)) is not None:
+    if isinstance(space, Box) and as_rgb_image(np.zeros(space.shape, space.dtype)) is not None:
         return lambda slot, observations: observations[slot]
     return "make the vector with render_mode='rgb_array' to see its environments"
 
 
-def as_picture(array: Any) -> Pixels | None:
+def as_rgb_image(array: Any) -> Pixels | None:
     """An array as a picture (height, width, 3), None if it is none.
 
     Of a stack of frames it is the last one, wherever the frames are.
 
-    >>> as_picture(np.zeros((4, 84, 84), np.uint8)).shape
+    >>> as_rgb_image(np.zeros((4, 84, 84), np.uint8)).shape
     (84, 84, 3)
-    >>> as_picture(np.zeros(84, np.uint8)) is None
+    >>> as_rgb_image(np.zeros(84, np.uint8)) is None
     True
     """
     pixels = np.asarray(array)

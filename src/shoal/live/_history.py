@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from typing import NamedTuple
 
-__all__ = ["Curve", "Point"]
+__all__ = ["History", "HistoryPoint"]
 
 _MOST = 240
 
 
-class Point(NamedTuple):
+class HistoryPoint(NamedTuple):
     """Some neighbouring values."""
 
     place: float
@@ -21,11 +21,11 @@ class Point(NamedTuple):
     """How many they are."""
 
 
-class Curve:
+class History:
     """Values over a run, however long it is: when there are too many points, neighbours are merged.
 
     Example:
-        >>> curve = Curve()
+        >>> curve = History()
         >>> for place in range(1000):
         ...     curve.add(place, mean=place % 2, lowest=0, highest=1)
         >>> len(curve.points) <= 240, curve.points[-1].place
@@ -33,7 +33,7 @@ class Curve:
     """
 
     def __init__(self) -> None:
-        self.points: list[Point] = []
+        self.points: list[HistoryPoint] = []
         self._stride = 1
         self._merged = 0  # how many were added to the last point
 
@@ -46,7 +46,7 @@ class Curve:
         weight: float = 1.0,
     ) -> None:
         """Add the mean of so many values, and between what they lie."""
-        point = Point(
+        point = HistoryPoint(
             place,
             mean,
             mean if lowest is None else lowest,
@@ -65,9 +65,9 @@ class Curve:
         self._merged = 1
 
 
-def _merged(one: Point, other: Point) -> Point:
+def _merged(one: HistoryPoint, other: HistoryPoint) -> HistoryPoint:
     weight = one.weight + other.weight
-    return Point(
+    return HistoryPoint(
         other.place,
         (one.mean * one.weight + other.mean * other.weight) / weight,
         min(one.lowest, other.lowest),

@@ -8,9 +8,9 @@ from contextlib import suppress
 from types import TracebackType
 from typing import Any, Self
 
-from shoal.live._attach import PICTURE_SHARE, attach, title_of
+from shoal.live._attach import DEFAULT_PICTURE_SHARE, attach, vector_title
 from shoal.live._server import PageServer
-from shoal.live._watcher import REFRESH, Watcher
+from shoal.live._watcher import DEFAULT_REFRESH, Watcher
 
 __all__ = ["LivePage", "show"]
 
@@ -39,7 +39,7 @@ class LivePage:
         """The link to the page. Whoever has it may look, and nobody else."""
         return self._server.url
 
-    def watch(self, vector: Any, picture_share: float = PICTURE_SHARE) -> None:
+    def watch(self, vector: Any, picture_share: float = DEFAULT_PICTURE_SHARE) -> None:
         """Show this vector, until it is closed or the page is.
 
         Args:
@@ -74,8 +74,8 @@ def show(
     host: str = "127.0.0.1",
     port: int | None = None,
     title: str | None = None,
-    picture_share: float = PICTURE_SHARE,
-    refresh: float = REFRESH,
+    picture_share: float = DEFAULT_PICTURE_SHARE,
+    refresh: float = DEFAULT_REFRESH,
 ) -> LivePage:
     """Show a vector on a page: its environments, how fast it is, who is busy, what happens.
 
@@ -102,7 +102,7 @@ def show(
         True
         >>> envs.close()
     """
-    page = LivePage(Watcher(title or title_of(vector), refresh=refresh), host, port)
+    page = LivePage(Watcher(title or vector_title(vector), refresh=refresh), host, port)
     try:
         page.watch(vector, picture_share)
     except BaseException:

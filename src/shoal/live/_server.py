@@ -20,7 +20,7 @@ from socketserver import TCPServer
 from typing import Any
 from urllib.parse import parse_qs
 
-from shoal.live._frames import Picture
+from shoal.live._frames import Frame
 from shoal.live._watcher import Watcher
 
 __all__ = ["PageServer"]
@@ -198,16 +198,16 @@ class _Handler(BaseHTTPRequestHandler):
             self.close_connection = True
             self._refuse(HTTPStatus.BAD_REQUEST)
             return
-        gallery = self.server.watcher.gallery
+        frames = self.server.watcher.frames
         try:
             slot = json.loads(self.rfile.read(int(length)))["slot"]
         except (ValueError, TypeError, KeyError):
             self._refuse(HTTPStatus.BAD_REQUEST)
             return
-        if slot is not None and (type(slot) is not int or slot not in gallery.tiles):
+        if slot is not None and (type(slot) is not int or slot not in frames.tiles):
             self._refuse(HTTPStatus.BAD_REQUEST)
             return
-        gallery.focus = slot
+        frames.focus = slot
         self._send(HTTPStatus.NO_CONTENT, None, b"")
 
     def _place(self) -> tuple[str, dict[str, list[str]]] | None:
@@ -235,8 +235,8 @@ class _Handler(BaseHTTPRequestHandler):
         if not after.isdecimal() or not (only is None or only.isdecimal()):
             self._refuse(HTTPStatus.BAD_REQUEST)
             return
-        gallery = self.server.watcher.gallery
-        pictures = gallery.newer(int(after), None if only is None else int(only))
+        frames = self.server.watcher.frames
+        pictures = frames.newer(int(after), None if only is None else int(only))
         self._send(HTTPStatus.OK, "application/octet-stream", _packed(pictures))
 
     def _tell_events(self) -> None:
@@ -284,7 +284,7 @@ def _files() -> dict[str, bytes]:
     }
 
 
-def _packed(pictures: Iterable[Picture]) -> bytes:
+def _packed(pictures: Iterable[Frame]) -> bytes:
     parts = [b""]
     for slot, version, pixels in pictures:
         height, width = pixels.shape[:2]

@@ -6,11 +6,11 @@ from collections.abc import Mapping, Sequence
 from math import isfinite
 from typing import Any, cast, get_args
 
-from shoal.live._attach import PICTURE_SHARE
-from shoal.live._event_log import Kind
-from shoal.live._history import Curve
+from shoal.live._attach import DEFAULT_PICTURE_SHARE
+from shoal.live._event_log import EventKind
+from shoal.live._history import History
 from shoal.live._live_page import LivePage
-from shoal.live._watcher import REFRESH, Watcher
+from shoal.live._watcher import DEFAULT_REFRESH, Watcher
 from shoal.train._records import EvaluationRecord, ProgressRecord, RatingRecord
 from shoal.train._reporting import Display
 from shoal.vector._pool_vector_env import VectorEnv
@@ -44,8 +44,8 @@ class TrainingPage(Display):
         self,
         host: str = "127.0.0.1",
         port: int | None = None,
-        picture_share: float = PICTURE_SHARE,
-        refresh: float = REFRESH,
+        picture_share: float = DEFAULT_PICTURE_SHARE,
+        refresh: float = DEFAULT_REFRESH,
     ) -> None:
         self._watcher = Watcher("training", "training", refresh)
         self._page = LivePage(self._watcher, host, port)
@@ -54,7 +54,7 @@ class TrainingPage(Display):
         self._told: dict[str, Any] = {}
         self._evaluations: dict[str, dict[str, Any]] = {}
         self._ratings: list[dict[str, Any]] = []
-        self._wins = Curve()
+        self._wins = History()
 
     @property
     def url(self) -> str:
@@ -93,7 +93,7 @@ class TrainingPage(Display):
             if record.win_rate is None
             else f"{record.win_rate:.1%} won"
         )
-        self._watcher.journal.add("evaluation", f"{record.games} games{against}: {came}")
+        self._watcher.event_log.add("evaluation", f"{record.games} games{against}: {came}")
         self._evaluations.pop(record.opponent, None)
         self._evaluations[record.opponent] = _finite(record._asdict())
         self._tell()
@@ -106,8 +106,8 @@ class TrainingPage(Display):
     def note(self, text: str) -> None:
         """Write a line into the log."""
         first = text.partition(" ")[0]
-        kind = cast(Kind, first if first in get_args(Kind) else "note")
-        self._watcher.journal.add(kind, text)
+        kind = cast(EventKind, first if first in get_args(EventKind) else "note")
+        self._watcher.event_log.add(kind, text)
         self._watcher.tell()
 
     def close(self) -> None:

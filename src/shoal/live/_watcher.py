@@ -9,19 +9,19 @@ from collections.abc import Iterable
 from typing import Any, Literal
 
 from shoal._native import Autoreset, Meter
-from shoal.live._counters import Counts
-from shoal.live._event_log import Journal
-from shoal.live._frames import Camera, Gallery
-from shoal.live._worker_load import Loads, told_worker
+from shoal.live._event_log import EventLog
+from shoal.live._frames import FrameCapture, FrameStore
+from shoal.live._metrics import MetricsHistory
+from shoal.live._worker_load import WorkerLoads, worker_as_dict
 from shoal.pools import Pool
 from shoal.pools._base import WorkerState
 
-__all__ = ["REFRESH", "Watcher"]
+__all__ = ["DEFAULT_REFRESH", "Watcher"]
 
 _LOOK_EVERY = 0.05
 """Seconds between two looks of the thread that steps."""
 
-REFRESH = 1.0
+DEFAULT_REFRESH = 1.0
 """Seconds between two states, unless it is told otherwise: each takes some of the interpreter."""
 
 _STALE_AFTER = 0.4
@@ -41,7 +41,7 @@ class Watcher:
         self,
         title: str,
         kind: Literal["vector", "training"] = "vector",
-        refresh: float = REFRESH,
+        refresh: float = DEFAULT_REFRESH,
     ) -> None:
         if not refresh > 0:
             raise ValueError(f"refresh must be a positive number of seconds, got {refresh}")
@@ -50,8 +50,8 @@ class Watcher:
         self.title = title
         self.kind = kind
         self.plan = ""
-        self.journal = Journal()
-        self.gallery = Gallery(0)
+        self.event_log = EventLog()
+        self.frames = FrameStore(0)
         self.training: dict[str, Any] | None = None
         self.wins: dict[str, Any] | None = None
         self.page_seconds = 0.0
@@ -61,12 +61,12 @@ class Watcher:
         self._ended: str | None = None
         self._spent = self._tell_at = 0.0
         self._num_envs = 0
-        self._counts: Counts | None = None
+        self._counts: MetricsHistory | None = None
         self._meter: Meter | None = None
-        self._camera: Camera | None = None
+        self._capture: FrameCapture | None = None
         self._workers: list[WorkerState] = []
         self._thread = threading.get_native_id()
-        self._loads = Loads()
+        self._loads = WorkerLoads()
         self._news = threading.Condition()
         self._number = 0
         self._state: tuple[float, int, dict[str, Any]] | None = None
@@ -77,13 +77,13 @@ class Watcher:
         self._num_envs = pool.num_envs
         mode = getattr(Autoreset, pool.autoreset_mode.name)
         self._meter = Meter(pool.num_envs, mode, _LOOK_EVERY)
-        self._counts = Counts(self._meter)
-        self.gallery = Gallery(pool.num_envs)
-        self._camera = Camera(pool, self.gallery, picture_share)
+        self._counts = MetricsHistory(self._meter)
+        self.frames = FrameStore(pool.num_envs)
+        self._capture = FrameCapture(pool, self.frames, picture_share)
         self._workers = pool.worker_states()
         self._began = time.perf_counter()
         self._tell_at = self._began + self.refresh
-        self.journal.add("start", plan or f"{pool.num_envs} slots")
+        self.event_log.add("start", plan or f"{pool.num_envs} slots")
         self.tell()
         return self._meter
 
@@ -109,11 +109,11 @@ class Watcher:
     def crashed(self, slots: Iterable[int]) -> None:
         """Slots have lost their environments, and come back with new ones."""
         for slot in slots:
-            self.journal.add("crash", f"slot {slot} has lost its environment, and begins anew")
+            self.event_log.add("crash", f"slot {slot} has lost its environment, and begins anew")
 
     def failed(self, error: BaseException) -> None:
         """A step, or a reset, has raised."""
-        self.journal.add("error", f"{type(error).__name__}: {error}".strip(": "))
+        self.event_log.add("error", f"{type(error).__name__}: {error}".strip(": "))
         self.tell()
 
     def end(self, how: str) -> None:
@@ -123,7 +123,7 @@ class Watcher:
         if self._counts is not None:
             self._counts.note()
         self._ended = how
-        self.journal.add("end", how)
+        self.event_log.add("end", how)
         self.tell()
 
     def tell(self) -> None:
@@ -140,7 +140,7 @@ class Watcher:
 
     def state(self, after: int = 0) -> dict[str, Any]:
         """All there is to tell, as plain data, with the log from after this entry on."""
-        entries = [entry._asdict() for entry in self.journal.after(after)]
+        entries = [entry._asdict() for entry in self.event_log.after(after)]
         return {**self._common_state(), "log": entries}
 
     def _common_state(self) -> dict[str, Any]:
@@ -156,7 +156,7 @@ class Watcher:
     def _made_state(self, now: float) -> dict[str, Any]:
         loads = self._loads.of(self._workers, self._thread)
         workers = [
-            told_worker(worker, load) for worker, load in zip(self._workers, loads, strict=True)
+            worker_as_dict(worker, load) for worker, load in zip(self._workers, loads, strict=True)
         ]
         counted = _NOTHING_COUNTED if self._counts is None else self._counts.told()
         return {
@@ -172,7 +172,7 @@ class Watcher:
             "workers": workers,
             "wins": self.wins,
             "training": self.training,
-            "pictures": self.gallery.told(),
+            "pictures": self.frames.told(),
             "cost": self._cost(),
         }
 
@@ -183,10 +183,10 @@ class Watcher:
         return spent / max(time.perf_counter() - self._began, 1e-9)
 
     def _photograph(self, observations: Any) -> None:
-        assert self._camera is not None
+        assert self._capture is not None
         assert self._meter is not None, "a pool was attached"
         try:
-            self._camera.look(observations, self._meter.latest)
+            self._capture.look(observations, self._meter.latest)
         except Exception as error:  # whatever the environment raises: its steps go on
             self.failed(error)
 
@@ -195,8 +195,8 @@ class Watcher:
         for state in states:
             times = state.restarts - before.get(state.name, state.restarts)
             if times > 0:
-                where = told_worker(state, None)["where"]
-                self.journal.add("restart", f"{state.name} was lost, and is now {where}")
+                where = worker_as_dict(state, None)["where"]
+                self.event_log.add("restart", f"{state.name} was lost, and is now {where}")
         self._workers = states
 
 

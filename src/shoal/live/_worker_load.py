@@ -10,12 +10,12 @@ from typing import Any
 
 from shoal.pools._base import WorkerState
 
-__all__ = ["Loads", "told_worker"]
+__all__ = ["WorkerLoads", "worker_as_dict"]
 
 _TICKS = os.sysconf("SC_CLK_TCK")
 
 
-class Loads:
+class WorkerLoads:
     """The share of a core that each worker has taken since it was asked before."""
 
     def __init__(self) -> None:
@@ -43,10 +43,10 @@ class Loads:
         return loads
 
 
-def told_worker(state: WorkerState, load: float | None) -> dict[str, Any]:
+def worker_as_dict(state: WorkerState, load: float | None) -> dict[str, Any]:
     """Plain data about a worker.
 
-    >>> told_worker(WorkerState("worker 0", range(4), process=4711), 0.5)["where"]
+    >>> worker_as_dict(WorkerState("worker 0", range(4), process=4711), 0.5)["where"]
     'process 4711'
     """
     if state.process is not None:

@@ -7,8 +7,8 @@ import shutil
 import pytest
 
 import shoal
-from tests.live.browser.browsing import Window, start_browser
-from tests.live.browser.stepping import FlickeringEnv, Stepping, TrainingShown
+from tests.live.browser.background_stepping import FlickeringEnv, Stepping, TrainingShown
+from tests.live.browser.browser_window import Window, start_browser
 
 
 def _needed():

@@ -13,7 +13,7 @@ from urllib.parse import urlsplit
 import pytest
 
 import shoal
-from tests.live.browser.stepping import FlickeringEnv, Stepping
+from tests.live.browser.background_stepping import FlickeringEnv, Stepping
 
 PROGRAM = """
 import time
@@ -119,7 +119,7 @@ def test_a_program_that_was_killed_is_a_lost_connection(careless_window):
 
 def test_a_connection_that_comes_back_goes_on(careless_window, hockey, cable):
     window = careless_window
-    hockey.page.watcher.journal.add("note", "before the loss")
+    hockey.page.watcher.event_log.add("note", "before the loss")
     window.open(cable.url)
     window.wait_for(lambda: window.number("#steps") > 0)
     before = len(window.texts("#log li"))
@@ -135,7 +135,7 @@ def test_a_connection_that_comes_back_goes_on(careless_window, hockey, cable):
 def test_another_run_behind_the_same_link_begins_anew(careless_window, hockey, cable):
     window = careless_window
     window.open(cable.url)
-    hockey.page.watcher.journal.add("note", "of the run before")
+    hockey.page.watcher.event_log.add("note", "of the run before")
     window.wait_for(lambda: "of the run before" in window.text("#log"))
     cable.cut()
     with Stepping(shoal.make([lambda: FlickeringEnv("rgb_array")], backend="inline")) as other:

@@ -5,7 +5,7 @@ import signal
 
 import pytest
 
-from tests.live.browser.browsing import GAP, UNKNOWN
+from tests.live.browser.browser_window import GAP, UNKNOWN
 
 
 def kinds(window):
@@ -54,9 +54,9 @@ def test_a_killed_worker_shows_as_a_crash_and_as_a_restart(window, staffed):
 
 
 def test_the_newest_event_is_the_first_and_what_was_there_is_not_announced(window, staffed):
-    journal = staffed.page.watcher.journal
-    journal.add("checkpoint", "the one before")
-    journal.add("checkpoint", "the newest one")
+    event_log = staffed.page.watcher.event_log
+    event_log.add("checkpoint", "the one before")
+    event_log.add("checkpoint", "the newest one")
     window.open(staffed.url)
     window.wait_for(lambda: "the newest one" in window.text("#log"))
     assert window.texts("#log .text")[:2] == ["the newest one", "the one before"]
@@ -64,16 +64,16 @@ def test_the_newest_event_is_the_first_and_what_was_there_is_not_announced(windo
 
 
 def test_the_log_is_filtered_by_kind(window, staffed):
-    journal = staffed.page.watcher.journal
-    journal.add("note", "first note")
-    journal.add("phase", "first phase")
+    event_log = staffed.page.watcher.event_log
+    event_log.add("note", "first note")
+    event_log.add("phase", "first phase")
     window.open(staffed.url)
     window.wait_for(lambda: {"start", "note", "phase"} <= set(kinds(window)))
     window.click("#log-kinds [data-kind=phase]")
     assert set(kinds(window)) == {"phase"}
     # What comes later is filtered too.
-    journal.add("note", "second note")
-    journal.add("phase", "second phase")
+    event_log.add("note", "second note")
+    event_log.add("phase", "second phase")
     window.wait_for(lambda: "second phase" in window.text("#log"))
     assert set(kinds(window)) == {"phase"}
     window.press("ARROW_LEFT")  # these are radio buttons: the keyboard moves between them
@@ -87,7 +87,7 @@ def test_the_log_is_filtered_by_kind(window, staffed):
 def test_what_the_server_tells_is_only_text(window, staffed, monkeypatch):
     text = "<img src=x onerror=alert(1)> <b>bold</b> &amp; <script>"
     monkeypatch.setattr(staffed.page.watcher, "title", text)
-    staffed.page.watcher.journal.add("note", text)
+    staffed.page.watcher.event_log.add("note", text)
     window.open(staffed.url)
     window.wait_for(lambda: window.text("#title") == text)
     assert text in window.texts("#log .text")
@@ -96,6 +96,6 @@ def test_what_the_server_tells_is_only_text(window, staffed, monkeypatch):
 
 def test_why_there_are_no_pictures_is_told(window, staffed):
     window.open(staffed.url)
-    assert "render_mode" in staffed.gallery.why_none
-    assert window.text("#mosaic-none") == staffed.gallery.why_none
+    assert "render_mode" in staffed.frames.why_none
+    assert window.text("#mosaic-none") == staffed.frames.why_none
     assert not window.sees(".tile")

@@ -5,8 +5,8 @@ import re
 
 import shoal
 import shoal.live
-from tests.live.browser.browsing import GAP, MINUS, UNKNOWN
-from tests.live.browser.stepping import FlickeringEnv, Stepping
+from tests.live.browser.background_stepping import FlickeringEnv, Stepping
+from tests.live.browser.browser_window import GAP, MINUS, UNKNOWN
 
 WORDS = {
     "compact(45213)": "45.2 k",
@@ -129,7 +129,7 @@ def test_numbers_are_put_into_few_words(window, hockey):
     window.driver.get(hockey.url)
     found = window.driver.execute_async_script(
         "const [calls, done] = arguments;"
-        "import('./words.js').then(words =>"
+        "import('./format.js').then(words =>"
         "  done(calls.map(([name, given]) => words[name](...given))));",
         [_call(expression) for expression in WORDS],
     )

@@ -1,6 +1,6 @@
 """The panel of a training run."""
 
-from tests.live.browser.browsing import GAP, MINUS
+from tests.live.browser.browser_window import GAP, MINUS
 
 
 def test_how_far_a_run_is_is_told(window, training):

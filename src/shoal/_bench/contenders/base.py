@@ -20,7 +20,7 @@ __all__ = [
     "Vector",
     "action_batches",
     "action_lists",
-    "started",
+    "open_lockstep",
 ]
 
 SEED = 0
@@ -109,7 +109,7 @@ class Contender(ABC):
         """Make so many environments of this kind and reset them."""
 
 
-def started(envs: Any, workload: Workload) -> Lockstep:
+def open_lockstep(envs: Any, workload: Workload) -> Lockstep:
     """Reset ``envs``, which has Gymnasium's vector interface, and make it ready to be stepped."""
     envs.reset(seed=SEED)
     batches = action_batches(workload, envs.num_envs)

@@ -10,7 +10,7 @@ import numpy.typing as npt
 from shoal._bench.contenders.base import SEED, Contender, Lockstep, Vector, action_batches
 from shoal._bench.workload import Workload
 
-__all__ = ["EnvPool", "made_by_envpool"]
+__all__ = ["EnvPool", "make_envpool"]
 
 
 class EnvPool(Contender):
@@ -21,12 +21,12 @@ class EnvPool(Contender):
 
     def open(self, workload: Workload, num_envs: int) -> Vector:
         """Make the vector and its threads."""
-        envs, actions = made_by_envpool(workload, num_envs)
+        envs, actions = make_envpool(workload, num_envs)
         envs.reset()
         return Lockstep(envs.step, actions, envs.close)
 
 
-def made_by_envpool(
+def make_envpool(
     workload: Workload, num_envs: int, **options: Any
 ) -> tuple[Any, list[npt.NDArray[Any]]]:
     """Make its vector of the environment with the workload's id, and actions of its dtype."""

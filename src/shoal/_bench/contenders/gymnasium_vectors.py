@@ -5,7 +5,7 @@ from __future__ import annotations
 import gymnasium
 from gymnasium.vector import AsyncVectorEnv, SyncVectorEnv
 
-from shoal._bench.contenders.base import Contender, Vector, started
+from shoal._bench.contenders.base import Contender, Vector, open_lockstep
 from shoal._bench.workload import Workload
 
 __all__ = ["GymnasiumAsync", "GymnasiumOwn", "GymnasiumSync"]
@@ -18,7 +18,7 @@ class GymnasiumSync(Contender):
 
     def open(self, workload: Workload, num_envs: int) -> Vector:
         """Make the vector in this process."""
-        return started(SyncVectorEnv([workload.make] * num_envs), workload)
+        return open_lockstep(SyncVectorEnv([workload.make] * num_envs), workload)
 
 
 class GymnasiumAsync(Contender):
@@ -28,7 +28,7 @@ class GymnasiumAsync(Contender):
 
     def open(self, workload: Workload, num_envs: int) -> Vector:
         """Make the vector and its processes."""
-        return started(AsyncVectorEnv([workload.make] * num_envs), workload)
+        return open_lockstep(AsyncVectorEnv([workload.make] * num_envs), workload)
 
 
 class GymnasiumOwn(Contender):
@@ -42,4 +42,4 @@ class GymnasiumOwn(Contender):
             raise ValueError(f"{workload.name} is not registered with Gymnasium")
         workload.make().close()  # whatever must be imported for it has been then
         envs = gymnasium.make_vec(workload.id, num_envs, vectorization_mode="vector_entry_point")
-        return started(envs, workload)
+        return open_lockstep(envs, workload)

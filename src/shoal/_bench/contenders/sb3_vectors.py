@@ -7,7 +7,7 @@ from typing import Any
 from shoal._bench.contenders.base import SEED, Contender, Lockstep, Vector, action_batches
 from shoal._bench.workload import Workload
 
-__all__ = ["Sb3Dummy", "Sb3Subproc", "started_vec_env"]
+__all__ = ["Sb3Dummy", "Sb3Subproc", "open_vec_env_lockstep"]
 
 
 class _Sb3(Contender):
@@ -23,7 +23,7 @@ class Sb3Dummy(_Sb3):
         """Make the vector in this process."""
         from stable_baselines3.common.vec_env import DummyVecEnv
 
-        return started_vec_env(DummyVecEnv([workload.make] * num_envs), workload)
+        return open_vec_env_lockstep(DummyVecEnv([workload.make] * num_envs), workload)
 
 
 class Sb3Subproc(_Sb3):
@@ -37,10 +37,10 @@ class Sb3Subproc(_Sb3):
 
         # A forked process steps as fast as any other, and need not import torch once more first.
         envs = SubprocVecEnv([workload.make] * num_envs, start_method="fork")
-        return started_vec_env(envs, workload)
+        return open_vec_env_lockstep(envs, workload)
 
 
-def started_vec_env(envs: Any, workload: Workload) -> Vector:
+def open_vec_env_lockstep(envs: Any, workload: Workload) -> Vector:
     """Reset ``envs``, a ``VecEnv`` of either library, and make it ready to be stepped."""
     envs.seed(SEED)
     envs.reset()

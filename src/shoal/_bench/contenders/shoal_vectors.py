@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from typing import Any
 
-from shoal._bench.contenders.base import Contender, Vector, started
+from shoal._bench.contenders.base import Contender, Vector, open_lockstep
 from shoal._bench.workload import Workload
 
-__all__ = ["PACKAGES", "Shoal", "how_stepped"]
+__all__ = ["PACKAGES", "Shoal", "plan_summary"]
 
 PACKAGES = ("shoal", "gymnasium", "numpy")
 
@@ -24,15 +24,15 @@ class Shoal(Contender):
     def open(self, workload: Workload, num_envs: int) -> Vector:
         """Make the vector, and note the plan by which it is stepped."""
         envs = workload.vector(num_envs, **self.options)
-        vector = started(envs, workload)
+        vector = open_lockstep(envs, workload)
         vector.note = str(envs.plan)
         return vector
 
 
-def how_stepped(note: str) -> str:
+def plan_summary(note: str) -> str:
     """What a plan, noted in words, says of who steps the slots, without the reason.
 
-    >>> how_stepped("8 slots, 1 worker process and the caller with 4 slots: asked for")
+    >>> plan_summary("8 slots, 1 worker process and the caller with 4 slots: asked for")
     '8 slots, 1 worker process and the caller with 4 slots'
     """
     return note.partition(": ")[0]

@@ -1,7 +1,7 @@
 // One slot, enlarged: a dialog over the page.
 
 import { byId, say } from "./elements.js";
-import { paint } from "./pictures.js";
+import { paint } from "./frames.js";
 
 export class Closeup {
   #dialog = byId("closeup");

@@ -3,7 +3,7 @@
 import { at, Chart, TOP } from "./chart.js";
 import { draw } from "./elements.js";
 import { clockMarks, linear, marks, marksAround } from "./scales.js";
-import { clock, mark } from "./words.js";
+import { clock, mark } from "./format.js";
 
 const corners = (points) => points.map(([x, y]) => `${at(x)},${at(y)}`).join("L");
 

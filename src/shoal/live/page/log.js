@@ -1,7 +1,7 @@
 // The event log: newest first, one kind or all, new ones announced.
 
 import { byId, make, say } from "./elements.js";
-import { several, timeOfDay } from "./words.js";
+import { several, timeOfDay } from "./format.js";
 
 const KEPT = 500;
 const ALL = "all";

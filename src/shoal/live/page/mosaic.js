@@ -1,8 +1,8 @@
 // The tiles: a live picture of each slot that has one.
 
 import { byId, make, say } from "./elements.js";
-import { paint } from "./pictures.js";
-import { mark, several, whole } from "./words.js";
+import { paint } from "./frames.js";
+import { mark, several, whole } from "./format.js";
 
 const SMALLEST = 68; // pixels across
 const ROOM = 2.2; // how much wider than high the mosaic would best be

@@ -5,11 +5,11 @@ import { byId, say } from "./elements.js";
 import { Log } from "./log.js";
 import { Mosaic } from "./mosaic.js";
 import { Panels } from "./panels.js";
-import { PictureFeed } from "./pictures.js";
+import { PictureFeed } from "./frames.js";
 import { listen } from "./stream.js";
 import { connectTheme } from "./theme.js";
 import { Training } from "./training.js";
-import { compact } from "./words.js";
+import { compact } from "./format.js";
 import { Workers } from "./workers.js";
 
 const DRAW_MS = 490;

@@ -3,7 +3,7 @@
 import { byId, say } from "./elements.js";
 import { LineChart } from "./linechart.js";
 import { TimesChart } from "./timeschart.js";
-import { clock, compact, figure, percent, span, whole } from "./words.js";
+import { clock, compact, figure, percent, span, whole } from "./format.js";
 
 const orNull = (history) => (history.length ? history : null);
 

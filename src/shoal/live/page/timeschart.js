@@ -3,7 +3,7 @@
 import { at, Chart, TOP } from "./chart.js";
 import { draw } from "./elements.js";
 import { linear, logMarks } from "./scales.js";
-import { span, spanMark, whole } from "./words.js";
+import { span, spanMark, whole } from "./format.js";
 
 /** How often a batch took how long, with lines where median, p90 and p99 are. */
 export class TimesChart extends Chart {

@@ -1,7 +1,7 @@
 // The training panel: how far it is, losses, evaluations, ratings.
 
 import { byId, make, say } from "./elements.js";
-import { figure, mark, percent, whole } from "./words.js";
+import { figure, mark, percent, whole } from "./format.js";
 
 const number = (text) => make("td", { class: "number", text });
 

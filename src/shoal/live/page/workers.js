@@ -1,7 +1,7 @@
 // The table of workers: who drives which slots, how busy, how often begun anew.
 
 import { byId, make, say } from "./elements.js";
-import { percent, several, slotRange, whole } from "./words.js";
+import { percent, several, slotRange, whole } from "./format.js";
 
 export class Workers {
   #body = byId("workers");

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from shoal._formatting import number, percent, share_of
+from shoal._formatting import clamp_share, number, percent
 from shoal.train._records import EvaluationRecord, ProgressRecord
 
 __all__ = ["interval", "measured", "remaining_seconds", "updates_per_step"]
@@ -10,7 +10,7 @@ __all__ = ["interval", "measured", "remaining_seconds", "updates_per_step"]
 
 def remaining_seconds(record: ProgressRecord) -> float | None:
     """How long the run will go on, if it goes on as it did; None if that cannot be told yet."""
-    share = share_of(record.share)
+    share = clamp_share(record.share)
     return record.seconds * (1 - share) / share if share > 0 else None
 
 

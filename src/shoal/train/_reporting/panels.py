@@ -14,12 +14,12 @@ from rich.text import Text
 
 from shoal._formatting import (
     Sparkline,
+    clamp_share,
     count,
     duration,
     number,
     percent,
     printable,
-    share_of,
     speed,
 )
 from shoal.train._records import EvaluationRecord, ProgressRecord, RatingRecord
@@ -100,8 +100,8 @@ def _bars(newest: ProgressRecord, phases: int, options: ConsoleOptions) -> Table
     bars.add_column(justify="right", no_wrap=True)
     phase = f"phase {newest.phase_number + 1} of {phases}: {newest.phase}"
     for name, part, colour in (
-        (phase, share_of(newest.phase_share), "cyan"),
-        ("run", share_of(newest.share), "blue"),
+        (phase, clamp_share(newest.phase_share), "cyan"),
+        ("run", clamp_share(newest.share), "blue"),
     ):
         bar = ProgressBar(total=1.0, completed=part, complete_style=colour, finished_style="green")
         bars.add_row(_text(name), bar, Text(percent(part)))

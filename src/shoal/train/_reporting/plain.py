@@ -9,7 +9,7 @@ from collections.abc import Callable, Sequence
 from types import TracebackType
 from typing import Self
 
-from shoal._formatting import count, duration, number, percent, printable, share_of, speed
+from shoal._formatting import clamp_share, count, duration, number, percent, printable, speed
 from shoal.train._records import EvaluationRecord, ProgressRecord, RatingRecord
 from shoal.train._reporting.formatting import interval, measured, remaining_seconds
 from shoal.vector._pool_vector_env import VectorEnv
@@ -151,8 +151,8 @@ class PlainDisplay(Display):
     def _line(self, record: ProgressRecord) -> str:
         of_phases = f"{record.phase_number + 1}/{len(self.phases)}"
         parts = [
-            percent(share_of(record.share)),
-            f"phase {of_phases} {record.phase} {percent(share_of(record.phase_share))}",
+            percent(clamp_share(record.share)),
+            f"phase {of_phases} {record.phase} {percent(clamp_share(record.phase_share))}",
             f"step {count(record.step)}",
             f"{speed(record.steps_per_second)} steps/s",
             f"{speed(record.updates_per_second)} updates/s",

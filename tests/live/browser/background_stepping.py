@@ -60,8 +60,8 @@ class Stepping:
         self.close()
 
     @property
-    def gallery(self):
-        return self.page.watcher.gallery
+    def frames(self):
+        return self.page.watcher.frames
 
     def halt(self):
         """Steps no more, but leaves the vector open."""

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from shoal.doctor._backend_checks import BACKENDS, try_backends
+from shoal.doctor._backend_checks import BACKENDS, check_backends
 from shoal.doctor._backend_trial import MAKERS
 
 SAYING = """
@@ -38,7 +38,7 @@ def program(tmp_path):
 
 def test_every_backend_gives_the_same_bits_here():
     names, told = BACKENDS[:-1], []
-    outcomes = try_backends(names, 0.01, told=told.append)
+    outcomes = check_backends(names, 0.01, told=told.append)
     assert [(each.backend, each.state, each.problem) for each in outcomes] == [
         (name, "works", None) for name in names
     ]
@@ -50,7 +50,7 @@ def test_every_backend_gives_the_same_bits_here():
 def test_a_cluster_that_is_started_for_it_gives_the_same_bits_and_leaves_nothing():
     pytest.importorskip("ray")
     before = set(Path(tempfile.gettempdir()).glob("shoal-doctor-*"))
-    _, ray = try_backends(["inline", "ray"], 0.01)
+    _, ray = check_backends(["inline", "ray"], 0.01)
     assert (ray.state, ray.problem) == ("works", None)
     assert set(Path(tempfile.gettempdir()).glob("shoal-doctor-*")) == before
 
@@ -77,7 +77,7 @@ def test_every_backend_has_a_maker():
 )
 def test_a_backend_that_fails_is_named_and_the_others_are_tried(program, kernel, problem):
     names = ["inline", "kernel", "thread"]
-    inline, broken, thread = try_backends(names, 0.0, program=program(kernel))
+    inline, broken, thread = check_backends(names, 0.0, program=program(kernel))
     assert (inline.state, broken.state, thread.state) == ("works", "fails", "works")
     assert problem in broken.problem
 
@@ -86,7 +86,7 @@ def test_a_backend_that_hangs_is_given_up_and_its_process_ended(program, tmp_pat
     file = tmp_path / "pid"
     child = program(f"open({str(file)!r}, 'w').write(str(os.getpid())); time.sleep(100)")
     begun = time.monotonic()
-    _, broken, thread = try_backends(
+    _, broken, thread = check_backends(
         ["inline", "kernel", "thread"], 0.0, program=child, patience=3.0
     )
     assert time.monotonic() - begun < 40
@@ -98,6 +98,6 @@ def test_a_backend_that_hangs_is_given_up_and_its_process_ended(program, tmp_pat
 
 def test_a_process_that_cannot_begin_fails_each_backend(tmp_path):
     program = [sys.executable, str(tmp_path / "nothing.py")]
-    for outcome in try_backends(["inline", "kernel"], 0.0, program=program):
+    for outcome in check_backends(["inline", "kernel"], 0.0, program=program):
         assert outcome.state == "fails"
         assert "No such file" in outcome.problem

@@ -10,9 +10,9 @@ from statistics import fmean
 from typing import Any
 
 from shoal._native import Meter
-from shoal.live._history import Curve
+from shoal.live._history import History
 
-__all__ = ["Counts"]
+__all__ = ["MetricsHistory"]
 
 _LATE = 100
 """So many episodes tell how it is going at the moment."""
@@ -26,7 +26,7 @@ _IDLE_AFTER = 3.0
 """Seconds without a batch after which nothing is stepped any more."""
 
 
-class Counts:
+class MetricsHistory:
     """Taken from a meter by the thread that steps, told to any other.
 
     Args:
@@ -39,8 +39,8 @@ class Counts:
         self._began = self._noted = time.monotonic()
         self._steps = self._batches = self._episodes = 0
         self._rate = 0.0
-        self._rates = Curve()
-        self._returns = Curve()
+        self._rates = History()
+        self._returns = History()
         self._late: deque[tuple[float, int]] = deque(maxlen=_LATE)
         self._times = [0] * (len(Meter.edges) - 1)
         self._before: deque[tuple[float, list[int]]] = deque([(self._began, self._times)])

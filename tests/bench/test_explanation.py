@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 
 from shoal._bench.advice import advise
-from shoal._bench.comparison import Outcome
+from shoal._bench.comparison import CellResult
 from shoal._bench.explanation import call_of, explanation
 from shoal._bench.results import Cell
 
@@ -15,7 +15,7 @@ def told(best_peer: str | None = None, **rates: float) -> str:
     named = {name.replace("_", "-"): [rate] * 3 for name, rate in rates.items()}
     cell = Cell("it", 8, list(named), named)
     ways = {name: rounds for name, rounds in named.items() if name.startswith("shoal")}
-    return explanation(Outcome(cell, best_peer, advise(ways)))
+    return explanation(CellResult(cell, best_peer, advise(ways)))
 
 
 def test_the_fastest_way_is_compared_with_the_next_with_the_loop_and_with_the_best_peer() -> None:
@@ -44,7 +44,7 @@ def test_the_best_of_shoals_is_not_called_the_fastest_where_another_one_is() -> 
 
 def test_two_sentences_about_the_same_two_agree() -> None:
     ours = {"shoal": [10.0, 10.0, 9.0, 9.0], "shoal-process-2": [11.0, 12.0, 13.0, 14.0]}
-    said = explanation(Outcome(Cell("it", 8, [], ours), None, advise(ours)))
+    said = explanation(CellResult(Cell("it", 8, [], ours), None, advise(ours)))
     times = re.search(r"([0-9.]+) times as fast as shoal auto", said)
     share = re.search(r"shoal auto reaches ([0-9]+)% of it", said)
     assert times is not None
@@ -54,7 +54,7 @@ def test_two_sentences_about_the_same_two_agree() -> None:
 
 def test_one_round_is_said_to_be_too_few() -> None:
     cell = Cell("it", 8, [], {"shoal": [90.0], "shoal-inline": [30.0]})
-    said = explanation(Outcome(cell, None, advise(cell.rates)))
+    said = explanation(CellResult(cell, None, advise(cell.rates)))
     assert said == (
         "shoal auto is the fastest, 3.00 times as fast as shoal inline, the next. "
         "One round is too few to be sure."
@@ -63,13 +63,15 @@ def test_one_round_is_said_to_be_too_few() -> None:
 
 def test_nobody_is_ahead_where_rounds_and_medians_do_not_agree() -> None:
     rates = {"shoal": [10.0, 20.0, 30.0], "envpool": [11.0, 19.0, 33.0]}
-    said = explanation(Outcome(Cell("it", 8, [], rates), "envpool", advise({"shoal": [1.0] * 3})))
+    said = explanation(
+        CellResult(Cell("it", 8, [], rates), "envpool", advise({"shoal": [1.0] * 3}))
+    )
     assert said.endswith("It is about as fast as the best peer, envpool.")
 
 
 def test_noise_is_told_of() -> None:
     cell = Cell("it", 8, [], {"shoal": [90.0, 99.0], "shoal-inline": [80.0, 100.0]})
-    said = explanation(Outcome(cell, None, advise(cell.rates)))
+    said = explanation(CellResult(cell, None, advise(cell.rates)))
     assert said == "shoal auto is the fastest, though shoal inline is within the noise."
 
 

@@ -2,7 +2,7 @@
 
 import pytest
 
-from tests.live.browser.browsing import DESKTOP, PHONE
+from tests.live.browser.browser_window import DESKTOP, PHONE
 
 LIGHT, DARK = "rgb(242, 245, 246)", "rgb(11, 17, 21)"
 

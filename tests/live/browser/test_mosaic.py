@@ -49,14 +49,14 @@ def test_a_picture_has_the_colours_that_were_rendered(window, flickering):
 
 def test_of_many_slots_some_are_shown(window, hockey):
     window.open(hockey.url)
-    window.wait_for(lambda: len(window.texts(".tile")) == len(hockey.gallery.tiles))
-    assert window.texts(".tile") == [str(slot) for slot in hockey.gallery.tiles]
+    window.wait_for(lambda: len(window.texts(".tile")) == len(hockey.frames.tiles))
+    assert window.texts(".tile") == [str(slot) for slot in hockey.frames.tiles]
     assert window.text("#mosaic-note").startswith("16 of 64")
 
 
 def test_a_click_enlarges_a_picture_and_another_one_closes_it(window, hockey):
     window.open(hockey.url)
-    slot = hockey.gallery.tiles[5]
+    slot = hockey.frames.tiles[5]
     window.wait_for(lambda: window.sees(".tile") and not window.pixels(canvas_of(slot))["blank"])
     small = window.pixels(canvas_of(slot))["size"]
     assert not window.sees("#closeup")
@@ -64,14 +64,14 @@ def test_a_click_enlarges_a_picture_and_another_one_closes_it(window, hockey):
     assert window.sees("#closeup")
     assert window.text("#closeup-title") == f"Slot {slot}"
     assert not window.pixels("#closeup-picture")["blank"], "it shows at once what the tile shows"
-    window.wait_for(lambda: hockey.gallery.focus == slot)
+    window.wait_for(lambda: hockey.frames.focus == slot)
     # Who looks at one slot gets larger pictures of it, and more of them.
     window.wait_for(lambda: window.pixels("#closeup-picture")["size"][0] > small[0])
     before = window.pixels("#closeup-picture")["sum"]
     window.wait_for(lambda: window.pixels("#closeup-picture")["sum"] != before)
     window.click("#closeup-picture")
     assert not window.sees("#closeup")
-    window.wait_for(lambda: hockey.gallery.focus is None)
+    window.wait_for(lambda: hockey.frames.focus is None)
     window.click(f'.tile[data-slot="{slot}"]')
     window.click("#closeup-close")
     assert not window.sees("#closeup")
@@ -79,7 +79,7 @@ def test_a_click_enlarges_a_picture_and_another_one_closes_it(window, hockey):
 
 def test_the_keyboard_moves_between_pictures_enlarges_and_closes(window, hockey):
     window.open(hockey.url)
-    tiles = hockey.gallery.tiles
+    tiles = hockey.frames.tiles
     window.wait_for(lambda: window.sees(".tile"))
     for _ in range(20):
         window.press("TAB")
@@ -100,22 +100,22 @@ def test_the_keyboard_moves_between_pictures_enlarges_and_closes(window, hockey)
     assert window.text("#closeup-title") == f"Slot {tiles[0]}"
     window.press("ARROW_RIGHT")
     assert window.text("#closeup-title") == f"Slot {tiles[1]}"
-    window.wait_for(lambda: hockey.gallery.focus == tiles[1])
+    window.wait_for(lambda: hockey.frames.focus == tiles[1])
     window.press("ARROW_LEFT", "ARROW_LEFT")
     assert window.text("#closeup-title") == f"Slot {tiles[0]}"
     window.press("ESCAPE")
     assert not window.sees("#closeup")
     assert focused(window) == tiles[0]
-    window.wait_for(lambda: hockey.gallery.focus is None)
+    window.wait_for(lambda: hockey.frames.focus is None)
 
 
 def test_a_page_that_is_left_looks_at_no_slot_any_more(window, hockey):
     window.open(hockey.url)
     window.wait_for(lambda: window.sees(".tile"))
     window.click(".tile")
-    window.wait_for(lambda: hockey.gallery.focus == hockey.gallery.tiles[0])
+    window.wait_for(lambda: hockey.frames.focus == hockey.frames.tiles[0])
     window.driver.get("about:blank")
-    window.wait_for(lambda: hockey.gallery.focus is None)
+    window.wait_for(lambda: hockey.frames.focus is None)
 
 
 def test_pause_stops_pictures_and_numbers_and_the_news_are_there_afterwards(window, hockey):
@@ -126,7 +126,7 @@ def test_pause_stops_pictures_and_numbers_and_the_news_are_there_afterwards(wind
     assert window.text("#status") == "paused here"
     time.sleep(0.15)  # what was asked for before has come
     requests, page = asked(window), window.text("main")
-    hockey.page.watcher.journal.add("note", "while it was paused")
+    hockey.page.watcher.event_log.add("note", "while it was paused")
     time.sleep(0.75)
     assert asked(window) == requests
     assert window.text("main") == page

@@ -7,8 +7,8 @@ from dataclasses import replace
 import gymnasium
 import pytest
 
-from shoal._bench import field as field_module
-from shoal._bench.contender_selection import PEERS, entered
+from shoal._bench import contender_selection
+from shoal._bench.contender_selection import PEERS, select_contenders
 from shoal._bench.duration import expected_seconds, fitting_rounds
 from shoal._bench.probe import EnvProfile
 from shoal._bench.runner import Settings
@@ -34,7 +34,7 @@ REGISTERED = Workload("CartPole-v1", gymnasium.Env, "CartPole-v1")
 
 
 def test_every_backend_that_the_environment_can_have_is_measured() -> None:
-    ways = [way.name for way in entered(OWN, PLAIN, [], [8], workers=[1, 2]).ways]
+    ways = [way.name for way in select_contenders(OWN, PLAIN, [], [8], workers=[1, 2]).ways]
     assert ways == [
         "shoal",
         "shoal-inline",
@@ -43,13 +43,16 @@ def test_every_backend_that_the_environment_can_have_is_measured() -> None:
         "shoal-process-2",
     ]
     native = replace(PLAIN, has_kernel=True)
-    assert "shoal-kernel-0" in [way.name for way in entered(OWN, native, [], [8]).ways]
+    assert "shoal-kernel-0" in [way.name for way in select_contenders(OWN, native, [], [8]).ways]
     only = replace(native, is_kernel=True)
-    assert [way.name for way in entered(OWN, only, [], [8]).ways] == ["shoal", "shoal-kernel-0"]
+    assert [way.name for way in select_contenders(OWN, only, [], [8]).ways] == [
+        "shoal",
+        "shoal-kernel-0",
+    ]
 
 
 def test_no_worker_is_without_an_environment() -> None:
-    field = entered(OWN, PLAIN, [], [1, 3, 4], workers=[1, 2, 4])
+    field = select_contenders(OWN, PLAIN, [], [1, 3, 4], workers=[1, 2, 4])
     workers = {name[-1] for name in field.names(3) if name.startswith("shoal-process")}
     assert workers == {"1", "2"}
     assert "shoal-process-4" in field.names(4)
@@ -58,39 +61,43 @@ def test_no_worker_is_without_an_environment() -> None:
 
 def test_where_steps_are_spent_waiting_each_environment_may_have_a_worker() -> None:
     waiting = replace(PLAIN, step=1e-3, busy=1e-5)
-    names = [way.name for way in entered(OWN, waiting, [], [8, 1000]).ways]
+    names = [way.name for way in select_contenders(OWN, waiting, [], [8, 1000]).ways]
     assert {"shoal-thread-8", "shoal-process-8"} <= set(names)
     assert not any(name.endswith("1000") for name in names)
-    asked = [way.name for way in entered(OWN, waiting, [], [8], workers=[3]).ways]
+    asked = [way.name for way in select_contenders(OWN, waiting, [], [8], workers=[3]).ways]
     assert [name for name in asked if "process" in name] == ["shoal-process-3"]
 
 
 def test_who_is_left_out_is_named_with_the_reason(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(field_module, "find_spec", lambda name: None)
-    assert entered(REGISTERED, PLAIN, PEERS, [1]).left_out == {
+    monkeypatch.setattr(contender_selection, "find_spec", lambda name: None)
+    assert select_contenders(REGISTERED, PLAIN, PEERS, [1]).left_out == {
         "sb3": 'not installed: pip install "shoal[sb3]"',
         "envpool": "not installed: pip install envpool",
     }
-    own = entered(OWN, PLAIN, ["envpool"], [1]).left_out["envpool"]
+    own = select_contenders(OWN, PLAIN, ["envpool"], [1]).left_out["envpool"]
     assert own == "steps environments of its own only, known by their ids"
-    given = entered(REGISTERED, PLAIN, ["envpool"], [1], has_arguments=True).left_out["envpool"]
+    given = select_contenders(REGISTERED, PLAIN, ["envpool"], [1], has_arguments=True).left_out[
+        "envpool"
+    ]
     assert given == "steps environments of its own, whose arguments are others"
 
 
 def test_only_the_libraries_that_are_asked_for_are_measured(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    monkeypatch.setattr(field_module, "find_spec", lambda name: True)
+    monkeypatch.setattr(contender_selection, "find_spec", lambda name: True)
     vector = replace(PLAIN, has_own_vector=True)
-    names = [peer.name for peer in entered(REGISTERED, vector, ["gymnasium"], [1]).peers]
+    names = [peer.name for peer in select_contenders(REGISTERED, vector, ["gymnasium"], [1]).peers]
     assert names == ["gymnasium-sync", "gymnasium-async", "gymnasium-own"]
-    names = [peer.name for peer in entered(REGISTERED, vector, ["sb3", "envpool"], [1]).peers]
+    names = [
+        peer.name for peer in select_contenders(REGISTERED, vector, ["sb3", "envpool"], [1]).peers
+    ]
     assert names == ["sb3-dummy", "sb3-subproc", "envpool"]
 
 
 def test_what_is_slow_is_measured_in_fewer_rounds_and_takes_longer() -> None:
     field, slow = (
-        entered(OWN, PLAIN, ["gymnasium"], [8, 64], workers=[1, 2]),
+        select_contenders(OWN, PLAIN, ["gymnasium"], [8, 64], workers=[1, 2]),
         replace(PLAIN, step=0.02),
     )
     settings = Settings(3, 0.1)

@@ -9,7 +9,7 @@ from typing import Any
 import gymnasium
 from gymnasium.envs.registration import EnvSpec
 
-from shoal._bench.atari_games import wrapped_game
+from shoal._bench.atari_games import make_preprocessed_game
 from shoal._bench.workload import Environment, Workload
 from shoal._envs import has_builtin_kernel
 from shoal._envs.atari.registered_ids import is_atari
@@ -17,14 +17,14 @@ from shoal._envs.single_env import KernelEnv
 from shoal._make import make
 from shoal.kernels import Kernel
 
-__all__ = ["has_kernel", "subject"]
+__all__ = ["env_workload", "has_kernel"]
 
-Load = Callable[[], Any]
+LoadEnv = Callable[[], Any]
 """Gives an environment's id or spec, a function that makes an environment, or a kernel."""
 
 
-def subject(
-    name: str, load: Load, arguments: Mapping[str, Any] | None = None, env_id: str | None = None
+def env_workload(
+    name: str, load: LoadEnv, arguments: Mapping[str, Any] | None = None, env_id: str | None = None
 ) -> Workload:
     """Make a workload of what a user has.
 
@@ -36,7 +36,7 @@ def subject(
 
     Example:
         >>> from functools import partial
-        >>> workload = subject("CartPole-v1", partial(str, "CartPole-v1"))
+        >>> workload = env_workload("CartPole-v1", partial(str, "CartPole-v1"))
         >>> workload.make().observation_space.shape
         (4,)
         >>> with workload.vector(2, backend="inline") as envs:
@@ -54,14 +54,14 @@ def has_kernel(what: Any, arguments: Mapping[str, Any]) -> bool:
     return isinstance(what, Kernel)
 
 
-def _single(load: Load, arguments: dict[str, Any]) -> Environment:
+def _single(load: LoadEnv, arguments: dict[str, Any]) -> Environment:
     what = load()
     if isinstance(what, Kernel):
         return KernelEnv(what.with_arguments(**arguments))
     if is_atari(what) and isinstance(what, str):
         if arguments:
             raise TypeError("Atari games have other settings in each library: give none")
-        return wrapped_game(what)
+        return make_preprocessed_game(what)
     if isinstance(what, str | EnvSpec):
         return gymnasium.make(what, **arguments)
     if not callable(what):
@@ -75,5 +75,5 @@ def _single(load: Load, arguments: dict[str, Any]) -> Environment:
     return env
 
 
-def _vector(load: Load, arguments: dict[str, Any], num_envs: int, **options: Any) -> Any:
+def _vector(load: LoadEnv, arguments: dict[str, Any], num_envs: int, **options: Any) -> Any:
     return make(load(), num_envs, **options, **arguments)

@@ -13,8 +13,8 @@ import numpy as np
 import pytest
 
 import shoal
-from shoal._bench.probe import EnvProfile, look_at
-from shoal._bench.subject import subject
+from shoal._bench.env_workload import env_workload
+from shoal._bench.probe import EnvProfile, probe_env
 from shoal._envs import builtin_kernel
 from tests.bench.contenders import Still
 
@@ -60,7 +60,7 @@ def cart_pole() -> str:
 
 @pytest.mark.parametrize("load", [cart_pole, a_kernel, a_class])
 def test_ids_kernels_and_functions_are_made_once_and_as_vectors(load: Any) -> None:
-    workload = subject("it", load)
+    workload = env_workload("it", load)
     env = workload.make()
     observation, _ = env.reset(seed=0)
     assert observation in env.observation_space
@@ -71,7 +71,7 @@ def test_ids_kernels_and_functions_are_made_once_and_as_vectors(load: Any) -> No
 
 
 def test_an_id_has_its_kernel_and_arguments_reach_the_environment() -> None:
-    workload = subject("it", partial(operator.concat, "Pendulum", "-v1"), {"g": 1.62})
+    workload = env_workload("it", partial(operator.concat, "Pendulum", "-v1"), {"g": 1.62})
     env: Any = workload.make()
     assert env.unwrapped.g == 1.62
     with workload.vector(2) as envs:
@@ -82,11 +82,11 @@ def test_an_id_has_its_kernel_and_arguments_reach_the_environment() -> None:
 @pytest.mark.parametrize("what", [3, lambda: 3])
 def test_what_is_no_environment_is_refused(what: object) -> None:
     with pytest.raises(TypeError, match=r"^expected .* got 3$"):
-        subject("it", lambda: what).make()
+        env_workload("it", lambda: what).make()
 
 
 def seen(load: Any, timeout: float = 30.0, **arguments: Any) -> EnvProfile:
-    return look_at(subject("it", load, arguments), load, arguments, timeout)
+    return probe_env(env_workload("it", load, arguments), load, arguments, timeout)
 
 
 def test_an_environment_is_looked_at_from_afar() -> None:
@@ -119,9 +119,9 @@ def test_what_never_answers_is_given_up() -> None:
 
 def test_games_take_no_settings_since_each_library_has_others() -> None:
     pytest.importorskip("ale_py")
-    game = subject("Pong", lambda: "ALE/Pong-v5", {"stack_num": 2})
+    game = env_workload("Pong", lambda: "ALE/Pong-v5", {"stack_num": 2})
     with pytest.raises(TypeError, match="give none"):
         game.make()
-    env = subject("Pong", lambda: "ALE/Pong-v5").make()
+    env = env_workload("Pong", lambda: "ALE/Pong-v5").make()
     with shoal.make("ALE/Pong-v5", 1) as envs:
         assert env.observation_space == envs.single_observation_space

@@ -16,7 +16,7 @@ from typing import Any
 
 from shoal.live._training_page import TrainingPage
 from shoal.train import train_single_run
-from tests.live.browser.browsing import start_browser
+from tests.live.browser.browser_window import start_browser
 
 PICTURES = Path(__file__).parents[1] / "pictures"
 SIZE = (1280, 1000)

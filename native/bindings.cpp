@@ -9,7 +9,7 @@
 #include "atari/screen.h"
 #include "atari/turns.h"
 #include "infos/batch.h"
-#include "kernels/hockey/players.h"
+#include "kernels/hockey/scripted_players.h"
 #include "kernels/runner.h"
 #include "layout/tree.h"
 #include "live/meter.h"

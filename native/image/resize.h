@@ -4,7 +4,7 @@
 
 #include <memory>
 
-#include "rows.h"
+#include "row_functions.h"
 
 namespace shoal::image {
 

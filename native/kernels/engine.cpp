@@ -171,16 +171,16 @@ class Engine::Run {
 
  private:
   shoal_slots slots_;
-  void* pointers_[3][kMostLeaves];
+  void* pointers_[3][kMaxLeaves];
   char message_[SHOAL_MESSAGE_BYTES];
 };
 
 /// Takes note that a slot has failed; whatever state it is in, it needs a reset to go on.
 void Engine::fail(int64_t slot, const char* method, std::string message,
-                  std::vector<int64_t>& failed, Outcome& outcome) {
+                  std::vector<int64_t>& failed, JobReport& report) {
   failed.push_back(slot);
-  const std::lock_guard lock(outcome.mutex);
-  outcome.failures.push_back({slot, method, std::move(message)});
+  const std::lock_guard lock(report.mutex);
+  report.failures.push_back({slot, method, std::move(message)});
 }
 
 void Engine::mark(const std::vector<int64_t>& failed) {
@@ -190,7 +190,7 @@ void Engine::mark(const std::vector<int64_t>& failed) {
 /// Calls a function of the kernel for a run of slots; where one of them fails, for the rest again.
 template <class Function>
 void Engine::call(int64_t first, int64_t last, const Rows& rows, const char* method,
-                  std::vector<int64_t>& failed, Outcome& outcome, const Function& function) {
+                  std::vector<int64_t>& failed, JobReport& report, const Function& function) {
   while (first < last) {
     Run run(*this, first, last, rows);
     int64_t row = SHOAL_OK;
@@ -212,10 +212,10 @@ void Engine::call(int64_t first, int64_t last, const Rows& rows, const char* met
     }
     if (row == SHOAL_OK) {
       // Nobody knows how far it came.
-      for (int64_t slot = first; slot < last; ++slot) fail(slot, method, message, failed, outcome);
+      for (int64_t slot = first; slot < last; ++slot) fail(slot, method, message, failed, report);
       return;
     }
-    fail(first + row, method, message, failed, outcome);
+    fail(first + row, method, message, failed, report);
     first += row + 1;
   }
 }
@@ -252,7 +252,7 @@ int64_t Engine::run_end(int64_t first, int64_t last, bool resets) const {
   return end;
 }
 
-void Engine::step(int64_t first, int64_t last, const Rows& rows, Outcome& outcome) {
+void Engine::step(int64_t first, int64_t last, const Rows& rows, JobReport& report) {
   const auto count = static_cast<size_t>(last - first);
   std::memset(rows.rewards + first, 0, count * sizeof(double));
   std::memset(rows.terminated + first, 0, count);
@@ -263,22 +263,22 @@ void Engine::step(int64_t first, int64_t last, const Rows& rows, Outcome& outcom
     const bool resets = options_.mode != Autoreset::kDisabled && columns_.finished[slot] != 0;
     const int64_t end = run_end(slot, last, resets);
     if (resets) {
-      begin_run(slot, end, option_defaults_.data(), rows, failed, outcome);
+      begin_run(slot, end, option_defaults_.data(), rows, failed, report);
       // This step is counted below, like any other.
       std::fill_n(columns_.episode_length + slot, end - slot, int64_t{-1});
     } else {
-      step_run(slot, end, rows, failed, outcome);
+      step_run(slot, end, rows, failed, report);
     }
     slot = end;
   }
-  settle(first, last, rows, outcome);
-  if (options_.mode == Autoreset::kSameStep) restart_ended(first, last, rows, failed, outcome);
+  settle(first, last, rows, report);
+  if (options_.mode == Autoreset::kSameStep) restart_ended(first, last, rows, failed, report);
   mark(failed);
   keep_newest(first, last, rows);
 }
 
 void Engine::reset(int64_t first, int64_t last, const Seeds& seeds, size_t position,
-                   const double* options, const Rows& rows, Outcome& outcome) {
+                   const double* options, const Rows& rows, JobReport& report) {
   for (int64_t slot = first; slot < last; ++slot) {
     const size_t k = position + static_cast<size_t>(slot - first);
     if (seeds.count(k) == 0) continue;
@@ -291,15 +291,15 @@ void Engine::reset(int64_t first, int64_t last, const Seeds& seeds, size_t posit
   std::vector<int64_t> failed;
   const int64_t run = slot_parameters_.empty() ? last - first : 1;
   for (int64_t slot = first; slot < last; slot += run) {
-    begin_run(slot, slot + run, options, rows, failed, outcome);
+    begin_run(slot, slot + run, options, rows, failed, report);
   }
   mark(failed);
   keep_newest(first, last, rows);
 }
 
 void Engine::step_run(int64_t first, int64_t last, const Rows& rows, std::vector<int64_t>& failed,
-                      Outcome& outcome) {
-  call(first, last, rows, "step", failed, outcome, [&](Run& run) {
+                      JobReport& report) {
+  call(first, last, rows, "step", failed, report, [&](Run& run) {
     shoal_slots& slots = run.slots();
     const int64_t row = slots.first;
     slots.actions = run.actions();
@@ -308,11 +308,11 @@ void Engine::step_run(int64_t first, int64_t last, const Rows& rows, std::vector
     slots.truncated = rows.truncated + row;
     return kernel_.step(&slots);
   });
-  if (options_.check_nan) report_nan(first, last, rows, true, failed, outcome);
+  if (options_.check_nan) report_nan(first, last, rows, true, failed, report);
 }
 
 void Engine::begin_run(int64_t first, int64_t last, const double* options, const Rows& rows,
-                       std::vector<int64_t>& failed, Outcome& outcome) {
+                       std::vector<int64_t>& failed, JobReport& report) {
   const double time = options_.statistics ? now() : 0.0;
   for (int64_t slot = first; slot < last; ++slot) {
     columns_.finished[slot] = 0;
@@ -323,16 +323,16 @@ void Engine::begin_run(int64_t first, int64_t last, const double* options, const
     rows.rewards[slot] = 0.0;
     rows.terminated[slot] = rows.truncated[slot] = 0;
   }
-  call(first, last, rows, "reset", failed, outcome, [&](Run& run) {
+  call(first, last, rows, "reset", failed, report, [&](Run& run) {
     run.slots().options = options;
     return kernel_.reset(&run.slots());
   });
-  if (options_.check_nan) report_nan(first, last, rows, false, failed, outcome);
+  if (options_.check_nan) report_nan(first, last, rows, false, failed, report);
 }
 
 /// Counts the steps of these slots, and finds those whose episodes have ended. Each loop is one
 /// that compilers make wide instructions of.
-void Engine::settle(int64_t first, int64_t last, const Rows& rows, Outcome& outcome) {
+void Engine::settle(int64_t first, int64_t last, const Rows& rows, JobReport& report) {
   int64_t* lengths = columns_.episode_length;
   for (int64_t slot = first; slot < last; ++slot) lengths[slot] += 1;
   if (const int64_t limit = options_.max_episode_steps; limit > 0) {
@@ -349,7 +349,7 @@ void Engine::settle(int64_t first, int64_t last, const Rows& rows, Outcome& outc
     finished[slot] = terminated[slot] | truncated[slot];
     any_ended |= finished[slot];
   }
-  if (any_ended) outcome.any_ended.store(true, std::memory_order_relaxed);
+  if (any_ended) report.any_ended.store(true, std::memory_order_relaxed);
   if (!options_.statistics) return;
   for (int64_t slot = first; slot < last; ++slot) {
     columns_.episode_return[slot] += rows.rewards[slot];
@@ -366,29 +366,29 @@ void Engine::settle(int64_t first, int64_t last, const Rows& rows, Outcome& outc
 }
 
 void Engine::report_nan(int64_t first, int64_t last, const Rows& rows, bool stepped,
-                        std::vector<int64_t>& failed, Outcome& outcome) {
+                        std::vector<int64_t>& failed, JobReport& report) {
   const char* method = stepped ? "step" : "reset";
-  auto report = [&](const shoal_leaf& leaf, const char* column, const std::string& what) {
+  auto report_rows = [&](const shoal_leaf& leaf, const char* column, const std::string& what) {
     for (int64_t row = first; (row = first_nan(leaf, column, row, last)) >= 0; ++row) {
       // Of a slot that has failed anyway, nobody knows what was written.
       if (std::find(failed.begin(), failed.end(), row) != failed.end()) continue;
-      fail(row, method, "the kernel wrote NaN into " + what, failed, outcome);
+      fail(row, method, "the kernel wrote NaN into " + what, failed, report);
     }
   };
   if (stepped) {
     const shoal_leaf reward{nullptr, SHOAL_FLOAT64, 0, {}, SHOAL_BOX, 0, 0, nullptr, nullptr, 0};
-    report(reward, reinterpret_cast<const char*>(rows.rewards), "the reward");
+    report_rows(reward, reinterpret_cast<const char*>(rows.rewards), "the reward");
   }
   for (int k = 0; k < kernel_.observation_count; ++k) {
     const shoal_leaf& leaf = kernel_.observations[k];
-    report(
+    report_rows(
         leaf, rows.observations[static_cast<size_t>(k)],
         leaf.name == nullptr ? "the observation" : std::string("observation '") + leaf.name + "'");
   }
 }
 
 void Engine::restart_ended(int64_t first, int64_t last, const Rows& rows,
-                           std::vector<int64_t>& failed, Outcome& outcome) {
+                           std::vector<int64_t>& failed, JobReport& report) {
   auto copy_row = [](const std::vector<char*>& from, const std::vector<char*>& to,
                      const std::vector<size_t>& bytes, size_t row) {
     for (size_t k = 0; k < bytes.size(); ++k) {
@@ -402,7 +402,7 @@ void Engine::restart_ended(int64_t first, int64_t last, const Rows& rows,
     const auto row = static_cast<size_t>(slot);
     copy_row(rows.observations, final_observations_.data(), observation_bytes_, row);
     copy_row(rows.infos, final_infos_.data(), info_bytes_, row);
-    begin_run(slot, slot + 1, option_defaults_.data(), rows, failed, outcome);
+    begin_run(slot, slot + 1, option_defaults_.data(), rows, failed, report);
     rows.rewards[slot] = reward;
     if (rewards_info_ >= 0) {
       const auto k = static_cast<size_t>(rewards_info_);

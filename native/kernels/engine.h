@@ -18,7 +18,7 @@
 namespace shoal {
 
 /// How many leaves a kernel may have of each kind.
-constexpr int kMostLeaves = 32;
+constexpr int kMaxLeaves = 32;
 
 /// How many bytes a leaf takes in each row.
 size_t leaf_bytes(const shoal_leaf& leaf);
@@ -73,7 +73,7 @@ struct Failure {
 };
 
 /// What a piece of work has come to, besides its rows.
-struct Outcome {
+struct JobReport {
   std::atomic<bool> any_ended{false};
   std::mutex mutex;
   std::vector<Failure> failures;
@@ -104,12 +104,12 @@ class Engine {
          std::vector<char*> actions, std::vector<double> parameters);
 
   /// Steps slots from `first` to before `last`, or begins their next episodes where that is due.
-  void step(int64_t first, int64_t last, const Rows& rows, Outcome& outcome);
+  void step(int64_t first, int64_t last, const Rows& rows, JobReport& report);
 
   /// Begins episodes in these slots, after seeding those that have a seed. The seed of slot
   /// `first` has the number `position`.
   void reset(int64_t first, int64_t last, const Seeds& seeds, size_t position,
-             const double* options, const Rows& rows, Outcome& outcome);
+             const double* options, const Rows& rows, JobReport& report);
 
   /// Draws a slot's state.
   void draw(int64_t slot, shoal_canvas& canvas) const;
@@ -159,20 +159,20 @@ class Engine {
   int64_t run_end(int64_t first, int64_t last, bool resets) const;
   // Slots that fail are added to `failed`, and marked when all else has been written.
   void step_run(int64_t first, int64_t last, const Rows& rows, std::vector<int64_t>& failed,
-                Outcome& outcome);
+                JobReport& report);
   void begin_run(int64_t first, int64_t last, const double* options, const Rows& rows,
-                 std::vector<int64_t>& failed, Outcome& outcome);
+                 std::vector<int64_t>& failed, JobReport& report);
   template <class Function>
   void call(int64_t first, int64_t last, const Rows& rows, const char* method,
-            std::vector<int64_t>& failed, Outcome& outcome, const Function& function);
-  void settle(int64_t first, int64_t last, const Rows& rows, Outcome& outcome);
+            std::vector<int64_t>& failed, JobReport& report, const Function& function);
+  void settle(int64_t first, int64_t last, const Rows& rows, JobReport& report);
   void report_nan(int64_t first, int64_t last, const Rows& rows, bool stepped,
-                  std::vector<int64_t>& failed, Outcome& outcome);
+                  std::vector<int64_t>& failed, JobReport& report);
   static void fail(int64_t slot, const char* method, std::string message,
-                   std::vector<int64_t>& failed, Outcome& outcome);
+                   std::vector<int64_t>& failed, JobReport& report);
   void mark(const std::vector<int64_t>& failed);
   void restart_ended(int64_t first, int64_t last, const Rows& rows, std::vector<int64_t>& failed,
-                     Outcome& outcome);
+                     JobReport& report);
   void keep_newest(int64_t first, int64_t last, const Rows& rows);
 
   const shoal_kernel& kernel_;

@@ -18,7 +18,8 @@ int64_t pieces(int64_t count, int64_t size) { return (count + size - 1) / size; 
 SlotJob::SlotJob(std::shared_ptr<Engine> engine, std::vector<int64_t> slots, Rows rows,
                  std::unique_ptr<Reset> reset, int64_t chunk_slots, bool first_come,
                  int participants)
-    : Job(pieces(slots.empty() ? engine->options().slots : static_cast<int64_t>(slots.size()),
+    : ChunkedJob(
+          pieces(slots.empty() ? engine->options().slots : static_cast<int64_t>(slots.size()),
                  chunk_slots),
           first_come, participants),
       engine_(std::move(engine)),
@@ -48,10 +49,10 @@ void SlotJob::run(int64_t chunk) {
 
 void SlotJob::run_slots(int64_t first, int64_t last, int64_t position) {
   if (reset_ == nullptr) {
-    engine_->step(first, last, rows_, outcome_);
+    engine_->step(first, last, rows_, report_);
   } else {
     engine_->reset(first, last, reset_->seeds, static_cast<size_t>(position),
-                   reset_->options.data(), rows_, outcome_);
+                   reset_->options.data(), rows_, report_);
   }
 }
 
@@ -72,7 +73,7 @@ constexpr int64_t kCopiedSlots = 4096;
 }  // namespace
 
 CopyJob::CopyJob(const Copy& copy, int64_t slots, int participants)
-    : Job(pieces(slots, kCopiedSlots), false, participants), copy_(copy), slots_(slots) {}
+    : ChunkedJob(pieces(slots, kCopiedSlots), false, participants), copy_(copy), slots_(slots) {}
 
 void CopyJob::run(int64_t chunk) {
   const int64_t first = chunk * kCopiedSlots, last = std::min(first + kCopiedSlots, slots_);
@@ -88,7 +89,7 @@ void CopyJob::run(int64_t chunk) {
 
 DrawJob::DrawJob(std::shared_ptr<Engine> engine, std::vector<int64_t> slots, uint8_t* pixels,
                  int participants)
-    : Job(static_cast<int64_t>(slots.size()), false, participants),
+    : ChunkedJob(static_cast<int64_t>(slots.size()), false, participants),
       engine_(std::move(engine)),
       slots_(std::move(slots)),
       pixels_(pixels) {}

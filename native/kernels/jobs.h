@@ -7,7 +7,7 @@
 namespace shoal {
 
 /// A step or a reset of some slots.
-class SlotJob final : public Job {
+class SlotJob final : public ChunkedJob {
  public:
   struct Reset {
     Seeds seeds;
@@ -21,7 +21,7 @@ class SlotJob final : public Job {
 
   int64_t slot_count() const { return count_; }
   bool is_reset() const { return reset_ != nullptr; }
-  Outcome& outcome() { return outcome_; }
+  JobReport& report() { return report_; }
 
   /// How long it has kept threads busy, in nanoseconds.
   int64_t busy() const { return busy_.load(std::memory_order_relaxed); }
@@ -42,14 +42,14 @@ class SlotJob final : public Job {
   const Rows rows_;
   const std::unique_ptr<Reset> reset_;
   const int64_t count_, chunk_slots_;
-  Outcome outcome_;
+  JobReport report_;
   std::vector<std::atomic<int64_t>> order_;  // chunks in the order in which they were finished
   std::atomic<int64_t> finished_{0};
   std::atomic<int64_t> busy_{0};
 };
 
 /// Copies actions to where kernels read them, and looks whether they keep their bounds.
-class CopyJob final : public Job {
+class CopyJob final : public ChunkedJob {
  public:
   /// From and to rows of so many bytes. Bounds, where there are any, are those of 64-bit integers.
   struct Copy {
@@ -74,7 +74,7 @@ class CopyJob final : public Job {
 };
 
 /// Pictures of some slots, one chunk each.
-class DrawJob final : public Job {
+class DrawJob final : public ChunkedJob {
  public:
   /// `pixels` has room for a picture of the kernel's size for each slot.
   DrawJob(std::shared_ptr<Engine> engine, std::vector<int64_t> slots, uint8_t* pixels,

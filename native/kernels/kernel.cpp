@@ -5,7 +5,7 @@
 
 #include <cstring>
 
-#include "catalogue.h"
+#include "builtin_kernels.h"
 
 namespace shoal {
 
@@ -31,8 +31,8 @@ template <class... Args>
 }
 
 void check_leaves(const char* kernel, const char* what, const shoal_leaf* leaves, int count) {
-  if (count < 0 || count > kMostLeaves) {
-    refuse("kernel %s: it has %d %s, expected from 0 to %d", kernel, count, what, kMostLeaves);
+  if (count < 0 || count > kMaxLeaves) {
+    refuse("kernel %s: it has %d %s, expected from 0 to %d", kernel, count, what, kMaxLeaves);
   }
   if (count > 0 && leaves == nullptr) {
     refuse("kernel %s: it has %d %s, but says nothing of them", kernel, count, what);
@@ -201,13 +201,13 @@ Kernel Kernel::of_table(nb::dict parts) {
   const auto rewards = numbers_of<double>(parts, "rewards");
   const auto terminated = numbers_of<uint8_t>(parts, "terminated");
   for (size_t k = 0; k < next.size(); ++k) {
-    table.outcomes.push_back(
+    table.transitions.push_back(
         {cumulative.at(k), probabilities.at(k), rewards.at(k), next[k], terminated.at(k) != 0});
   }
   table.initial = numbers_of<double>(parts, "initial");
   table.action_masks = numbers_of<int8_t>(parts, "action_masks");
   table.fickle_probability = part<double>(parts, "fickle_probability");
-  table.scenery = part<bool>(parts, "is_taxi") ? Scenery::kTaxi : Scenery::kGrid;
+  table.style = part<bool>(parts, "is_taxi") ? TableStyle::kTaxi : TableStyle::kGrid;
   table.rows = part<int>(parts, "rows");
   table.columns = part<int>(parts, "columns");
   table.cells = numbers_of<char>(parts, "cells");

@@ -7,7 +7,7 @@
 #include <cstring>
 
 #include "../doorbell/spin.h"
-#include "arrays.h"
+#include "array_tools.h"
 
 namespace shoal {
 
@@ -163,7 +163,7 @@ void KernelRunner::learn(const SlotJob& job) {
 }
 
 /// Works on a job's next chunk, or waits for those who do, at most so long.
-void KernelRunner::make_progress(Job& job, int64_t nanoseconds) {
+void KernelRunner::make_progress(ChunkedJob& job, int64_t nanoseconds) {
   const int64_t done = job.done();
   if (team_.help(job)) return;
   team_.wait(job, done, std::min(nanoseconds, kLookUp));
@@ -201,7 +201,7 @@ void KernelRunner::finish_interrupted() {
   if (!interrupted_) return;
   const std::shared_ptr<SlotJob> job = std::exchange(interrupted_, nullptr);
   finish(job);
-  raise_failure(job->outcome().failures);
+  raise_failure(job->report().failures);
 }
 
 void KernelRunner::raise_failure(const std::vector<Failure>& failures) const {
@@ -271,9 +271,9 @@ nb::object KernelRunner::step(nb::handle actions, Bank* bank) {
   Columns& infos = renewed_infos(state_.count);
   const std::shared_ptr<SlotJob> job = begin({}, rows_of(target, infos), nullptr, false);
   finish(job);
-  raise_failure(job->outcome().failures);
+  raise_failure(job->report().failures);
   Ref batch = Ref::checked(PyTuple_New(5));
-  put_results(target, infos, all, job->outcome().any_ended, batch.get(), 0);
+  put_results(target, infos, all, job->report().any_ended, batch.get(), 0);
   return nb::steal(batch.release());
 }
 
@@ -377,9 +377,9 @@ void KernelRunner::collect_done() {
     }
     {
       // Of a chunk that is done, the failures are there.
-      const std::lock_guard lock(job.outcome().mutex);
-      for (Failure& failure : job.outcome().failures) failures_.push_back(std::move(failure));
-      job.outcome().failures.clear();
+      const std::lock_guard lock(job.report().mutex);
+      for (Failure& failure : job.report().failures) failures_.push_back(std::move(failure));
+      job.report().failures.clear();
     }
     if (!job.is_done() || flight->harvested < job.chunk_count()) {
       ++flight;

@@ -103,7 +103,7 @@ class KernelRunner {
   void learn(const SlotJob& job);
   void finish(const std::shared_ptr<SlotJob>& job);
   void finish_interrupted();
-  void make_progress(Job& job, int64_t nanoseconds);
+  void make_progress(ChunkedJob& job, int64_t nanoseconds);
   void mark_in_flight(const std::vector<int64_t>& slots);
   void clear_in_flight(const std::vector<int64_t>& slots);
   void collect_done();

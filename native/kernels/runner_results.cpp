@@ -1,7 +1,7 @@
 // What a runner returns: batches, with infos and the ends of episodes.
 #include <algorithm>
 
-#include "arrays.h"
+#include "array_tools.h"
 #include "runner.h"
 
 namespace shoal {

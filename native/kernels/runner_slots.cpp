@@ -1,5 +1,5 @@
 // What a runner tells and does of slots besides stepping them.
-#include "arrays.h"
+#include "array_tools.h"
 #include "runner.h"
 
 namespace shoal {

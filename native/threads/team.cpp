@@ -46,36 +46,36 @@ class BriefLock {
 
 }  // namespace
 
-Job::Job(int64_t chunks, bool first_come, int participants)
-    : chunks_(chunks), first_come_(first_come), shares_(static_cast<size_t>(participants)) {
+ChunkedJob::ChunkedJob(int64_t chunks, bool first_come, int participants)
+    : chunks_(chunks), first_come_(first_come), ranges_(static_cast<size_t>(participants)) {
   for (int k = 0; k < participants; ++k) {
-    Share& share = shares_[static_cast<size_t>(k)];
-    share.next.store(chunks * k / participants, std::memory_order_relaxed);
-    share.end = chunks * (k + 1) / participants;
+    ChunkRange& range = ranges_[static_cast<size_t>(k)];
+    range.next.store(chunks * k / participants, std::memory_order_relaxed);
+    range.end = chunks * (k + 1) / participants;
   }
 }
 
-bool Job::has_unclaimed() const {
-  return std::any_of(shares_.begin(), shares_.end(), [](const Share& share) {
-    return share.next.load(std::memory_order_relaxed) < share.end;
+bool ChunkedJob::has_unclaimed() const {
+  return std::any_of(ranges_.begin(), ranges_.end(), [](const ChunkRange& range) {
+    return range.next.load(std::memory_order_relaxed) < range.end;
   });
 }
 
-int64_t Job::claim(int participant) {
-  const size_t count = shares_.size();
+int64_t ChunkedJob::claim(int participant) {
+  const size_t count = ranges_.size();
   for (size_t k = 0; k < count; ++k) {
-    Share& share = shares_[(static_cast<size_t>(participant) + k) % count];
-    if (share.next.load(std::memory_order_relaxed) >= share.end) continue;
-    const int64_t chunk = share.next.fetch_add(1, std::memory_order_relaxed);
-    if (chunk < share.end) return chunk;
+    ChunkRange& range = ranges_[(static_cast<size_t>(participant) + k) % count];
+    if (range.next.load(std::memory_order_relaxed) >= range.end) continue;
+    const int64_t chunk = range.next.fetch_add(1, std::memory_order_relaxed);
+    if (chunk < range.end) return chunk;
   }
   return -1;
 }
 
-void Job::cancel() {
+void ChunkedJob::cancel() {
   int64_t unclaimed = 0;
-  for (Share& share : shares_) {
-    unclaimed += share.end - std::min(share.next.exchange(share.end), share.end);
+  for (ChunkRange& range : ranges_) {
+    unclaimed += range.end - std::min(range.next.exchange(range.end), range.end);
   }
   done_.fetch_add(unclaimed, std::memory_order_acq_rel);
 }
@@ -99,7 +99,7 @@ struct Team::State {
   Bell answers;  // at which the caller waits
 
   alignas(64) BriefLock mutex;
-  std::deque<std::shared_ptr<Job>> jobs;  // that may have unclaimed chunks
+  std::deque<std::shared_ptr<ChunkedJob>> jobs;  // that may have unclaimed chunks
   std::vector<pthread_t> threads;
 
   std::atomic<bool> stopping{false};
@@ -109,7 +109,7 @@ struct Team::State {
   std::atomic<bool> lost{false};       // chunks were under way when this process was forked off
 
   /// The oldest job with unclaimed chunks.
-  std::shared_ptr<Job> next() {
+  std::shared_ptr<ChunkedJob> next() {
     const std::lock_guard lock(mutex);
     while (!jobs.empty() && !jobs.front()->has_unclaimed()) jobs.pop_front();
     return jobs.empty() ? nullptr : jobs.front();
@@ -131,7 +131,7 @@ struct Team::State {
   }
 
   /// Works on a chunk; false where none is left to claim.
-  bool run_next(Job& job, int participant) {
+  bool run_next(ChunkedJob& job, int participant) {
     const int64_t chunk = job.claim(participant);
     if (chunk < 0) return false;
     job.run(chunk);
@@ -140,7 +140,7 @@ struct Team::State {
     return true;
   }
 
-  bool help(Job& job) {
+  bool help(ChunkedJob& job) {
     enter();
     const bool claimed = run_next(job, workers);
     leave();
@@ -153,7 +153,7 @@ struct Team::State {
     for (;;) {
       const uint32_t heard = call.generation();
       if (stopping.load()) return;
-      if (const std::shared_ptr<Job> job = next()) {
+      if (const std::shared_ptr<ChunkedJob> job = next()) {
         enter();
         while (!stopping.load() && !paused.load() && run_next(*job, number)) {
         }
@@ -284,7 +284,7 @@ int Team::workers() const { return state_->workers; }
 
 std::vector<int> Team::thread_ids() const { return {state_->ids.begin(), state_->ids.end()}; }
 
-void Team::post(std::shared_ptr<Job> job) {
+void Team::post(std::shared_ptr<ChunkedJob> job) {
   {
     const std::lock_guard lock(state_->mutex);
     if (state_->threads.empty() && state_->workers > 0) state_->start(state_);
@@ -295,9 +295,9 @@ void Team::post(std::shared_ptr<Job> job) {
 
 bool Team::has_lost_chunks() const { return state_->lost.load(); }
 
-bool Team::help(Job& job) { return state_->help(job); }
+bool Team::help(ChunkedJob& job) { return state_->help(job); }
 
-void Team::wait(const Job& job, int64_t done, int64_t nanoseconds) {
+void Team::wait(const ChunkedJob& job, int64_t done, int64_t nanoseconds) {
   const uint32_t heard = state_->answers.generation();
   if (job.done() > done || job.is_done()) return;
   state_->answers.wait(heard, 0, nanoseconds);

@@ -1,7 +1,7 @@
 // Threads that work on jobs together with their caller, without Python.
 //
-// A job is a number of chunks. Each participant has a share of them, always the same one, so that
-// it may find in its cache what it left there; whoever is done with its share goes on with
+// A job is a number of chunks. Each participant has a range of them, always the same one, so that
+// it may find in its cache what it left there; whoever is done with its range goes on with
 // those of the others. A chunk is claimed by one atomic addition. The threads are started with the
 // first job that is posted, sleep while there is nothing to do, and live as long as the team. A
 // fork waits until nobody is inside a chunk, for a second at most; in the child the team starts new
@@ -16,14 +16,14 @@
 
 namespace shoal {
 
-class Job {
+class ChunkedJob {
  public:
   /// `first_come`: whether somebody waits for single chunks, and not only for the last of them.
   /// `participants`: how many may work on it: the threads of a team and the caller.
-  Job(int64_t chunks, bool first_come, int participants);
-  virtual ~Job() = default;
-  Job(const Job&) = delete;
-  Job& operator=(const Job&) = delete;
+  ChunkedJob(int64_t chunks, bool first_come, int participants);
+  virtual ~ChunkedJob() = default;
+  ChunkedJob(const ChunkedJob&) = delete;
+  ChunkedJob& operator=(const ChunkedJob&) = delete;
 
   int64_t chunk_count() const { return chunks_; }
   bool has_unclaimed() const;
@@ -39,7 +39,7 @@ class Job {
   friend class Team;
 
   /// The chunks of one participant, who claims them first; then come the others.
-  struct alignas(64) Share {
+  struct alignas(64) ChunkRange {
     std::atomic<int64_t> next;
     int64_t end;
   };
@@ -49,7 +49,7 @@ class Job {
 
   const int64_t chunks_;
   const bool first_come_;
-  std::vector<Share> shares_;
+  std::vector<ChunkRange> ranges_;
   alignas(64) std::atomic<int64_t> done_{0};
 };
 
@@ -68,14 +68,14 @@ class Team {
   std::vector<int> thread_ids() const;
 
   /// Lets the workers begin with a job.
-  void post(std::shared_ptr<Job> job);
+  void post(std::shared_ptr<ChunkedJob> job);
 
   /// Works on one chunk of a job, posted or not; false where none is left to claim.
-  bool help(Job& job);
+  bool help(ChunkedJob& job);
 
   /// Sleeps until a job that is posted makes progress beyond `done` chunks, or is done, or so many
   /// nanoseconds have passed.
-  void wait(const Job& job, int64_t done, int64_t nanoseconds);
+  void wait(const ChunkedJob& job, int64_t done, int64_t nanoseconds);
 
   /// Ends the threads, each after the chunk that it is in. Returns false where some did not end in
   /// time, now or before: they are left alone, and what they work on must stay for ever.

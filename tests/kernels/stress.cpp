@@ -7,7 +7,7 @@
 #include <cstdlib>
 #include <cstring>
 
-#include "../../native/kernels/catalogue.h"
+#include "../../native/kernels/builtin_kernels.h"
 #include "../../native/kernels/jobs.h"
 
 namespace {

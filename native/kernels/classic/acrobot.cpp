@@ -3,9 +3,9 @@
 #include <cmath>
 #include <initializer_list>
 
-#include "../catalogue.h"
-#include "../description.h"
-#include "../libm.h"
+#include "../builtin_kernels.h"
+#include "../exact_math.h"
+#include "../kernel_builder.h"
 
 namespace shoal {
 
@@ -178,13 +178,13 @@ constexpr shoal_number kOptions[] = {{"low", -0.1}, {"high", 0.1}};
 
 }  // namespace
 
-const shoal_kernel kAcrobot = Description("Acrobot", sizeof(State))
+const shoal_kernel kAcrobot = KernelBuilder("Acrobot", sizeof(State))
                                   .observations(kObservation)
                                   .actions(kAction)
                                   .fields(kFields)
                                   .parameters(kParameters)
                                   .options(kOptions)
                                   .functions(reset, step)
-                                  .pictures(draw, 500, 500, 15);
+                                  .images(draw, 500, 500, 15);
 
 }  // namespace shoal

@@ -2,8 +2,8 @@
 #include <cmath>
 #include <initializer_list>
 
-#include "../catalogue.h"
-#include "../description.h"
+#include "../builtin_kernels.h"
+#include "../kernel_builder.h"
 
 namespace shoal {
 
@@ -121,13 +121,13 @@ constexpr shoal_number kOptions[] = {{"low", -0.05}, {"high", 0.05}};
 
 }  // namespace
 
-const shoal_kernel kCartPole = Description("CartPole", sizeof(State))
+const shoal_kernel kCartPole = KernelBuilder("CartPole", sizeof(State))
                                    .observations(kObservation)
                                    .actions(kAction)
                                    .fields(kFields)
                                    .parameters(kParameters)
                                    .options(kOptions)
                                    .functions(reset, step)
-                                   .pictures(draw, 600, 400, 50);
+                                   .images(draw, 600, 400, 50);
 
 }  // namespace shoal

@@ -4,9 +4,9 @@
 #include <cmath>
 #include <initializer_list>
 
-#include "../catalogue.h"
-#include "../description.h"
-#include "../libm.h"
+#include "../builtin_kernels.h"
+#include "../exact_math.h"
+#include "../kernel_builder.h"
 
 namespace shoal {
 
@@ -120,13 +120,13 @@ void draw_mountain(shoal_canvas* canvas, double position, double low, double hig
   }
 }
 
-const shoal_kernel kMountainCar = Description("MountainCar", sizeof(State))
+const shoal_kernel kMountainCar = KernelBuilder("MountainCar", sizeof(State))
                                       .observations(kObservation)
                                       .actions(kAction)
                                       .fields(kFields)
                                       .parameters(kParameters)
                                       .options(kOptions)
                                       .functions(reset, step)
-                                      .pictures(draw, 600, 400, 30);
+                                      .images(draw, 600, 400, 30);
 
 }  // namespace shoal

@@ -5,8 +5,8 @@
 // Python number. Both matter for the last digits.
 #include <cmath>
 
-#include "../catalogue.h"
-#include "../description.h"
+#include "../builtin_kernels.h"
+#include "../kernel_builder.h"
 #include "mountain_car.h"
 
 namespace shoal {
@@ -100,13 +100,13 @@ constexpr shoal_number kOptions[] = {{"low", -0.6}, {"high", -0.4}};
 
 }  // namespace
 
-const shoal_kernel kMountainCarContinuous = Description("MountainCarContinuous", sizeof(State))
+const shoal_kernel kMountainCarContinuous = KernelBuilder("MountainCarContinuous", sizeof(State))
                                                 .observations(kObservation)
                                                 .actions(kAction)
                                                 .fields(kFields)
                                                 .parameters(kParameters)
                                                 .options(kOptions)
                                                 .functions(reset, step)
-                                                .pictures(draw, 600, 400, 30);
+                                                .images(draw, 600, 400, 30);
 
 }  // namespace shoal

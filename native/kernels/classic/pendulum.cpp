@@ -4,9 +4,9 @@
 // Python numbers.
 #include <cmath>
 
-#include "../catalogue.h"
-#include "../description.h"
-#include "../libm.h"
+#include "../builtin_kernels.h"
+#include "../exact_math.h"
+#include "../kernel_builder.h"
 
 namespace shoal {
 
@@ -118,13 +118,13 @@ constexpr shoal_number kOptions[] = {{"x_init", kPi}, {"y_init", 1.0}};
 
 }  // namespace
 
-const shoal_kernel kPendulum = Description("Pendulum", sizeof(State))
+const shoal_kernel kPendulum = KernelBuilder("Pendulum", sizeof(State))
                                    .observations(kObservation)
                                    .actions(kAction)
                                    .fields(kFields)
                                    .parameters(kParameters)
                                    .options(kOptions)
                                    .functions(reset, step)
-                                   .pictures(draw, 500, 500, 30);
+                                   .images(draw, 500, 500, 30);
 
 }  // namespace shoal

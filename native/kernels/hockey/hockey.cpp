@@ -4,12 +4,12 @@
 #include <limits>
 #include <type_traits>
 
-#include "../catalogue.h"
-#include "../description.h"
-#include "block.h"
-#include "opponent.h"
-#include "picture.h"
+#include "../builtin_kernels.h"
+#include "../kernel_builder.h"
+#include "batch_step.h"
+#include "drawing.h"
 #include "rules.h"
+#include "scripted_policy.h"
 
 namespace shoal {
 
@@ -210,10 +210,10 @@ constexpr shoal_leaf kTwoChoices[] = {array(SHOAL_INT64, 2)};
 
 template <Players players, class Action>
 constexpr shoal_kernel kernel(const char* name, const shoal_leaf (&actions)[1]) {
-  Description made(name, sizeof(State));
+  KernelBuilder made(name, sizeof(State));
   made.actions(actions).fields(kFields).parameters(kParameters).options(kOptions);
   made.functions(reset<players>, step<players, Action>)
-      .pictures(draw, 600, 480, 50)
+      .images(draw, 600, 480, 50)
       .only_reset_has_parameters();
   if (players == kBoth) return made.observations(kSeenByBoth).infos(kInfosOfBoth);
   return made.observations(kSeenByOne).infos(kInfosOfOne);

@@ -4,7 +4,7 @@
 // does is what player 1 does, turned.
 #pragma once
 
-#include "plane.h"
+#include "vector2.h"
 
 namespace shoal::hockey {
 

@@ -1,8 +1,8 @@
 // Blackjack from an endless deck, as in gymnasium.envs.toy_text.blackjack.
 #include <cstdio>
 
-#include "../catalogue.h"
-#include "../description.h"
+#include "../builtin_kernels.h"
+#include "../kernel_builder.h"
 
 namespace shoal {
 
@@ -145,12 +145,12 @@ constexpr shoal_number kParameters[] = {{"natural", 0.0}, {"sab", 0.0}};
 
 }  // namespace
 
-const shoal_kernel kBlackjack = Description("Blackjack", sizeof(State))
+const shoal_kernel kBlackjack = KernelBuilder("Blackjack", sizeof(State))
                                     .observations(kObservation)
                                     .actions(kAction)
                                     .fields(kFields)
                                     .parameters(kParameters)
                                     .functions(reset, step)
-                                    .pictures(draw, 384, 376, 4);
+                                    .images(draw, 384, 376, 4);
 
 }  // namespace shoal

@@ -3,8 +3,8 @@
 #include <algorithm>
 #include <cstring>
 
-#include "../description.h"
-#include "scenery.h"
+#include "../kernel_builder.h"
+#include "table_drawing.h"
 
 namespace shoal {
 
@@ -36,22 +36,22 @@ int64_t chosen(const double* begin, const double* end, double number) {
   return found == end ? 0 : found - begin;
 }
 
-/// The same among a few outcomes. All are looked at: nobody can guess where a search would end,
+/// The same among a few transitions. All are looked at: nobody can guess where a search would end,
 /// least of all the processor.
-const TableOutcome& drawn(const TableOutcome* first, const TableOutcome* last, double number) {
+const Transition& drawn(const Transition* first, const Transition* last, double number) {
   if (last - first == 1) return *first;  // without waiting for the number
   int64_t below = 0;
-  for (const TableOutcome* outcome = first; outcome < last; ++outcome) {
-    below += !(outcome->cumulative > number);
+  for (const Transition* transition = first; transition < last; ++transition) {
+    below += !(transition->cumulative > number);
   }
   return first[below == last - first ? 0 : below];
 }
 
 /// Where a run of slots tells of itself. Pointers of its own: what is written could otherwise be
 /// the table, as far as the compiler knows, and the table would be read again and again.
-class Told {
+class ResultWriter {
  public:
-  Told(const Table& table, const shoal_slots* slots)
+  ResultWriter(const Table& table, const shoal_slots* slots)
       : observations_(static_cast<int64_t*>(slots->observations[0])),
         probabilities_(static_cast<double*>(slots->infos[0])),
         masks_(table.action_masks.empty() ? nullptr : static_cast<int8_t*>(slots->infos[1])),
@@ -74,7 +74,7 @@ class Told {
 int64_t reset(const shoal_slots* slots) {
   const auto& table = *static_cast<const Table*>(slots->tables);
   auto* states = static_cast<State*>(slots->state);
-  const Told tell(table, slots);
+  const ResultWriter write_results(table, slots);
   const double* initial = table.initial.data();
   for (int64_t k = 0; k < slots->count; ++k) {
     shoal_random* random = slots->random + k;
@@ -84,7 +84,7 @@ int64_t reset(const shoal_slots* slots) {
     state.is_fickle =
         table.fickle_probability >= 0.0 && shoal_random_double(random) < table.fickle_probability;
     state.last_action = -1;
-    tell(k, state.s, 1.0);
+    write_results(k, state.s, 1.0);
   }
   return SHOAL_OK;
 }
@@ -104,8 +104,8 @@ int64_t step(const shoal_slots* slots) {
   const auto& table = *static_cast<const Table*>(slots->tables);
   auto* states = static_cast<State*>(slots->state);
   const auto* actions = static_cast<const int64_t*>(slots->actions[0]);
-  const Told tell(table, slots);
-  const TableOutcome* outcomes = table.outcomes.data();
+  const ResultWriter write_results(table, slots);
+  const Transition* transitions = table.transitions.data();
   const int32_t* starts = table.starts.data();
   const int64_t state_count = table.states, action_count = table.actions;
   double* rewards = slots->rewards;
@@ -117,15 +117,15 @@ int64_t step(const shoal_slots* slots) {
     }
     shoal_random* random = slots->random + k;
     const int32_t* start = starts + state.s * action_count + actions[k];
-    const TableOutcome& outcome =
-        drawn(outcomes + start[0], outcomes + start[1], shoal_random_double(random));
+    const Transition& transition =
+        drawn(transitions + start[0], transitions + start[1], shoal_random_double(random));
     const int32_t next =
-        state.is_fickle ? with_new_mind(state, outcome.next, random) : outcome.next;
+        state.is_fickle ? with_new_mind(state, transition.next, random) : transition.next;
     state.s = next;
     state.last_action = static_cast<int8_t>(actions[k]);
-    rewards[k] = outcome.reward;
-    terminated[k] = outcome.terminated;
-    tell(k, next, outcome.probability);
+    rewards[k] = transition.reward;
+    terminated[k] = transition.terminated;
+    write_results(k, next, transition.probability);
   }
   return SHOAL_OK;
 }
@@ -133,7 +133,7 @@ int64_t step(const shoal_slots* slots) {
 void draw(const shoal_slots* slots, shoal_canvas* canvas) {
   const auto& table = *static_cast<const Table*>(slots->tables);
   const auto& state = *static_cast<const State*>(slots->state);
-  if (table.scenery == Scenery::kTaxi) {
+  if (table.style == TableStyle::kTaxi) {
     const TaxiPlace place(state.s);
     draw_taxi(canvas, place.cell, place.passenger, place.destination, state.last_action);
   } else {
@@ -155,12 +155,12 @@ constexpr shoal_leaf kFields[] = {
 }  // namespace
 
 TableKernel::TableKernel(Table table) : table_(std::move(table)) {
-  auto description = Description(table_.name.c_str(), sizeof(State));
+  auto description = KernelBuilder(table_.name.c_str(), sizeof(State));
   description.observations(kObservation)
       .actions(kAction)
       .fields(kFields)
       .functions(reset, step)
-      .pictures(draw, table_.width, table_.height, table_.frames_per_second);
+      .images(draw, table_.width, table_.height, table_.frames_per_second);
   if (table_.action_masks.empty()) {
     description.infos(kInfo);
   } else {

@@ -11,11 +11,11 @@
 namespace shoal {
 
 /// What the pictures of a table show.
-enum class Scenery { kGrid, kTaxi };
+enum class TableStyle { kGrid, kTaxi };
 
 /// What may come of an action.
-struct TableOutcome {
-  double cumulative;  // its probability and those of the outcomes before it, added up
+struct Transition {
+  double cumulative;  // its probability and those of the transitions before it, added up
   double probability, reward;
   int32_t next;
   bool terminated;
@@ -24,15 +24,15 @@ struct TableOutcome {
 struct Table {
   std::string name;
   int64_t states, actions;
-  // For state s and action a the outcomes starts[s * actions + a] up to the next start.
+  // For state s and action a the transitions starts[s * actions + a] up to the next start.
   std::vector<int32_t> starts;
-  std::vector<TableOutcome> outcomes;
+  std::vector<Transition> transitions;
   std::vector<double> initial;       // probabilities of states to begin in, added up
   std::vector<int8_t> action_masks;  // for each state `actions` of them, or none at all
   // Of a taxi with a passenger who may change their mind on the first move; negative for none.
   double fickle_probability;
 
-  Scenery scenery;
+  TableStyle style;
   int rows, columns;
   std::vector<char> cells;  // a letter for each cell of the grid
   int width, height, frames_per_second;

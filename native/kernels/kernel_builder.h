@@ -21,57 +21,57 @@ constexpr shoal_leaf field(const char* name, shoal_dtype dtype, size_t offset) {
 }
 
 /// A kernel, put together part by part.
-class Description {
+class KernelBuilder {
  public:
-  constexpr Description(const char* name, size_t state_bytes) : kernel_{} {
+  constexpr KernelBuilder(const char* name, size_t state_bytes) : kernel_{} {
     kernel_.version = SHOAL_KERNEL_VERSION;
     kernel_.name = name;
     kernel_.state_bytes = state_bytes;
   }
 
   template <int count>
-  constexpr Description& observations(const shoal_leaf (&leaves)[count]) {
+  constexpr KernelBuilder& observations(const shoal_leaf (&leaves)[count]) {
     kernel_.observations = leaves;
     kernel_.observation_count = count;
     return *this;
   }
   template <int count>
-  constexpr Description& actions(const shoal_leaf (&leaves)[count]) {
+  constexpr KernelBuilder& actions(const shoal_leaf (&leaves)[count]) {
     kernel_.actions = leaves;
     kernel_.action_count = count;
     return *this;
   }
   template <int count>
-  constexpr Description& infos(const shoal_leaf (&leaves)[count]) {
+  constexpr KernelBuilder& infos(const shoal_leaf (&leaves)[count]) {
     kernel_.infos = leaves;
     kernel_.info_count = count;
     return *this;
   }
   template <int count>
-  constexpr Description& fields(const shoal_leaf (&leaves)[count]) {
+  constexpr KernelBuilder& fields(const shoal_leaf (&leaves)[count]) {
     kernel_.fields = leaves;
     kernel_.field_count = count;
     return *this;
   }
   template <int count>
-  constexpr Description& parameters(const shoal_number (&numbers)[count]) {
+  constexpr KernelBuilder& parameters(const shoal_number (&numbers)[count]) {
     kernel_.parameters = numbers;
     kernel_.parameter_count = count;
     return *this;
   }
   template <int count>
-  constexpr Description& options(const shoal_number (&numbers)[count]) {
+  constexpr KernelBuilder& options(const shoal_number (&numbers)[count]) {
     kernel_.options = numbers;
     kernel_.option_count = count;
     return *this;
   }
-  constexpr Description& functions(int64_t (*reset)(const shoal_slots*),
-                                   int64_t (*step)(const shoal_slots*)) {
+  constexpr KernelBuilder& functions(int64_t (*reset)(const shoal_slots*),
+                                     int64_t (*step)(const shoal_slots*)) {
     kernel_.reset = reset;
     kernel_.step = step;
     return *this;
   }
-  constexpr Description& pictures(void (*draw)(const shoal_slots*, shoal_canvas*), int width,
+  constexpr KernelBuilder& images(void (*draw)(const shoal_slots*, shoal_canvas*), int width,
                                   int height, int frames_per_second) {
     kernel_.draw = draw;
     kernel_.width = width;
@@ -80,7 +80,7 @@ class Description {
     return *this;
   }
 
-  constexpr Description& only_reset_has_parameters() {
+  constexpr KernelBuilder& only_reset_has_parameters() {
     kernel_.only_reset_has_parameters = 1;
     return *this;
   }

@@ -1,9 +1,9 @@
-#include "block.h"
+#include "batch_step.h"
 
 #include <cstddef>
 
-#include "drive.h"
-#include "match.h"
+#include "contact_step.h"
+#include "racket_drive.h"
 
 namespace shoal::hockey {
 

@@ -1,10 +1,10 @@
-#include "match.h"
+#include "contact_step.h"
 
 #include <algorithm>
 #include <cmath>
 
+#include "continuous_collision.h"
 #include "solver.h"
-#include "sweep.h"
 
 namespace shoal::hockey {
 

@@ -1,4 +1,4 @@
-#include "sweep.h"
+#include "continuous_collision.h"
 
 #include <algorithm>
 #include <cmath>

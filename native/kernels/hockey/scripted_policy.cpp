@@ -1,4 +1,4 @@
-#include "opponent.h"
+#include "scripted_policy.h"
 
 namespace shoal::hockey {
 

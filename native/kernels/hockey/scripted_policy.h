@@ -2,7 +2,7 @@
 #pragma once
 
 #include "../shoal_kernel.h"
-#include "block.h"
+#include "batch_step.h"
 
 namespace shoal::hockey {
 

@@ -5,7 +5,7 @@
 #include <cstdint>
 #include <vector>
 
-#include "taps.h"
+#include "resize_weights.h"
 
 namespace shoal::image {
 

@@ -2,7 +2,7 @@
 // others one by one.
 #pragma once
 
-#include "lanes.h"
+#include "simd.h"
 #include "state.h"
 
 namespace shoal::hockey {

@@ -3,7 +3,7 @@
 
 #include <cmath>
 
-#include "lanes.h"
+#include "simd.h"
 
 namespace shoal::hockey {
 

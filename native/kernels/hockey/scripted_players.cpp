@@ -1,11 +1,11 @@
-#include "players.h"
+#include "scripted_players.h"
 
 #include <algorithm>
 #include <cstring>
 
-#include "../arrays.h"
+#include "../array_tools.h"
 #include "../seeding.h"
-#include "opponent.h"
+#include "scripted_policy.h"
 
 namespace shoal {
 

@@ -1,4 +1,4 @@
-#include "scenery.h"
+#include "table_drawing.h"
 
 #include <algorithm>
 

@@ -1,4 +1,4 @@
-#include "taps.h"
+#include "resize_weights.h"
 
 #include <algorithm>
 #include <cmath>

@@ -1,4 +1,4 @@
-#include "rows.h"
+#include "row_functions.h"
 
 #include <algorithm>
 #include <cstring>

@@ -276,7 +276,9 @@ def test_the_seed_of_the_guide():
         new.close()
 
 
-@pytest.mark.parametrize(("game", "sticky"), [("breakout", 0.0), ("freeway", 0.25)])
+@pytest.mark.parametrize(
+    ("game", "sticky"), [("breakout", 0.0), ("freeway", 0.25), ("double_dunk", 0.25)]
+)
 def test_the_same_on_every_pool(game, sticky):
     """Also after a second seed, and from the starts that one process keeps for all its slots."""
     settings = {"repeat_action_probability": sticky, "max_num_frames_per_episode": 60}
@@ -294,12 +296,15 @@ def test_the_same_on_every_pool(game, sticky):
 # Saving
 
 
-@pytest.mark.parametrize(("sticky", "num_threads"), [(0.0, 1), (0.25, 2)])
-def test_saving_and_restoring(sticky, num_threads):
+@pytest.mark.parametrize(
+    ("game", "sticky", "num_threads"),
+    [("breakout", 0.0, 1), ("breakout", 0.25, 2), ("double_dunk", 0.25, 1)],
+)
+def test_saving_and_restoring(game, sticky, num_threads):
     settings = {"repeat_action_probability": sticky, "num_threads": num_threads}
     with (
-        AtariVectorEnv("breakout", 3, **settings) as envs,
-        AtariVectorEnv("breakout", 3, **settings) as others,
+        AtariVectorEnv(game, 3, **settings) as envs,
+        AtariVectorEnv(game, 3, **settings) as others,
     ):
         envs.reset(seed=0)
         list(played(envs, 30))

@@ -91,9 +91,9 @@ class Cartridge:
         self.screen_size: tuple[int, int] = emulator.getScreenDims()
         self.ram_size: int = emulator.getRAMSize()
         self.just_loaded: ALEState = emulator.cloneState()
-        self.words_to_load = _words_drawn(emulator)
+        words_drawn = _words_drawn(emulator)
         emulator.reset_game()
-        self.words_to_reset = _words_drawn(emulator) - self.words_to_load
+        self.reset_presses_buttons = _words_drawn(emulator) > words_drawn
         self.first_start = Start.of(emulator)
         self.signal: Signal = signal_of(self.screen_size[0])
         self._check_colours(emulator)
@@ -104,9 +104,9 @@ class Cartridge:
         self._kept: OrderedDict[Hashable, Start] = OrderedDict()
         self._keeping = Lock()
 
-    def emulator(self) -> ALEInterface:
+    def emulator(self, repeat_action_probability: float, seed: int) -> ALEInterface:
         """A new emulator with this cartridge."""
-        emulator = self._loaded()
+        emulator = self._loaded(repeat_action_probability, seed)
         self._set_switches(emulator)
         return emulator
 
@@ -150,12 +150,11 @@ class Cartridge:
             self.keep((noops, fires), found)
         return found
 
-    def _loaded(self) -> ALEInterface:
+    def _loaded(self, repeat_action_probability: float = 0.0, seed: int = 1) -> ALEInterface:
         _be_quiet()
         emulator: ALEInterface = ale().ALEInterface()
-        # It never repeats actions by itself: see StickyActions.
-        emulator.setFloat("repeat_action_probability", 0.0)
-        emulator.setInt("random_seed", 1)
+        emulator.setFloat("repeat_action_probability", repeat_action_probability)
+        emulator.setInt("random_seed", seed)
         emulator.loadROM(rom_path(self.game))
         return emulator
 

@@ -28,6 +28,7 @@ if TYPE_CHECKING:
 __all__ = ["AtariGame", "SavedGame"]
 
 _UNLIMITED = 2**62
+_EMULATOR_SEEDS = 2**31
 
 Pixels = npt.NDArray[np.uint8]
 
@@ -84,8 +85,13 @@ class AtariGame(gymnasium.Env[Pixels, Any]):
         entropy = int.from_bytes(os.urandom(4))
         self._noops = Words(entropy)
         self._sticky: StickyActions | None = None
+        self._repeats_in_emulator = False
         if settings.repeat_action_probability > 0:
-            self._sticky = StickyActions(settings.repeat_action_probability, entropy)
+            # A reset that presses buttons may repeat them, which only the emulator can do.
+            self._repeats_in_emulator = cartridge.reset_presses_buttons
+            if not self._repeats_in_emulator:
+                self._sticky = StickyActions(settings.repeat_action_probability, entropy)
+        self._emulator_seed = entropy % _EMULATOR_SEEDS
         # Made with the first step: a reset can do without, and making one takes 0.1 s.
         self._emulator: ALEInterface | None = None
         self._turns: _native.AtariTurns | None = None
@@ -117,7 +123,7 @@ class AtariGame(gymnasium.Env[Pixels, Any]):
             self._noops.seed(seed)
             if self._sticky is not None:
                 self._sticky.words.seed(seed)
-                self._sticky.begin(self.cartridge.words_to_load)
+            self._emulator_seed = seed % _EMULATOR_SEEDS
         if anew:
             frames = self.cartridge.just_loaded.getFrameNumber()
         else:
@@ -125,7 +131,7 @@ class AtariGame(gymnasium.Env[Pixels, Any]):
         self._resets = 1 if anew else self._resets + 1
         noops = max(0, self._noops.below(max(1, self.settings.noop_max)) - self._fires)
         if self._sticky is not None:
-            self._sticky.begin(self.cartridge.words_to_reset)
+            self._sticky.begin()
         scene = self._open(anew, noops, frames)
         self._show_start(scene)
         self._lives = scene.lives
@@ -143,7 +149,7 @@ class AtariGame(gymnasium.Env[Pixels, Any]):
         cartridge = self.cartridge
         count = self._resets if cartridge.recurrence == "counted" else 1
         start = None if cartridge.recurrence == "none" else cartridge.start(count)
-        if start is None:
+        if start is None or self._repeats_in_emulator:
             return self._reset_for_real(anew, noops)
         self._count_frames(frames, start)
         if self._sticky is None and start is cartridge.first_start:
@@ -159,9 +165,13 @@ class AtariGame(gymnasium.Env[Pixels, Any]):
         return start.scene
 
     def _reset_for_real(self, anew: bool, noops: int) -> Scene:
-        emulator = self._switched_on()
+        if anew and self._repeats_in_emulator:
+            emulator = self._switch_on()
+        else:
+            emulator = self._switched_on()
+            if anew:
+                emulator.restoreState(self.cartridge.just_loaded)
         if anew:
-            emulator.restoreState(self.cartridge.just_loaded)
             self._uncounted_frames = 0
         emulator.reset_game()
         if self.cartridge.recurrence == "counted":
@@ -190,7 +200,7 @@ class AtariGame(gymnasium.Env[Pixels, Any]):
             if emulator.game_over():
                 emulator.reset_game()
                 if sticky is not None:
-                    sticky.begin(self.cartridge.words_to_reset)
+                    sticky.begin()
 
     def _show_start(self, scene: Scene) -> None:
         """Make the first observation of an episode."""
@@ -217,18 +227,26 @@ class AtariGame(gymnasium.Env[Pixels, Any]):
     def _switched_on(self) -> ALEInterface:
         """The game's own emulator."""
         if self._emulator is None:
-            settings = self.settings
-            self._emulator = self.cartridge.emulator()
-            self._emulator.restoreState(self._awaiting)
-            self._turns = _native.AtariTurns(
-                self._emulator,
-                self._screens,
-                self._painter,
-                None if self._sticky is None else self._sticky.frame,
-                settings.frameskip,
-                settings.maxpool and settings.frameskip > 1,
-                settings.episodic_life,
-            )
+            self._switch_on().restoreState(self._awaiting)
+            assert self._emulator is not None, "it was switched on"
+        return self._emulator
+
+    def _switch_on(self) -> ALEInterface:
+        """Make a new emulator for this game, in the state after loading."""
+        settings = self.settings
+        self._emulator = self.cartridge.emulator(
+            settings.repeat_action_probability if self._repeats_in_emulator else 0.0,
+            self._emulator_seed,
+        )
+        self._turns = _native.AtariTurns(
+            self._emulator,
+            self._screens,
+            self._painter,
+            None if self._sticky is None else self._sticky.frame,
+            settings.frameskip,
+            settings.maxpool and settings.frameskip > 1,
+            settings.episodic_life,
+        )
         return self._emulator
 
     # Steps
@@ -336,7 +354,9 @@ class AtariGame(gymnasium.Env[Pixels, Any]):
     def save(self) -> SavedGame:
         """All that the game needs to go on from here."""
         emulator = self._emulator
-        state = self._awaiting if emulator is None else emulator.cloneState()
+        state = self._awaiting
+        if emulator is not None:
+            state = emulator.cloneState(include_rng=self._repeats_in_emulator)
         newest, before, _ = self._screens if self._turns is None else self._turns.screens
         sticky = self._sticky
         return SavedGame(

@@ -70,11 +70,9 @@ class StickyActions:
         self.words = Words(seed)
         self.last = (0, 1.0)
 
-    def begin(self, skipped: int) -> None:
-        """Begin an episode: nothing was pressed yet, and so many words were drawn by the reset."""
+    def begin(self) -> None:
+        """Start an episode, in which no button was pressed yet."""
         self.last = (0, 1.0)
-        for _ in range(skipped):
-            self.words.next()
 
     def frame(self, action: int, strength: float) -> tuple[int, float]:
         """What is done in the next frame."""

@@ -1,5 +1,7 @@
 // The Python face of the native code: shoal._native.
 #define SHOAL_IMPORT_NUMPY
+#include "slots/bindings.h"
+
 #include <nanobind/stl/optional.h>
 #include <nanobind/stl/pair.h>
 #include <nanobind/stl/string.h>
@@ -68,6 +70,8 @@ NB_MODULE(_native, module) {
       .value("SAME_STEP", shoal::Autoreset::kSameStep)
       .value("DISABLED", shoal::Autoreset::kDisabled);
 
+  shoal::bind_slots(module);
+
   nb::class_<shoal::Tree>(module, "Tree").def(nb::init<nb::handle>(), "root"_a);
 
   nb::class_<shoal::Bank>(module, "Bank", nb::type_slots(bank_slots))
@@ -80,6 +84,13 @@ NB_MODULE(_native, module) {
   nb::class_<shoal::SlotState>(module, "SlotState")
       .def(nb::init<nb::handle, nb::handle, nb::handle, nb::handle, Py_ssize_t>(), "finished"_a,
            "episode_return"_a, "episode_length"_a, "episode_start"_a, "slots"_a);
+
+  nb::class_<shoal::ExclusiveUse>(module, "ExclusiveUse")
+      .def(nb::init<>())
+      .def("__enter__", &shoal::ExclusiveUse::enter)
+      .def(
+          "__exit__", [](shoal::ExclusiveUse& use, nb::args) { use.exit(); },
+          nb::sig("def __exit__(self, *args: object) -> None"));
 
   nb::class_<shoal::ActionIntake>(module, "ActionIntake", nb::type_slots(intake_slots))
       .def(nb::init<const shoal::Tree&, nb::sequence, shoal::SlotState&, shoal::Autoreset, bool>(),
@@ -131,7 +142,7 @@ NB_MODULE(_native, module) {
       .def("stand_by", &shoal::WorkerLoop::stand_by)
       .def("dismiss", &shoal::WorkerLoop::dismiss)
       .def("wait_until_idle", &shoal::WorkerLoop::wait_until_idle, "slots"_a.none())
-      .def("finish", &shoal::WorkerLoop::finish, "slot"_a.none(), "has_mail"_a);
+      .def("finish", &shoal::WorkerLoop::finish, "slot"_a.none(), "has_message"_a);
 
   nb::class_<shoal::WorkerGroup>(module, "WorkerGroup", nb::type_slots(group_slots))
       .def(nb::init<nb::handle, const shoal::Tree&, nb::handle, nb::handle, nb::list, Py_ssize_t,
@@ -140,21 +151,27 @@ NB_MODULE(_native, module) {
            "copy"_a, nb::keep_alive<1, 3>())
       .def("start_round", &shoal::WorkerGroup::start_round, "actions"_a.none(), "bank"_a)
       .def("open_round", &shoal::WorkerGroup::open_round, "bank"_a)
-      .def_prop_ro("round_is_open", &shoal::WorkerGroup::round_is_open)
+      .def_prop_ro("ledger", &shoal::WorkerGroup::ledger, nb::rv_policy::reference_internal)
       .def("drive_own", &shoal::WorkerGroup::drive_own)
       .def_prop_ro("round_missing", &shoal::WorkerGroup::round_missing)
       .def("round_awaits", &shoal::WorkerGroup::round_awaits, "worker"_a)
       .def("await_round", &shoal::WorkerGroup::await_round, "seconds"_a)
-      .def_prop_ro("round_mail", &shoal::WorkerGroup::round_mail)
+      .def_prop_ro("round_messages", &shoal::WorkerGroup::round_messages)
       .def("redo", &shoal::WorkerGroup::redo, "worker"_a)
       .def("close_round", &shoal::WorkerGroup::close_round)
-      .def("post", &shoal::WorkerGroup::post, "worker"_a, "slot"_a)
-      .def("ring", &shoal::WorkerGroup::ring, "worker"_a)
-      .def("wait", &shoal::WorkerGroup::wait, "slots"_a, "seconds"_a)
-      .def("take", &shoal::WorkerGroup::take)
-      .def("drive", &shoal::WorkerGroup::drive, "slot"_a, "seeds"_a.none(), "options"_a.none())
-      .def("gather", &shoal::WorkerGroup::gather, "slots"_a.none(), "bank"_a.none())
-      .def("latest", &shoal::WorkerGroup::latest, "slots"_a.none(), "bank"_a.none())
+      .def("send", &shoal::WorkerGroup::send, "actions"_a.none(), "slots"_a)
+      .def("post_steps", nb::overload_cast<nb::handle>(&shoal::WorkerGroup::post_steps), "slots"_a)
+      .def("queue_own_resets", &shoal::WorkerGroup::queue_own_resets, "slots"_a, "seeds"_a,
+           "options"_a.none())
+      .def("announce_message", &shoal::WorkerGroup::announce_message, "worker"_a)
+      .def("collect_done", &shoal::WorkerGroup::collect_done)
+      .def("next_announced", &shoal::WorkerGroup::next_announced)
+      .def("finish_announced", &shoal::WorkerGroup::finish_announced)
+      .def("next_own", &shoal::WorkerGroup::next_own)
+      .def("drive_next", &shoal::WorkerGroup::drive_next)
+      .def("wait", &shoal::WorkerGroup::wait, "wanted"_a, "seconds"_a)
+      .def("gather", &shoal::WorkerGroup::gather, "slots"_a, "bank"_a.none())
+      .def("latest", &shoal::WorkerGroup::latest, "slots"_a, "bank"_a.none())
       .def("settle", &shoal::WorkerGroup::settle)
       .def("clear", &shoal::WorkerGroup::clear, "worker"_a);
 
@@ -290,10 +307,8 @@ NB_MODULE(_native, module) {
       .def("step", &shoal::KernelRunner::step, "actions"_a.none(), "bank"_a.none())
       .def("send", &shoal::KernelRunner::send, "actions"_a.none(), "slots"_a.none())
       .def("send_reset", &shoal::KernelRunner::send_reset, "slots"_a.none(), "seeds"_a, "options"_a)
-      .def("receive", &shoal::KernelRunner::receive, "wanted"_a.none(), "least"_a, "most"_a,
-           "seconds"_a, "bank"_a.none())
-      .def_prop_ro("in_flight", &shoal::KernelRunner::in_flight)
-      .def_prop_ro("flying", &shoal::KernelRunner::flying)
+      .def("receive", &shoal::KernelRunner::receive, "wanted"_a, "seconds"_a, "bank"_a.none())
+      .def_prop_ro("ledger", &shoal::KernelRunner::ledger, nb::rv_policy::reference_internal)
       .def("drop", &shoal::KernelRunner::drop)
       .def("latest", &shoal::KernelRunner::latest, "slots"_a.none(), "bank"_a.none())
       .def("draw", &shoal::KernelRunner::draw, "slots"_a.none())

@@ -1,6 +1,5 @@
 #include "runner.h"
 
-#include <sys/random.h>
 #include <time.h>
 
 #include <algorithm>
@@ -53,37 +52,6 @@ std::shared_ptr<Engine> make_engine(const shoal_kernel& kernel, const ActionInta
       intake.columns().data, options.parameters);
 }
 
-/// An integer of Python's as words, the lowest first.
-void append_words(PyObject* seed, std::vector<uint32_t>& words) {
-  int overflow = 0;
-  const long long small = PyLong_AsLongLongAndOverflow(seed, &overflow);
-  if (small == -1 && PyErr_Occurred()) throw nb::python_error();
-  if (overflow == 0 && small >= 0) {
-    words.push_back(static_cast<uint32_t>(small));
-    if (small >> 32 != 0) words.push_back(static_cast<uint32_t>(small >> 32));
-    return;
-  }
-  if (overflow <= 0) raise(PyExc_ValueError, "a seed must not be negative, got %R", seed);
-  const nb::handle number(seed);
-  const auto bits = nb::cast<size_t>(number.attr("bit_length")());
-  const size_t count = (bits + 31) / 32;
-  const auto bytes = nb::cast<nb::bytes>(number.attr("to_bytes")(4 * count, "little"));
-  const size_t begin = words.size();
-  words.resize(begin + count);
-  std::memcpy(words.data() + begin, bytes.c_str(), 4 * count);
-}
-
-/// A seed by chance, of 128 bits as NumPy's.
-Ref seed_by_chance() {
-  unsigned char bytes[16];
-  if (getrandom(bytes, sizeof bytes, 0) != sizeof bytes) {
-    raise(PyExc_OSError, "the system gives no random bytes");
-  }
-  const nb::handle type(reinterpret_cast<PyObject*>(&PyLong_Type));
-  return Ref::steal(
-      type.attr("from_bytes")(nb::bytes(bytes, sizeof bytes), "little").release().ptr());
-}
-
 }  // namespace
 
 KernelRunner::KernelRunner(nb::handle kernel, nb::handle observations, nb::handle infos,
@@ -99,7 +67,7 @@ KernelRunner::KernelRunner(nb::handle kernel, nb::handle observations, nb::handl
       state_(nb::cast<SlotState&>(state)),
       engine_(make_engine(*nb::cast<const Kernel&>(kernel), intake_, state_, options)),
       team_(options.workers, options.cores, options.may_spin),
-      flying_(static_cast<size_t>(state_.count)),
+      ledger_(state_.count),
       step_cost_(kUnknownCost),
       reset_cost_(kUnknownCost),
       seeds_(static_cast<size_t>(state_.count)) {
@@ -264,8 +232,8 @@ nb::object KernelRunner::step(nb::handle actions, Bank* bank) {
   const Occupied occupied(state_);
   check_usable();
   const Slots all{nullptr, state_.count};
-  refuse_flying(all);
-  refuse_unbegun(all);
+  ledger_.check_idle(all);
+  check_was_reset(all);
   take_actions(actions);
   Bank& target = renewed(bank, state_.count);
   Columns& infos = renewed_infos(state_.count);
@@ -277,191 +245,105 @@ nb::object KernelRunner::step(nb::handle actions, Bank* bank) {
   return nb::steal(batch.release());
 }
 
-void KernelRunner::refuse_unbegun(const Slots& slots) const {
-  if (all_begun_) return;
+void KernelRunner::check_was_reset(const Slots& slots) const {
+  if (all_were_reset_) return;
   for (Py_ssize_t k = 0; k < slots.count; ++k) {
     if (engine_->is_begun(slots[k])) continue;
     Ref error = error_class("SlotNotResetError");
     raise(error.get(), "slot %zd has never been reset: it needs a reset before its first step",
           slots[k]);
   }
-  all_begun_ = slots.count == state_.count;
-}
-
-void KernelRunner::refuse_flying(const Slots& slots) const {
-  if (sent_.empty()) return;
-  for (Py_ssize_t k = 0; k < slots.count; ++k) {
-    if (!flying_[static_cast<size_t>(slots[k])]) continue;
-    Ref error = error_class("SlotInFlightError");
-    raise(error.get(), "slot %zd is in flight already: receive it before sending it again",
-          slots[k]);
-  }
-}
-
-nb::object KernelRunner::flying() const {
-  Ref mask = new_array(NPY_BOOL, {state_.count});
-  std::copy(flying_.begin(), flying_.end(), data_of<uint8_t>(mask));
-  return nb::steal(mask.release());
-}
-
-void KernelRunner::mark_in_flight(const std::vector<int64_t>& slots) {
-  sent_.insert(sent_.end(), slots.begin(), slots.end());
-  for (const int64_t slot : slots) flying_[static_cast<size_t>(slot)] = 1;
-}
-
-void KernelRunner::clear_in_flight(const std::vector<int64_t>& slots) {
-  for (const int64_t slot : slots) flying_[static_cast<size_t>(slot)] = 0;
-  sent_.erase(std::remove_if(sent_.begin(), sent_.end(),
-                             [&](int64_t slot) { return !flying_[static_cast<size_t>(slot)]; }),
-              sent_.end());
+  all_were_reset_ = slots.count == state_.count;
 }
 
 void KernelRunner::send(nb::handle actions, nb::handle slots) {
   const Occupied occupied(state_);
   check_usable();
   const Slots chosen = read_slots(slots, state_.count);
-  refuse_flying(chosen);
-  refuse_unbegun(chosen);
+  ledger_.check_idle(chosen);
+  check_was_reset(chosen);
   intake_.take_in(actions, chosen);
   if (chosen.count == 0) return;
   const std::vector<int64_t> numbers = numbers_of(chosen);
-  flights_.push_back({begin(numbers, engine_->result_buffer(), nullptr, true)});
-  mark_in_flight(numbers);
+  pending_.push_back({begin(numbers, engine_->result_buffer(), nullptr, true)});
+  ledger_.mark_in_flight(chosen);
 }
 
 void KernelRunner::send_reset(nb::handle slots, nb::list seeds, std::vector<double> options) {
   const Occupied occupied(state_);
   check_usable();
   const Slots chosen = read_slots(slots, state_.count);
-  refuse_flying(chosen);
+  ledger_.check_idle(chosen);
   auto reset = std::make_unique<SlotJob::Reset>();
   reset->seeds = read_seeds(chosen, seeds);
   reset->options = std::move(options);
   if (chosen.count == 0) return;
   const std::vector<int64_t> numbers = numbers_of(chosen);
-  flights_.push_back({begin(numbers, engine_->result_buffer(), std::move(reset), true)});
-  mark_in_flight(numbers);
+  pending_.push_back({begin(numbers, engine_->result_buffer(), std::move(reset), true)});
+  ledger_.mark_in_flight(chosen);
 }
 
-Seeds KernelRunner::read_seeds(const Slots& slots, nb::list seeds) {
-  if (nb::len(seeds) != static_cast<size_t>(slots.count)) {
-    raise(PyExc_ValueError, "expected %zd seeds", slots.count);
-  }
-  Seeds read;
-  std::vector<Ref> kept;
-  for (Py_ssize_t k = 0; k < slots.count; ++k) {
-    PyObject* given = PyList_GET_ITEM(seeds.ptr(), k);
-    Ref& seed = kept.emplace_back();
-    if (given != Py_None) {
-      seed = Ref::borrow(given);
-    } else if (!engine_->is_seeded(slots[k])) {
-      seed = seed_by_chance();
-    }
-    if (seed) append_words(seed.get(), read.words);
-    read.ends.push_back(read.words.size());
-  }
-  // Only now: all of them are what they should be.
-  for (Py_ssize_t k = 0; k < slots.count; ++k) {
-    Ref& seed = kept[static_cast<size_t>(k)];
-    if (seed) seeds_[static_cast<size_t>(slots[k])] = std::move(seed);
-  }
-  return read;
-}
-
-/// Takes note of chunks that are done.
+/// Marks the slots of finished chunks done.
 void KernelRunner::collect_done() {
-  for (auto flight = flights_.begin(); flight != flights_.end();) {
-    SlotJob& job = *flight->job;
-    for (int64_t chunk; (chunk = job.finished_chunk(flight->harvested)) >= 0; ++flight->harvested) {
-      job.append_slots(chunk, ready_);
+  std::vector<int64_t> slots;
+  for (auto pending = pending_.begin(); pending != pending_.end();) {
+    SlotJob& job = *pending->job;
+    slots.clear();
+    for (int64_t chunk; (chunk = job.finished_chunk(pending->collected)) >= 0;
+         ++pending->collected) {
+      job.append_slots(chunk, slots);
     }
+    for (const int64_t slot : slots) ledger_.mark_done(slot);
     {
-      // Of a chunk that is done, the failures are there.
+      // The failures of a chunk are reported before it is finished.
       const std::lock_guard lock(job.report().mutex);
       for (Failure& failure : job.report().failures) failures_.push_back(std::move(failure));
       job.report().failures.clear();
     }
-    if (!job.is_done() || flight->harvested < job.chunk_count()) {
-      ++flight;
+    if (!job.is_done() || pending->collected < job.chunk_count()) {
+      ++pending;
       continue;
     }
     learn(job);
-    flight = flights_.erase(flight);
+    pending = pending_.erase(pending);
   }
 }
 
-/// Takes slots out of those that are done: these, in this order, or the first so many.
-std::vector<int64_t> KernelRunner::take(const Slots* wanted, Py_ssize_t most) {
-  std::vector<int64_t> taken;
-  if (wanted == nullptr) {
-    const auto count = std::min(static_cast<size_t>(most), ready_.size());
-    taken.assign(ready_.begin(), ready_.begin() + static_cast<std::ptrdiff_t>(count));
-    ready_.erase(ready_.begin(), ready_.begin() + static_cast<std::ptrdiff_t>(count));
-    return taken;
-  }
-  taken = numbers_of(*wanted);
-  if (taken.size() == ready_.size()) {
-    ready_.clear();
-    return taken;
-  }
-  std::vector<uint8_t> is_taken(static_cast<size_t>(state_.count));
-  for (const int64_t slot : taken) is_taken[static_cast<size_t>(slot)] = 1;
-  ready_.erase(
-      std::remove_if(ready_.begin(), ready_.end(),
-                     [&](int64_t slot) { return is_taken[static_cast<size_t>(slot)] != 0; }),
-      ready_.end());
-  return taken;
-}
-
-nb::object KernelRunner::receive(nb::handle wanted, Py_ssize_t least, Py_ssize_t most,
-                                 double seconds, Bank* bank) {
+nb::object KernelRunner::receive(const SlotLedger::Wanted& wanted, double seconds, Bank* bank) {
   const Occupied occupied(state_);
   check_usable();
-  const bool forever = seconds < 0.0;
   const int64_t deadline =
-      forever ? INT64_MAX
-              : monotonic_ns() + static_cast<int64_t>(std::min(seconds, kLongestWait) * 1e9);
-  const bool by_number = wanted.is_none() && least >= 0;
-  const std::vector<int64_t> chosen =
-      wanted.is_none() ? sent_ : numbers_of(read_slots(wanted, state_.count));
-  auto is_enough = [&] {
-    if (by_number) return static_cast<Py_ssize_t>(ready_.size()) >= least;
-    if (flights_.empty()) return true;
-    std::vector<uint8_t> done(static_cast<size_t>(state_.count));
-    for (const int64_t slot : ready_) done[static_cast<size_t>(slot)] = 1;
-    return std::all_of(chosen.begin(), chosen.end(),
-                       [&](int64_t slot) { return done[static_cast<size_t>(slot)] != 0; });
-  };
-  for (collect_done(); !is_enough(); collect_done()) {
-    if (flights_.empty()) raise(PyExc_RuntimeError, "slots are waited for that were not sent");
-    // Somebody may still be at work on the oldest: then the next one is as good.
-    auto flight = std::find_if(flights_.begin(), flights_.end(),
-                               [](const Flight& f) { return f.job->has_unclaimed(); });
-    const bool has_work = flight != flights_.end();
-    const std::shared_ptr<SlotJob> job = (has_work ? *flight : flights_.front()).job;
-    // Also when the time is over: who asks again and again must come to an end.
-    const int64_t left = std::max<int64_t>(0, deadline - monotonic_ns());
+      seconds < 0.0 ? INT64_MAX
+                    : monotonic_ns() + static_cast<int64_t>(std::min(seconds, kLongestWait) * 1e9);
+  for (collect_done(); ledger_.missing(wanted) > 0; collect_done()) {
+    if (pending_.empty()) raise(PyExc_RuntimeError, "the requested slots were never sent");
+    // If all chunks of the oldest job are claimed, help with the next one.
+    auto pending = std::find_if(pending_.begin(), pending_.end(),
+                                [](const PendingJob& p) { return p.job->has_unclaimed(); });
+    const bool has_work = pending != pending_.end();
+    const std::shared_ptr<SlotJob> job = (has_work ? *pending : pending_.front()).job;
+    // Also after the deadline: repeated calls without any time must finish at some point.
+    const int64_t remaining = std::max<int64_t>(0, deadline - monotonic_ns());
     {
       const nb::gil_scoped_release released;
-      make_progress(*job, left);
+      make_progress(*job, remaining);
     }
-    if (team_.has_lost_chunks() && !has_work) finish(job);  // which says so
+    if (team_.has_lost_chunks() && !has_work) finish(job);  // raises
     if (PyErr_CheckSignals() != 0) throw nb::python_error();
     if (monotonic_ns() >= deadline) {
       collect_done();
-      if (is_enough()) break;
+      if (ledger_.missing(wanted) == 0) break;
       return nb::none();
     }
   }
 
-  const Slots these{chosen.data(), static_cast<Py_ssize_t>(chosen.size())};
-  const std::vector<int64_t> taken = take(by_number ? nullptr : &these, most);
-  clear_in_flight(taken);
+  const std::vector<int64_t> taken = ledger_.select(wanted);
   const Slots slots{taken.data(), static_cast<Py_ssize_t>(taken.size())};
+  ledger_.clear(slots);
   std::vector<Failure> failures, others;
   for (Failure& failure : failures_) {
-    const bool is_theirs = std::find(taken.begin(), taken.end(), failure.slot) != taken.end();
-    (is_theirs ? failures : others).push_back(std::move(failure));
+    const bool was_taken = !ledger_.is_in_flight(failure.slot);
+    (was_taken ? failures : others).push_back(std::move(failure));
   }
   failures_ = std::move(others);
   raise_failure(failures);
@@ -490,18 +372,17 @@ nb::object KernelRunner::receive(nb::handle wanted, Py_ssize_t least, Py_ssize_t
 void KernelRunner::drop() {
   const Occupied occupied(state_);
   check_usable();
-  for (; !flights_.empty(); flights_.pop_front()) {
-    const std::shared_ptr<SlotJob> job = flights_.front().job;
+  for (; !pending_.empty(); pending_.pop_front()) {
+    const std::shared_ptr<SlotJob> job = pending_.front().job;
     try {
       finish(job);
     } catch (...) {
-      interrupted_ = nullptr;  // it is in flight still
+      interrupted_ = nullptr;  // it is still pending
       throw;
     }
   }
-  ready_.clear();
   failures_.clear();
-  clear_in_flight(std::vector<int64_t>(sent_));
+  ledger_.clear_all();
 }
 
 bool KernelRunner::stop(double seconds) {

@@ -4,6 +4,7 @@
 #include <array>
 #include <deque>
 
+#include "../slots/slot_ledger.h"
 #include "../stepper/intake.h"
 #include "../threads/team.h"
 #include "jobs.h"
@@ -40,18 +41,12 @@ class KernelRunner {
   /// Begins a reset of these slots, with a seed or None for each.
   void send_reset(nb::handle slots, nb::list seeds, std::vector<double> options);
 
-  /// How many slots were sent and not received.
-  size_t in_flight() const { return sent_.size(); }
+  /// Which slots are in flight and which are done.
+  SlotLedger& ledger() { return ledger_; }
 
-  /// Whether each slot is in flight, as an array.
-  nb::object flying() const;
-
-  /// Waits for slots in flight and returns them: (slots, observations, ..., infos), or None when
-  /// the time is over. `wanted` are returned in this order; without, at least `least` and at most
-  /// `most` in the order in which they were done; and all in the order in which they were sent
-  /// where `least` is negative. A negative time is none at all.
-  nb::object receive(nb::handle wanted, Py_ssize_t least, Py_ssize_t most, double seconds,
-                     Bank* bank);
+  /// Waits until these slots are done and returns them: (slots, observations, ..., infos), or None
+  /// if that takes longer than `seconds`; a negative number is no limit.
+  nb::object receive(const SlotLedger::Wanted& wanted, double seconds, Bank* bank);
 
   /// Waits for everything in flight and forgets it.
   void drop();
@@ -87,14 +82,13 @@ class KernelRunner {
   bool stop(double seconds);
 
  private:
-  struct Flight {
+  struct PendingJob {
     std::shared_ptr<SlotJob> job;
-    int64_t harvested = 0;  // chunks
+    int64_t collected = 0;  // chunks
   };
 
   void check_usable();
-  void refuse_unbegun(const Slots& slots) const;
-  void refuse_flying(const Slots& slots) const;
+  void check_was_reset(const Slots& slots) const;
   void take_actions(nb::handle actions);
   /// Makes a job of slots, all where there are none, and lets the threads begin where it is worth
   /// it.
@@ -104,12 +98,9 @@ class KernelRunner {
   void finish(const std::shared_ptr<SlotJob>& job);
   void finish_interrupted();
   void make_progress(ChunkedJob& job, int64_t nanoseconds);
-  void mark_in_flight(const std::vector<int64_t>& slots);
-  void clear_in_flight(const std::vector<int64_t>& slots);
   void collect_done();
   void check_slot(int64_t slot) const;
   Seeds read_seeds(const Slots& slots, nb::list seeds);
-  std::vector<int64_t> take(const Slots* wanted, Py_ssize_t most);
   void raise_failure(const std::vector<Failure>& failures) const;
   Bank& renewed(Bank* bank, Py_ssize_t rows);
   Columns& renewed_infos(Py_ssize_t rows);
@@ -133,14 +124,12 @@ class KernelRunner {
   size_t info_turn_ = 0;
 
   bool stopped_ = false;
-  std::deque<Flight> flights_;
-  std::vector<int64_t> sent_;             // slots in flight, in the order of sending
-  std::vector<uint8_t> flying_;           // whether a slot is in flight
-  std::vector<int64_t> ready_;            // slots that are done and were not received
-  std::vector<Failure> failures_;         // of those
-  std::shared_ptr<SlotJob> interrupted_;  // a step whose caller did not wait for its end
+  SlotLedger ledger_;
+  std::deque<PendingJob> pending_;
+  std::vector<Failure> failures_;         // of slots that are done
+  std::shared_ptr<SlotJob> interrupted_;  // a step whose caller was interrupted
 
-  mutable bool all_begun_ = false;
+  mutable bool all_were_reset_ = false;
   double step_cost_, reset_cost_;  // nanoseconds for a slot
   std::vector<Ref> seeds_;         // Python's integers
 };

@@ -8,7 +8,7 @@ nb::object KernelRunner::latest(nb::handle slots, Bank* bank) {
   const Occupied occupied(state_);
   check_usable();
   const Slots chosen = read_slots(slots, state_.count);
-  refuse_flying(chosen);
+  ledger_.check_idle(chosen);
   for (Py_ssize_t k = 0; k < chosen.count; ++k) {
     if (engine_->is_begun(chosen[k])) continue;
     Ref error = error_class("ResetMaskError");
@@ -24,7 +24,7 @@ nb::object KernelRunner::draw(nb::handle slots) {
   const Occupied occupied(state_);
   check_usable();
   const Slots chosen = read_slots(slots, state_.count);
-  refuse_flying(chosen);
+  ledger_.check_idle(chosen);
   const shoal_kernel& kernel = engine_->kernel();
   if (kernel.draw == nullptr) raise(PyExc_RuntimeError, "the kernel draws no pictures");
   Ref pictures = new_array(NPY_UINT8, {chosen.count, kernel.height, kernel.width, 3});
@@ -50,7 +50,7 @@ nb::object KernelRunner::save(nb::handle slots) {
   const Occupied occupied(state_);
   check_usable();
   const Slots chosen = read_slots(slots, state_.count);
-  refuse_flying(chosen);
+  ledger_.check_idle(chosen);
   const auto bytes = static_cast<npy_intp>(engine_->snapshot_bytes());
   Ref rows = new_array(NPY_UINT8, {chosen.count, bytes});
   for (Py_ssize_t k = 0; k < chosen.count; ++k) {
@@ -64,9 +64,9 @@ void KernelRunner::restore(nb::handle slots, nb::handle rows) {
   check_usable();
   const Slots chosen = read_slots(slots, state_.count);
   const auto bytes = static_cast<npy_intp>(engine_->snapshot_bytes());
-  refuse_flying(chosen);
+  ledger_.check_idle(chosen);
   const Column<char> saved(rows, NPY_UINT8, chosen.count * bytes);
-  all_begun_ = false;  // as far as is known
+  all_were_reset_ = false;  // checked again by the next step
   for (Py_ssize_t k = 0; k < chosen.count; ++k) {
     if (engine_->restore(chosen[k], saved.data + k * bytes)) continue;
     raise(PyExc_ValueError, "what is to be restored in slot %zd was not saved by this kernel",
@@ -77,7 +77,7 @@ void KernelRunner::restore(nb::handle slots, nb::handle rows) {
 nb::object KernelRunner::states(nb::handle self) {
   const Occupied occupied(state_);
   check_usable();
-  refuse_flying(Slots{nullptr, state_.count});
+  ledger_.check_idle({nullptr, state_.count});
   npy_intp shape[] = {state_.count, static_cast<npy_intp>(engine_->kernel().state_bytes)};
   Ref array = Ref::checked(PyArray_SimpleNewFromData(2, shape, NPY_UINT8, engine_->states()));
   check(
@@ -122,7 +122,7 @@ void KernelRunner::set_parameter(int64_t slot, size_t number, double value) {
   const Occupied occupied(state_);
   check_usable();
   check_slot(slot);
-  refuse_flying(Slots{nullptr, state_.count});
+  ledger_.check_idle({nullptr, state_.count});
   if (number >= static_cast<size_t>(engine_->kernel().parameter_count)) {
     raise(PyExc_IndexError, "there is no parameter number %zu", number);
   }

@@ -2,6 +2,7 @@
 #pragma once
 
 #include "../layout/tree.h"
+#include "../python/exclusive_use.h"
 #include "autoreset.h"
 
 namespace shoal {
@@ -134,11 +135,7 @@ struct SlotState {
 class Occupied {
  public:
   explicit Occupied(SlotState& state) : state_(state) {
-    if (state_.busy) {
-      raise(PyExc_RuntimeError,
-            "the vector environment is being stepped already, by another thread or from within "
-            "one of its own environments");
-    }
+    if (state_.busy) raise_in_use();
     state_.busy = true;
   }
   ~Occupied() { state_.busy = false; }

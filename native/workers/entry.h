@@ -1,4 +1,4 @@
-// What the entries of a board mean to a group: tasks for a worker, and outcomes of them.
+// What the entries of a board mean to a group of workers: tasks for a worker, and their outcomes.
 #pragma once
 
 #include "../doorbell/board.h"
@@ -6,13 +6,13 @@
 namespace shoal {
 
 enum class Kind : Entry {
-  kMail,   // a message waits in the worker's mailbox
-  kSlot,   // one slot, in the first bank
-  kShare,  // every slot of the worker, in the bank that is named
+  kMessage,  // a message waits in the worker's mailbox
+  kSlot,     // one slot, in the first bank
+  kShare,    // every slot of the worker, in the bank with this number
 };
 
 constexpr Entry kNumberMask = (Entry{1} << 28) - 1;
-constexpr Entry kHasMail = Entry{1} << 28;  // of an outcome: a message with more comes after it
+constexpr Entry kHasMessage = Entry{1} << 28;  // of an outcome: a message with more follows
 
 constexpr Entry entry_of(Kind kind, Entry number) {
   return static_cast<Entry>(kind) << 30 | number;

@@ -1,5 +1,6 @@
 #include "worker_group.h"
 
+#include <algorithm>
 #include <cstring>
 #include <numeric>
 
@@ -20,12 +21,12 @@ WorkerGroup::WorkerGroup(nb::handle board, const Tree& tree, nb::handle actions,
       slots_(slots),
       num_worker_slots_(std::accumulate(shares_.begin(), shares_.end(), Py_ssize_t{0})),
       copy_(copy),
+      ledger_(slots),
       newest_(static_cast<size_t>(slots)),
-      seen_(static_cast<size_t>(slots)) {
-  Py_ssize_t first = 0;
-  for (const Py_ssize_t share : shares_) {
-    firsts_.push_back(first);
-    first += share;
+      has_row_(static_cast<size_t>(slots)) {
+  for (size_t worker = 0; worker < shares_.size(); ++worker) {
+    firsts_.push_back(static_cast<Py_ssize_t>(owners_.size()));
+    owners_.insert(owners_.end(), static_cast<size_t>(shares_[worker]), static_cast<int>(worker));
   }
 }
 
@@ -39,9 +40,7 @@ bool WorkerGroup::start_round(nb::handle actions, Py_ssize_t number) {
   if (has_extras(actions_.columns(), {nullptr, num_worker_slots_, 0})) return false;
   prepare_round(number);
   const Entry task = entry_of(Kind::kShare, static_cast<Entry>(number));
-  for (int worker = 0; worker < board_.workers(); ++worker) {
-    if (!board_.post(worker, task)) raise(PyExc_RuntimeError, "worker %d takes no tasks", worker);
-  }
+  for (int worker = 0; worker < board_.workers(); ++worker) post(worker, task);
   board_.ring(kEveryone);
   return true;
 }
@@ -53,16 +52,16 @@ void WorkerGroup::prepare_round(Py_ssize_t number) {
   round_target_ = copy_ ? &round_banks_.renewed(tree_, slots_) : &bank(number);
   round_missing_ = num_worker_slots_;
   round_taken_.assign(shares_.size(), 0);
-  round_mail_.assign(shares_.size(), 0);
-  round_open_ = true;
+  round_messages_.assign(shares_.size(), 0);
+  ledger_.begin_round();
 }
 
 nb::object WorkerGroup::drive_own() {
-  Stepper::StepEvents told;
+  Stepper::StepEvents events;
   for (Py_ssize_t slot = num_worker_slots_; slot < slots_; ++slot) {
-    own_->fill(*round_target_, slot, nullptr, nullptr, told);
+    own_->fill(*round_target_, slot, nullptr, nullptr, events);
   }
-  return nb::steal(told.as_tuple().release());
+  return nb::steal(events.as_tuple().release());
 }
 
 bool WorkerGroup::await_round(double seconds) {
@@ -72,7 +71,7 @@ bool WorkerGroup::await_round(double seconds) {
     if (round_missing_ == 0) return true;
     const int64_t left = deadline - monotonic_ns();
     if (left <= 0) return false;
-    // What is there can be copied while others are at work.
+    // Shares that are finished are copied while other workers are still stepping.
     const Py_ssize_t wanted = copy_ ? 1 : round_missing_;
     if (board_.finished() >= wanted) continue;
     const nb::gil_scoped_release released;
@@ -80,7 +79,6 @@ bool WorkerGroup::await_round(double seconds) {
   }
 }
 
-/// Takes the outcomes that are there.
 void WorkerGroup::take_round() {
   for (int worker = 0; worker < board_.workers(); ++worker) {
     Entry outcome;
@@ -89,7 +87,7 @@ void WorkerGroup::take_round() {
     board_.took(worker, static_cast<uint32_t>(shares_[index]));
     round_missing_ -= shares_[index];
     round_taken_[index] = 1;
-    round_mail_[index] = (outcome & kHasMail) != 0;
+    round_messages_[index] = (outcome & kHasMessage) != 0;
     if (copy_ && tree_.objects.empty()) copy_share(index);
   }
 }
@@ -99,28 +97,28 @@ void WorkerGroup::copy_share(size_t worker) {
   copy_rows(bank(round_bank_), first, *round_target_, first, shares_[worker], true);
 }
 
-nb::list WorkerGroup::round_mail() const {
+nb::list WorkerGroup::round_messages() const {
   nb::list workers;
-  for (size_t worker = 0; worker < round_mail_.size(); ++worker) {
-    if (round_mail_[worker]) workers.append(worker);
+  for (size_t worker = 0; worker < round_messages_.size(); ++worker) {
+    if (round_messages_[worker]) workers.append(worker);
   }
   return workers;
 }
 
 void WorkerGroup::redo(int worker) {
   const auto index = static_cast<size_t>(worker);
-  round_taken_[index] = round_mail_[index] = 0;
+  round_taken_[index] = round_messages_[index] = 0;
   round_missing_ += shares_[index];
 }
 
 nb::object WorkerGroup::close_round() {
-  // Objects come by mail, which is read after all.
+  // Objects arrive in messages, which were read after the shares had been taken.
   if (copy_ && !tree_.objects.empty()) {
     for (size_t worker = 0; worker < shares_.size(); ++worker) copy_share(worker);
   }
   std::fill_n(newest_.begin(), num_worker_slots_, static_cast<uint8_t>(round_bank_));
-  std::fill_n(seen_.begin(), num_worker_slots_, uint8_t{1});
-  round_open_ = false;
+  std::fill_n(has_row_.begin(), num_worker_slots_, uint8_t{1});
+  ledger_.end_round();
   return batch_of(*round_target_, slots_);
 }
 
@@ -151,39 +149,105 @@ void WorkerGroup::copy_rows(const Bank& from, Py_ssize_t row, Bank& to, Py_ssize
   std::memcpy(&to.truncated[to_row], &from.truncated[row], static_cast<size_t>(count));
 }
 
-void WorkerGroup::post(int worker, Py_ssize_t slot) {
-  const Entry task =
-      slot < 0 ? entry_of(Kind::kMail, 0) : entry_of(Kind::kSlot, static_cast<Entry>(slot));
-  if (!board_.post(worker, task)) raise(PyExc_RuntimeError, "worker %d takes no tasks", worker);
+void WorkerGroup::post(int worker, Entry task) {
+  if (!board_.post(worker, task)) {
+    raise(PyExc_RuntimeError, "the task queue of worker %d is full", worker);
+  }
 }
 
-bool WorkerGroup::wait(Py_ssize_t slots, double seconds) {
-  if (board_.finished() >= slots) return true;
+bool WorkerGroup::send(nb::handle actions, nb::handle slots) {
+  const Slots chosen = read_slots(slots, slots_);
+  ledger_.check_idle(chosen);
+  actions_.accept(actions, slots);
+  if (has_extras(actions_.columns(), chosen)) return false;
+  ledger_.mark_in_flight(chosen);
+  post_steps(chosen);
+  return true;
+}
+
+void WorkerGroup::post_steps(nb::handle slots) { post_steps(read_slots(slots, slots_)); }
+
+void WorkerGroup::post_steps(const Slots& slots) {
+  for (Py_ssize_t k = 0; k < slots.count; ++k) {
+    const Py_ssize_t slot = slots[k];
+    if (slot < num_worker_slots_) {
+      post(owners_[static_cast<size_t>(slot)], entry_of(Kind::kSlot, static_cast<Entry>(slot)));
+    } else {
+      own_tasks_.push_back({slot, false, {}, {}});
+    }
+  }
+  board_.ring(kEveryone);
+}
+
+void WorkerGroup::queue_own_resets(nb::handle slots, nb::list seeds, nb::handle options) {
+  const Slots chosen = read_slots(slots, slots_);
+  for (Py_ssize_t k = 0; k < chosen.count; ++k) {
+    Ref seed = Ref::checked(PySequence_GetItem(seeds.ptr(), k));
+    own_tasks_.push_back({chosen[k], true, std::move(seed), Ref::borrow(options.ptr())});
+  }
+}
+
+void WorkerGroup::announce_message(int worker) {
+  post(worker, entry_of(Kind::kMessage, 0));
+  board_.ring(worker);
+}
+
+bool WorkerGroup::wait(const SlotLedger::Wanted& wanted, double seconds) {
+  const size_t missing = ledger_.missing(wanted);
+  const bool any_counts = wanted.by_count || missing == ledger_.in_flight() - ledger_.done();
+  const Py_ssize_t finished = any_counts ? static_cast<Py_ssize_t>(missing) : 1;
+  if (board_.finished() >= finished) return true;
   const nb::gil_scoped_release released;
-  return board_.wait(slots, static_cast<int64_t>(seconds * 1e9));
+  return board_.wait(finished, static_cast<int64_t>(seconds * 1e9));
 }
 
-nb::list WorkerGroup::take() {
-  nb::list outcomes;
+void WorkerGroup::collect_done() {
   for (int worker = 0; worker < board_.workers(); ++worker) {
     Entry outcome;
     while (board_.take(worker, outcome)) {
       board_.took(worker, 1);
-      const auto slot = static_cast<size_t>(number_of(outcome));
-      newest_[slot] = 0;
-      seen_[slot] = 1;
-      outcomes.append(nb::make_tuple(worker, slot, (outcome & kHasMail) != 0));
+      const auto slot = static_cast<Py_ssize_t>(number_of(outcome));
+      newest_[static_cast<size_t>(slot)] = 0;
+      has_row_[static_cast<size_t>(slot)] = 1;
+      if ((outcome & kHasMessage) != 0) {
+        announced_.push_back({worker, slot});
+      } else {
+        ledger_.mark_done(slot);
+      }
     }
   }
-  return outcomes;
 }
 
-nb::object WorkerGroup::drive(Py_ssize_t slot, nb::handle seeds, nb::handle options) {
-  Stepper::StepEvents told;
-  Ref seed;
-  if (!seeds.is_none()) seed = Ref::checked(PySequence_GetItem(seeds.ptr(), 0));
-  own_->fill(bank(0), slot, seed.get(), options.ptr(), told);
-  return nb::steal(told.as_tuple().release());
+nb::object WorkerGroup::next_announced() const {
+  if (announced_.empty()) return nb::none();
+  return nb::make_tuple(announced_.front().worker, announced_.front().slot);
+}
+
+void WorkerGroup::finish_announced() {
+  ledger_.mark_done(announced_.front().slot);
+  announced_.pop_front();
+}
+
+nb::object WorkerGroup::next_own() const {
+  return own_tasks_.empty() ? nb::none() : nb::object(nb::int_(own_tasks_.front().slot));
+}
+
+nb::object WorkerGroup::drive_next() {
+  const OwnTask task = std::move(own_tasks_.front());
+  own_tasks_.pop_front();
+  ledger_.mark_done(task.slot);  // first: the environment may be interrupted
+  Stepper::StepEvents events;
+  own_->fill(bank(0), task.slot, task.is_reset ? task.seed.get() : nullptr, task.options.get(),
+             events);
+  return nb::steal(events.as_tuple().release());
+}
+
+void WorkerGroup::clear(int worker) {
+  board_.clear(worker);
+  announced_.erase(
+      std::remove_if(announced_.begin(), announced_.end(),
+                     [worker](const Announcement& each) { return each.worker == worker; }),
+      announced_.end());
 }
 
 nb::object WorkerGroup::gather(nb::handle slots, Bank* into) {
@@ -203,7 +267,7 @@ nb::object WorkerGroup::latest(nb::handle slots, Bank* into) {
     const Py_ssize_t slot = chosen[row];
     const bool is_own = slot >= num_worker_slots_;
     if (is_own && own_->write_latest(slot, filled.observations, row)) continue;
-    if (!is_own && seen_[static_cast<size_t>(slot)]) {
+    if (!is_own && has_row_[static_cast<size_t>(slot)]) {
       copy_rows(bank(newest_[static_cast<size_t>(slot)]), slot, filled, row, 1, false);
       continue;
     }
@@ -219,6 +283,10 @@ int WorkerGroup::traverse(visitproc visit, void* arg) const {
   Py_VISIT(actions_owner_.get());
   Py_VISIT(own_owner_.get());
   Py_VISIT(banks_.get());
+  for (const OwnTask& task : own_tasks_) {
+    Py_VISIT(task.seed.get());
+    Py_VISIT(task.options.get());
+  }
   if (const int stop = batch_banks_.traverse(visit, arg)) return stop;
   return round_banks_.traverse(visit, arg);
 }

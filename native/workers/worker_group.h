@@ -1,10 +1,13 @@
-// The caller's side of a group: hands out work, drives a share itself, and gathers the results.
+// The caller's side of a pool with workers: posts tasks, steps its own share, and gathers results.
 //
-// Slots [0, num_worker_slots) are the workers', in contiguous shares; the others are the caller's
-// own. A round is a step of every slot. Results of a round lie in the rows of a bank that the
-// workers can see; results of slots that were sent one by one lie in the first bank.
+// Slots [0, num_worker_slots) belong to the workers, in contiguous shares; the others are the
+// caller's own. The results of a round, a step of every slot, lie in a bank that the workers can
+// see; the results of slots that were sent separately lie in the first bank, the inbox.
 #pragma once
 
+#include <deque>
+
+#include "../slots/slot_ledger.h"
 #include "../stepper/stepper.h"
 #include "entry.h"
 
@@ -13,64 +16,96 @@ namespace shoal {
 class WorkerGroup {
  public:
   /// `own` steps the caller's slots; None if there are none. With `copy`, batches are the user's to
-  /// keep; else a round's batch is the bank itself.
-  /// `shares` are the sizes of the workers' shares.
+  /// keep; otherwise the batch of a round is the bank itself. `shares` are the sizes of the
+  /// workers' shares.
   WorkerGroup(nb::handle board, const Tree& tree, nb::handle actions, nb::handle own,
               nb::list banks, Py_ssize_t slots, std::vector<Py_ssize_t> shares, bool copy);
 
-  // A round. Where it stands is kept here, and every call either does its part of it or does not:
-  // an interrupt may come between any two of them.
+  /// Which slots are in flight and which are done.
+  SlotLedger& ledger() { return ledger_; }
 
-  /// Checks actions for every slot and sets the workers to work. Returns false, with the actions
-  /// accepted and nobody at work, if some of them must travel as messages.
+  // A round. Its state is kept here, and every call either does its part of it or does nothing: an
+  // interrupt may come between any two calls.
+
+  /// Checks actions for every slot and posts the round to all workers. Returns false, with the
+  /// actions accepted and nothing posted, if some actions must travel as messages.
   bool start_round(nb::handle actions, Py_ssize_t bank);
-  /// The same without the actions, for a round whose tasks travel as messages.
+  /// Opens a round whose tasks travel as messages.
   void open_round(Py_ssize_t bank);
-  bool round_is_open() const { return round_open_; }
-  /// Steps the caller's share of the round; returns what it has to tell (Stepper::StepEvents).
+  /// Steps the caller's share of the round; returns its Stepper::StepEvents.
   nb::object drive_own();
-  /// How many slots of the workers are still to be taken.
+  /// How many slots of the workers have not finished the round yet.
   Py_ssize_t round_missing() const { return round_missing_; }
   bool round_awaits(int worker) const { return !round_taken_[static_cast<size_t>(worker)]; }
-  /// Waits until all outcomes are there and takes them, as they come; false after so many seconds.
+  /// Waits at most so long for all workers and takes their outcomes as they come; returns whether
+  /// all have finished.
   bool await_round(double seconds);
-  /// The workers whose outcome was taken and whose mail tells more.
-  nb::list round_mail() const;
-  /// A worker's mail was lost: its share is being done again.
+  /// The workers that have finished and sent a message with more about their share.
+  nb::list round_messages() const;
+  /// Makes the round wait for a worker again, whose message was lost with it.
   void redo(int worker);
-  /// Closes the round; returns its observations, rewards, terminated and truncated.
+  /// Ends the round; returns its observations, rewards, terminated and truncated.
   nb::object close_round();
 
-  /// Leaves word that a slot is to be stepped, or (slot < 0) that there is mail.
-  void post(int worker, Py_ssize_t slot);
-  /// Wakes one worker, or all (-1).
-  void ring(int worker) { board_.ring(worker); }
-  /// Waits until so many slots are finished and not taken, at most so long; returns whether.
-  bool wait(Py_ssize_t slots, double seconds);
-  /// Takes outcomes of slots that were sent one by one: [(worker, slot, has mail), ...].
-  nb::list take();
-  /// Steps a slot of the caller's, or resets it where there is a list of a seed, in the first bank;
-  /// returns what it has to tell.
-  nb::object drive(Py_ssize_t slot, nb::handle seeds, nb::handle options);
-  /// What the first bank has of these slots, as a batch: into `bank`, or the user's to keep.
+  // Slots that are sent separately.
+
+  /// Checks actions for these slots, which must be idle, marks them in flight, and posts a task for
+  /// each. Returns false, with the actions accepted and nothing else done, if some actions must
+  /// travel as messages.
+  bool send(nb::handle actions, nb::handle slots);
+  /// Posts a step of each of these slots, which are in flight.
+  void post_steps(nb::handle slots);
+  /// Queues resets of slots of the caller, which are in flight, with a seed or None for each.
+  void queue_own_resets(nb::handle slots, nb::list seeds, nb::handle options);
+  /// Announces a message to a worker and wakes it.
+  void announce_message(int worker);
+
+  /// Takes outcomes from the board: their slots become done, unless a message with more follows.
+  void collect_done();
+  /// The slot, and its worker, that becomes done with the next message; None if there is none.
+  nb::object next_announced() const;
+  /// Marks the slot of `next_announced` done.
+  void finish_announced();
+  /// The slot of the caller to drive next; None if there is none.
+  nb::object next_own() const;
+  /// Steps or resets the slot of `next_own`, which is done then, whatever happens; returns its
+  /// Stepper::StepEvents.
+  nb::object drive_next();
+  /// Waits at most so long until workers have finished slots that may be wanted; returns whether
+  /// they have.
+  bool wait(const SlotLedger::Wanted& wanted, double seconds);
+  /// The results of these slots, as a batch: in `bank`, or in arrays of the user.
   nb::object gather(nb::handle slots, Bank* bank);
 
-  /// The newest observations of these slots, as a batch: into `bank`, or the user's to keep.
+  /// The newest observations of these slots, as a batch: in `bank`, or in arrays of the user.
   nb::object latest(nb::handle slots, Bank* bank);
 
-  /// Makes up for a worker that was lost while it told of its work; only while nobody is at work.
+  /// Corrects the count of finished slots after a worker was lost while it counted; only while
+  /// nothing is in flight.
   void settle() { board_.settle(); }
-  /// Forgets what a worker that is no more has left on the board.
-  void clear(int worker) { board_.clear(worker); }
+  /// Discards the outcomes of a worker that was lost.
+  void clear(int worker);
 
   int traverse(visitproc visit, void* arg) const;
 
  private:
+  struct OwnTask {
+    Py_ssize_t slot;
+    bool is_reset;
+    Ref seed, options;
+  };
+  struct Announcement {
+    int worker;
+    Py_ssize_t slot;
+  };
+
   Bank& bank(Py_ssize_t number) const;
   Bank& target(Bank* bank, Py_ssize_t rows) {
     return bank != nullptr ? *bank : batch_banks_.renewed(tree_, rows);
   }
   void prepare_round(Py_ssize_t bank);
+  void post(int worker, Entry task);
+  void post_steps(const Slots& slots);
   void take_round();
   void copy_share(size_t worker);
   void copy_rows(const Bank& from, Py_ssize_t row, Bank& to, Py_ssize_t to_row, Py_ssize_t count,
@@ -83,18 +118,21 @@ class WorkerGroup {
   ActionIntake& actions_;
   Stepper* own_;
   std::vector<Py_ssize_t> shares_, firsts_;  // by worker: how many slots, and the first of them
+  std::vector<int> owners_;                  // by slot of the workers
   Py_ssize_t slots_, num_worker_slots_;
   bool copy_;
+  SlotLedger ledger_;
+  std::deque<OwnTask> own_tasks_;
+  std::deque<Announcement> announced_;
   UserBanks batch_banks_;
-  // On their own, since other batches may be asked for in the middle of a round.
+  // Separate, since other batches may be requested in the middle of a round.
   UserBanks round_banks_;
   Bank* round_target_ = nullptr;
   Py_ssize_t round_bank_ = 0;
-  bool round_open_ = false;
   Py_ssize_t round_missing_ = 0;
-  std::vector<uint8_t> round_taken_, round_mail_;  // by worker
-  std::vector<uint8_t> newest_;                    // by slot: the bank that holds its newest row
-  std::vector<uint8_t> seen_;                      // by slot: whether there is such a row
+  std::vector<uint8_t> round_taken_, round_messages_;  // by worker
+  std::vector<uint8_t> newest_;   // by slot: the bank that holds its newest row
+  std::vector<uint8_t> has_row_;  // by slot: whether there is such a row
 };
 
 }  // namespace shoal

@@ -8,11 +8,11 @@ namespace shoal {
 
 namespace {
 
-// A worker that waits looks up this often, to see whether a signal has come.
-constexpr int64_t kLookUp = 1'000'000'000;
+// How often a waiting worker checks for signals.
+constexpr int64_t kSignalCheck = 1'000'000'000;
 
-// How often a stand-in looks whether it is needed: hardly ever while there are rounds only, rarely
-// while all goes well, and often for a while after a stand-in was needed.
+// How often a stand-in checks whether it is needed: seldom while there are only rounds, more often
+// while slots are sent separately, and most often for a while after a stand-in was needed.
 constexpr auto kIdle = std::chrono::milliseconds(100);
 constexpr auto kCalm = std::chrono::milliseconds(10);
 constexpr auto kAlert = std::chrono::milliseconds(1);
@@ -26,16 +26,16 @@ int64_t cpu_time_of_process() {
 
 }  // namespace
 
-/// Slots that were given to the worker together.
-struct WorkerLoop::Job {
+/// Slots that were posted together.
+struct WorkerLoop::Work {
   std::vector<int64_t> slots;
   Py_ssize_t bank;
   Ref seeds, options;
-  bool whole;       // the share, told of as one
-  bool has_extras;  // some actions came by message, and are let go of after their step
-  size_t next = 0;  // the first slot that nobody has begun with
+  bool whole;       // the share, reported as one
+  bool has_extras;  // some actions came in a message, and are released after their step
+  size_t next = 0;  // the first slot that was not started
   size_t unfinished;
-  Stepper::StepEvents told;
+  Stepper::StepEvents events;
 };
 
 WorkerLoop::WorkerLoop(nb::handle board, nb::handle stepper, nb::handle actions, nb::list banks,
@@ -57,16 +57,16 @@ WorkerLoop::WorkerLoop(nb::handle board, nb::handle stepper, nb::handle actions,
 
 void WorkerLoop::add(nb::handle slots, Py_ssize_t bank, nb::handle seeds, nb::handle options,
                      bool extras) {
-  auto job = std::make_shared<Job>();
+  auto work = std::make_shared<Work>();
   const Slots part = chosen(slots);
-  for (Py_ssize_t k = 0; k < part.count; ++k) job->slots.push_back(part[k]);
-  job->bank = bank;
-  if (!seeds.is_none()) job->seeds = Ref::borrow(seeds.ptr());
-  job->options = Ref::borrow(options.ptr());
-  job->whole = slots.is_none();
-  job->has_extras = extras;
-  job->unfinished = job->slots.size();
-  jobs_.push_back(std::move(job));
+  for (Py_ssize_t k = 0; k < part.count; ++k) work->slots.push_back(part[k]);
+  work->bank = bank;
+  if (!seeds.is_none()) work->seeds = Ref::borrow(seeds.ptr());
+  work->options = Ref::borrow(options.ptr());
+  work->whole = slots.is_none();
+  work->has_extras = extras;
+  work->unfinished = work->slots.size();
+  queue_.push_back(std::move(work));
 }
 
 void WorkerLoop::begin(Py_ssize_t slot) {
@@ -80,18 +80,18 @@ void WorkerLoop::end(Py_ssize_t slot) {
   active_[static_cast<size_t>(slot - share_.first)] = 0;
 }
 
-/// Makes sure that the first job has a slot that nobody has begun with; false if that takes Python.
+/// Fills the queue from the board; false if there is a message that Python must read.
 bool WorkerLoop::find_work() {
   Entry task;
   if (!board_.next(worker_, task)) return true;
-  if (kind_of(task) == Kind::kMail) return false;
+  if (kind_of(task) == Kind::kMessage) return false;
   if (kind_of(task) == Kind::kSlot) {
-    auto job = std::make_shared<Job>();
-    job->slots = {number_of(task)};
-    job->bank = 0;
-    job->whole = job->has_extras = false;
-    job->unfinished = 1;
-    jobs_.push_back(std::move(job));
+    auto work = std::make_shared<Work>();
+    work->slots = {number_of(task)};
+    work->bank = 0;
+    work->whole = work->has_extras = false;
+    work->unfinished = 1;
+    queue_.push_back(std::move(work));
   } else {
     add(nb::none(), number_of(task), nb::none(), nb::none(), false);
   }
@@ -101,79 +101,90 @@ bool WorkerLoop::find_work() {
 nb::object WorkerLoop::serve(uint64_t duty) {
   for (;;) {
     if (duty != duty_.load()) return nb::borrow(Py_False);
-    if (jobs_.empty()) {
+    if (queue_.empty()) {
       if (!find_work()) return nb::none();
-      if (jobs_.empty()) {
+      if (queue_.empty()) {
         check(PyErr_CheckSignals());
         const nb::gil_scoped_release released;
-        board_.wait_for_task(worker_, kLookUp);
+        board_.wait_for_task(worker_, kSignalCheck);
       }
       continue;
     }
-    nb::object outcome = work_on(jobs_.front(), duty);
+    nb::object outcome = work_on(queue_.front(), duty);
     if (!outcome.is_none()) return outcome;
   }
 }
 
-/// Begins with the next slot of a job; returns an outcome if there is one that the board cannot
-/// tell.
-nb::object WorkerLoop::work_on(std::shared_ptr<Job> job, uint64_t duty) {
-  const size_t turn = job->next++;
-  const Py_ssize_t slot = job->slots[turn];
-  if (job->next == job->slots.size()) jobs_.pop_front();
-  more_.store(!jobs_.empty(), std::memory_order_relaxed);
+/// Fills the row of a slot. Whatever is thrown becomes an error of the slot: KeyboardInterrupt and
+/// its like are forwarded to the caller, who was interrupted as well or must be.
+void WorkerLoop::fill(Py_ssize_t bank, Py_ssize_t slot, const Ref& seed, const Ref& options,
+                      Stepper::StepEvents& events) {
+  Ref raised;
+  try {
+    stepper_.fill(*banks_.at(static_cast<size_t>(bank)), slot, seed.get(), options.get(), events);
+    return;
+  } catch (const nb::python_error& error) {
+    raised = Ref::borrow(error.value().ptr());
+  } catch (const std::exception& error) {
+    raised = Ref::checked(PyObject_CallFunction(PyExc_RuntimeError, "s", error.what()));
+  }
+  Ref pair = Ref::checked(Py_BuildValue("(nO)", slot, raised.get()));
+  if (!events.errors) events.errors = Ref::checked(PyList_New(0));
+  check(PyList_Append(events.errors.get(), pair.get()));
+}
 
-  Stepper::StepEvents alone;
-  Stepper::StepEvents& told = job->whole ? job->told : alone;
+/// Steps the next slot of this work; returns an outcome if it does not fit on the board.
+nb::object WorkerLoop::work_on(std::shared_ptr<Work> work, uint64_t duty) {
+  const size_t turn = work->next++;
+  const Py_ssize_t slot = work->slots[turn];
+  if (work->next == work->slots.size()) queue_.pop_front();
+  more_.store(!queue_.empty(), std::memory_order_relaxed);
+
+  Stepper::StepEvents of_slot;
+  Stepper::StepEvents& events = work->whole ? work->events : of_slot;
   Ref seed;
-  if (job->seeds) {
-    seed = Ref::checked(PySequence_GetItem(job->seeds.get(), static_cast<Py_ssize_t>(turn)));
+  if (work->seeds) {
+    seed = Ref::checked(PySequence_GetItem(work->seeds.get(), static_cast<Py_ssize_t>(turn)));
   }
   begin(slot);
-  if (!job->whole && !job->seeds) {
+  if (!work->whole && !work->seeds) {
     in_environment_.store(true);
     in_use_.store(true, std::memory_order_relaxed);
   }
-  try {
-    stepper_.fill(*banks_[static_cast<size_t>(job->bank)], slot, seed.get(), job->options.get(),
-                  told);
-  } catch (nb::python_error& error) {  // a wish to stop: the caller's to grant
-    Ref pair = Ref::checked(Py_BuildValue("(nO)", slot, error.value().ptr()));
-    if (!told.errors) told.errors = Ref::checked(PyList_New(0));
-    check(PyList_Append(told.errors.get(), pair.get()));
-  }
+  fill(work->bank, slot, seed, work->options, events);
   end(slot);
   if (duty == duty_.load()) in_environment_.store(false);
-  if (job->has_extras) actions_.drop_extras_of(slot);
-  if (--job->unfinished > 0 && job->whole) return nb::none();
+  if (work->has_extras) actions_.drop_extras_of(slot);
+  if (--work->unfinished > 0 && work->whole) return nb::none();
 
-  if (told.nothing() && !has_objects_) {
+  if (events.nothing() && !has_objects_) {
     const Entry outcome =
-        job->whole ? entry_of(Kind::kShare, 0) : entry_of(Kind::kSlot, static_cast<Entry>(slot));
-    board_.finish(worker_, outcome, job->whole ? static_cast<uint32_t>(share_.count) : 1);
+        work->whole ? entry_of(Kind::kShare, 0) : entry_of(Kind::kSlot, static_cast<Entry>(slot));
+    board_.finish(worker_, outcome, work->whole ? static_cast<uint32_t>(share_.count) : 1);
     return nb::none();
   }
-  Ref which = job->whole ? Ref::borrow(Py_None) : Ref::checked(PyLong_FromSsize_t(slot));
-  return nb::steal(Py_BuildValue("(OnO)", which.get(), job->bank, told.as_tuple().get()));
+  Ref which = work->whole ? Ref::borrow(Py_None) : Ref::checked(PyLong_FromSsize_t(slot));
+  return nb::steal(Py_BuildValue("(OnO)", which.get(), work->bank, events.as_tuple().get()));
 }
 
 nb::object WorkerLoop::drive(Py_ssize_t slot, Py_ssize_t bank, nb::handle seeds) {
-  Stepper::StepEvents told;
+  Stepper::StepEvents events;
   Ref seed;
   if (!seeds.is_none()) seed = Ref::checked(PySequence_GetItem(seeds.ptr(), 0));
   begin(slot);
-  stepper_.fill(*banks_.at(static_cast<size_t>(bank)), slot, seed.get(), Py_None, told);
+  fill(bank, slot, seed, Ref::borrow(Py_None), events);
   end(slot);
   actions_.drop_extras_of(slot);
-  return nb::steal(told.as_tuple().release());
+  return nb::steal(events.as_tuple().release());
 }
 
-void WorkerLoop::finish(nb::handle slot, bool has_mail) {
-  const Entry mail = has_mail ? kHasMail : 0;
+void WorkerLoop::finish(nb::handle slot, bool has_message) {
+  const Entry message = has_message ? kHasMessage : 0;
   if (slot.is_none()) {
-    board_.finish(worker_, entry_of(Kind::kShare, 0) | mail, static_cast<uint32_t>(share_.count));
+    board_.finish(worker_, entry_of(Kind::kShare, 0) | message,
+                  static_cast<uint32_t>(share_.count));
   } else {
-    board_.finish(worker_, entry_of(Kind::kSlot, nb::cast<Entry>(slot)) | mail, 1);
+    board_.finish(worker_, entry_of(Kind::kSlot, nb::cast<Entry>(slot)) | message, 1);
   }
 }
 
@@ -192,14 +203,14 @@ uint64_t WorkerLoop::stand_by() {
         const uint32_t begun_now = board_.begun(worker_);
         const int64_t spent_now = cpu_time_of_process();
         const bool waits = spent_now - spent < std::chrono::nanoseconds(pause).count() / 5;
-        // Busy environments are left alone: another thread would only fight them for the GIL.
+        // Not if the environment is computing: a second thread would only compete for the GIL.
         const bool has_more = more_.load() || board_.has_task(worker_);
         if (begun_now == begun && waits && has_more && in_environment_.load()) break;
         begun = begun_now;
         spent = spent_now;
       }
     }
-    // Now with the GIL: whether it is still so.
+    // The thread on duty may have come back meanwhile; with the GIL held it cannot.
     if (in_environment_.exchange(false) && !dismissed_.load()) return duty_.fetch_add(1) + 1;
   }
 }

@@ -1,10 +1,10 @@
-// A worker's side of a group: does what stands on the board, with a stepper.
+// A worker's side of a pool: executes the tasks on its lane of the board with a stepper.
 //
-// One thread of the worker is on duty: it takes tasks and works on one slot after the other. If the
-// environment of a slot that was sent by itself keeps it waiting while other slots could go on, a
-// stand-in takes over the duty; the thread that was kept waiting finishes its slot, finds itself
-// relieved, and leaves. (Rounds and resets are never left: everybody waits for the last of them
-// anyway, and some environments are particular about the thread they are called from.) All of this
+// One thread of the worker is on duty: it takes tasks and drives one slot after the other. If the
+// environment of a slot that was sent separately blocks while other slots could be stepped, a
+// stand-in thread takes over the duty. The blocked thread finishes its slot, finds that it was
+// relieved, and ends. Rounds and resets are never taken over: the caller waits for the last slot
+// anyway, and some environments must be called from the thread that created them. All of this
 // happens with the GIL held, except for the waiting itself.
 #pragma once
 
@@ -19,45 +19,45 @@ namespace shoal {
 
 class WorkerLoop {
  public:
-  /// The worker with this number drives the slots [first, last). `begun` is None, or a column in
-  /// which it notes since when each slot is being worked on (seconds of the monotonic clock; 0:
-  /// not).
+  /// The worker with this number drives the slots [first, last). `begun` is None, or a column for
+  /// the time at which each slot was started (seconds of the monotonic clock; 0: idle).
   WorkerLoop(nb::handle board, nb::handle stepper, nb::handle actions, nb::list banks,
              nb::handle begun, int worker, Py_ssize_t first, Py_ssize_t last);
 
-  /// Works until there is something for Python to do, and returns that: None for a message to read,
-  /// False if `duty` is over because a stand-in has taken it, or (slot or None for the share,
-  /// number of the bank, told) for an outcome of which the board can only tell a part.
+  /// Works until Python must act, and returns why: None if there is a message to read, False if a
+  /// stand-in has taken over `duty`, or (slot or None for the share, number of the bank, events)
+  /// for an outcome that does not fit on the board.
   nb::object serve(uint64_t duty);
 
-  /// Adds work: steps of these slots, or resets where there are seeds. Outcomes are told slot by
-  /// slot, or, if the slots are None for the whole share, at once.
+  /// Queues steps of these slots, or resets if there are seeds. Outcomes are reported slot by slot,
+  /// or all at once if the slots are None, which stands for the whole share.
   void add(nb::handle slots, Py_ssize_t bank, nb::handle seeds, nb::handle options, bool extras);
 
-  /// Steps one slot, or resets it where there is a list of a seed, here and now; returns what it
-  /// has to tell.
+  /// Steps one slot at once, or resets it if there is a list with a seed; returns its events.
   nb::object drive(Py_ssize_t slot, Py_ssize_t bank, nb::handle seeds);
 
-  /// Tells the caller that a slot (None: the share) is done; `has_mail` if a message follows.
-  void finish(nb::handle slot, bool has_mail);
+  /// Reports a slot (None: the share) as finished; `has_message` if a message follows.
+  void finish(nb::handle slot, bool has_message);
 
-  /// Waits until the thread on duty is kept waiting by an environment while there is other work,
-  /// and takes over: the new duty. Or 0, once `dismiss` was called.
+  /// Waits until the thread on duty is blocked by an environment while there is other work, and
+  /// takes over: returns the new duty, or 0 once `dismiss` was called.
   uint64_t stand_by();
   void dismiss() { dismissed_.store(true); }
 
-  /// Waits until no thread is at work on any of these slots (None: the share).
+  /// Waits until no thread is stepping any of these slots (None: the share).
   void wait_until_idle(nb::handle slots);
 
   int traverse(visitproc visit, void* arg) const;
 
  private:
-  struct Job;
+  struct Work;
 
   void begin(Py_ssize_t slot);
   void end(Py_ssize_t slot);
   bool find_work();
-  nb::object work_on(std::shared_ptr<Job> job, uint64_t duty);
+  void fill(Py_ssize_t bank, Py_ssize_t slot, const Ref& seed, const Ref& options,
+            Stepper::StepEvents& events);
+  nb::object work_on(std::shared_ptr<Work> work, uint64_t duty);
   Slots chosen(nb::handle slots) const {
     return slots.is_none() ? share_ : read_slots(slots, share_.first + share_.count);
   }
@@ -67,19 +67,19 @@ class WorkerLoop {
   Stepper& stepper_;
   ActionIntake& actions_;
   std::vector<Bank*> banks_;
-  Column<double> begun_;  // without data where nobody wants to know
+  Column<double> begun_;  // without data if start times are not recorded
   int worker_;
   Slots share_;
   bool has_objects_;
-  std::deque<std::shared_ptr<Job>> jobs_;  // with slots that nobody has begun with
-  std::vector<uint8_t> active_;  // by slot of the share: whether a thread is at work on it
+  std::deque<std::shared_ptr<Work>> queue_;  // with slots that were not started
+  std::vector<uint8_t> active_;  // by slot of the share: whether a thread is stepping it
 
-  // Read without the GIL by who stands by.
+  // Read by stand-ins without the GIL.
   std::atomic<uint64_t> duty_{1};
   std::atomic<bool> dismissed_{false};
-  std::atomic<bool> in_environment_{false};  // whether the thread on duty is, and may be left there
-  std::atomic<bool> in_use_{false};          // whether there have been slots that may be left
-  std::atomic<bool> more_{false};            // whether there are slots that nobody has begun with
+  std::atomic<bool> in_environment_{false};  // whether the duty may be taken over right now
+  std::atomic<bool> in_use_{false};          // whether slots were sent separately lately
+  std::atomic<bool> more_{false};            // whether the queue has slots that were not started
 };
 
 }  // namespace shoal

@@ -100,7 +100,7 @@ def test_without_a_render_mode_there_are_no_pictures():
         envs.reset(seed=0)
         with pytest.raises(ValueError, match="columns must be"):
             envs.render_tiled(columns=0)
-        with pytest.raises(ValueError, match="no picture of no slots"):
+        with pytest.raises(ValueError, match="slots must not be empty"):
             envs.render_tiled([])
 
 

@@ -404,7 +404,7 @@ def test_a_second_thread_is_refused_while_a_step_is_under_way():
         stop.set()
         thread.join()
         assert refused
-        assert "being stepped already" in str(refused[0])
+        assert "already being stepped" in str(refused[0])
         envs.step(np.ones(20_000, np.int64))
 
 

@@ -40,7 +40,7 @@ def envs():
 
 def test_stepping_from_within_a_step_is_refused(envs):
     envs.envs[1].hook = lambda: envs.step([0, 0, 0])
-    with pytest.raises(RuntimeError, match="being stepped already"):
+    with pytest.raises(RuntimeError, match="already being stepped"):
         envs.step([0, 0, 0])
     envs.envs[1].hook = lambda: None
     assert envs.step([0, 0, 0])[1].tolist() == [1.0, 1.0, 1.0]
@@ -54,7 +54,7 @@ def test_a_second_thread_is_refused_and_changes_nothing(envs):
     assert inside.wait(10)
     try:
         for use in (lambda: envs.step([0, 0, 0]), lambda: envs.send([0], slots=[2])):
-            with pytest.raises(RuntimeError, match="being stepped already"):
+            with pytest.raises(RuntimeError, match="already being stepped"):
                 use()
     finally:
         leave.set()

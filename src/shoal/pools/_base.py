@@ -8,6 +8,7 @@ from typing import Any, NamedTuple, Protocol
 import numpy as np
 import numpy.typing as npt
 from gymnasium import Env
+from gymnasium.error import ClosedEnvironmentError
 from gymnasium.vector import AutoresetMode
 
 from shoal._spaces import VectorSpaces
@@ -20,6 +21,7 @@ __all__ = [
     "SlotChoice",
     "WorkerState",
     "caller_state",
+    "check_open",
     "checked_seeds",
     "slot_numbers",
 ]
@@ -172,6 +174,12 @@ def caller_state(slots: range) -> WorkerState:
     'caller'
     """
     return WorkerState("caller", slots)
+
+
+def check_open(is_closed: bool, doing: str) -> None:
+    """Raise ClosedEnvironmentError if a pool is closed."""
+    if is_closed:
+        raise ClosedEnvironmentError(f"{doing}: the vector environment is closed")
 
 
 def slot_numbers(slots: SlotChoice, num_envs: int) -> npt.NDArray[np.int64]:

@@ -6,12 +6,11 @@ import warnings
 import weakref
 from collections import deque
 from collections.abc import Sequence
-from operator import index
 from typing import Any
 
 import numpy as np
 import numpy.typing as npt
-from gymnasium.error import AlreadyPendingCallError, ClosedEnvironmentError, NoAsyncCallError
+from gymnasium.error import AlreadyPendingCallError
 from gymnasium.vector import AutoresetMode
 from gymnasium.vector.utils import batch_space
 
@@ -26,6 +25,7 @@ from shoal.pools._base import (
     SlotChoice,
     WorkerState,
     caller_state,
+    check_open,
     checked_seeds,
     slot_numbers,
 )
@@ -119,7 +119,7 @@ class KernelPool:
         )
         filled = (columns.bank(number) for number in range(banks))
         self._banks: deque[_native.Bank | None] = deque(filled if banks else [None])
-        self._round = False  # whether what is in flight is a step of all slots
+        self._ledger = self._runner.ledger
         self._closed = False
         # Threads must not be at work any more when the interpreter ends.
         self._stop = weakref.finalize(self, _stopped, self._runner)
@@ -127,7 +127,7 @@ class KernelPool:
     @property
     def in_flight(self) -> int:
         """How many slots have been sent or reset, and not been received."""
-        return self._runner.in_flight
+        return self._ledger.in_flight
 
     def reset(
         self,
@@ -140,13 +140,11 @@ class KernelPool:
         chosen = slot_numbers(slots, self.num_envs)
         given = checked_seeds(seeds, len(chosen))
         numbers = self.kernel.read_options(options or {}, self.kernel.options)
-        self._round = False
         self._runner.send_reset(chosen, given, numbers)
 
     def send(self, actions: Any, slots: SlotChoice = None) -> None:
         """Check actions, one for each of these slots, and begin to step them."""
         self._check_open("send")
-        self._round = False
         self._runner.send(actions, slot_numbers(slots, self.num_envs))
 
     def recv(
@@ -163,54 +161,34 @@ class KernelPool:
         in the order of their choice.
         """
         self._check_open("recv")
-        waiting = self.in_flight
-        if not waiting:
-            raise NoAsyncCallError("recv: no reset or step is in flight", "recv")
-        if slots is not None:
-            return self._receive(self._flying(slots), 0, 0, timeout)
-        if min_slots is None:
-            return self._receive(None, -1, 0, timeout)
-        count = index(min_slots)
-        if not 1 <= count <= waiting:
-            raise ValueError(f"min_slots is {count}, but {waiting} slots are in flight")
-        most = waiting if max_slots is None else max(count, index(max_slots))
-        return self._receive(None, count, most, timeout)
+        asked = None if slots is None else slot_numbers(slots, self.num_envs)
+        return self._receive(self._ledger.wanted(min_slots, max_slots, asked), timeout)
 
-    def _flying(self, slots: SlotChoice) -> npt.NDArray[np.int64]:
-        chosen = slot_numbers(slots, self.num_envs)
-        missing = chosen[~self._runner.flying[chosen]]
-        if missing.size:
-            raise NoAsyncCallError(f"recv: slot {missing[0]} is not in flight", "recv")
-        return chosen
-
-    def _receive(
-        self, wanted: npt.NDArray[np.int64] | None, least: int, most: int, timeout: float | None
-    ) -> Batch:
+    def _receive(self, wanted: _native.Wanted, timeout: float | None) -> Batch:
         seconds = -1.0 if timeout is None else max(0.0, timeout)
-        found = self._runner.receive(wanted, least, most, seconds, self._banks[0])
-        if found is None:
+        received = self._runner.receive(wanted, seconds, self._banks[0])
+        if received is None:
             raise ReceiveTimeoutError(f"slots were not done within {timeout} seconds")
         self._banks.rotate(-1)
-        slots, observations, rewards, terminated, truncated, infos = found
-        return Batch(slots, observations, rewards, terminated, truncated, _told(infos))
+        slots, observations, rewards, terminated, truncated, infos = received
+        return Batch(slots, observations, rewards, terminated, truncated, _column_infos(infos))
 
     def step(self, actions: Any) -> Results:
         """Step every slot, and return the results in slot order."""
         results = self._runner.step(actions, self._banks[0])
         self._banks.rotate(-1)
-        return results if results[4] is None else (*results[:4], _told(results[4]))
+        return results if results[4] is None else (*results[:4], _column_infos(results[4]))
 
     def begin_step(self, actions: Any) -> None:
         """Check actions for every slot, and begin to step them."""
         self.send(actions)
-        self._round = True
+        self._ledger.begin_round()
 
     def end_step(self, timeout: float | None = None) -> Results:
         """Wait for what ``begin_step`` has begun."""
         self._check_open("step")
-        if not self._round or self.in_flight != self.num_envs:
-            raise NoAsyncCallError("no step of all slots is in flight", "step")
-        return self._receive(np.arange(self.num_envs), 0, 0, timeout)[1:]
+        self._ledger.check_round()
+        return self._receive(self._ledger.wanted(None, None, None), timeout)[1:]
 
     def drop(self) -> None:
         """Wait for all that is in flight, and forget it."""
@@ -247,7 +225,7 @@ class KernelPool:
         self._check_open("draw")
         chosen = slot_numbers(slots, self.num_envs)
         if not len(chosen):
-            raise ValueError("there is no picture of no slots")
+            raise ValueError("slots must not be empty")
         paint = self.kernel.paint
         if paint is None:
             return self._runner.draw(chosen)
@@ -349,15 +327,14 @@ class KernelPool:
         return self._attributes.setdefault(slot, {})
 
     def _check_open(self, doing: str) -> None:
-        if self._closed:
-            raise ClosedEnvironmentError(f"{doing}: the vector environment is closed")
+        check_open(self._closed, doing)
 
     def __getstate__(self) -> dict[str, Any]:
         if self.in_flight:
             raise AlreadyPendingCallError(
                 f"{self.in_flight} slots are in flight: receive them before copying", "recv"
             )
-        native = ("_intake", "_runner", "_banks", "_stop")
+        native = ("_intake", "_runner", "_ledger", "_banks", "_stop")
         state = {name: value for name, value in vars(self).items() if name not in native}
         if self._closed:
             return state
@@ -389,7 +366,7 @@ def _stopped(runner: _native.KernelRunner) -> None:
     runner.stop(_PATIENCE)
 
 
-def _told(infos: Any) -> ColumnInfos | None:
+def _column_infos(infos: Any) -> ColumnInfos | None:
     if infos is None:
         return None
     columns, episodes, finals = infos

@@ -1,6 +1,6 @@
-"""What a pool and its workers say to each other beyond what the board can tell.
+"""The messages between a pool and its workers.
 
-Most steps need none of this: tasks and outcomes are numbers on the board, values lie in the arena.
+Most steps need none: tasks and outcomes are numbers on the board, and values lie in the arena.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ __all__ = [
     "Outcome",
     "Reply",
     "Reset",
-    "Revive",
+    "RestartSlots",
     "Step",
 ]
 
@@ -33,7 +33,7 @@ Slots = npt.NDArray[np.int64]
 
 @dataclass(frozen=True)
 class Step:
-    """Step these slots, all of the worker's if None, with actions that are not in the arena."""
+    """Step these slots (None: the whole share) with actions that are not in the arena."""
 
     slots: Slots | None
     bank: int
@@ -50,11 +50,11 @@ class Reset:
 
 
 @dataclass(frozen=True)
-class Revive:
+class RestartSlots:
     """Reset these slots, whose worker was lost, and report them as truncated.
 
-    ``finals`` has a last observation for each slot, where infos must tell them. In a round, the
-    other slots of the share are stepped, with these extras, and the share is reported as one.
+    ``finals`` has the final observation of each slot if infos must report it. In a round, the other
+    slots of the share are stepped, with these extras, and the share is reported as one.
     """
 
     slots: Slots
@@ -67,9 +67,9 @@ class Revive:
 
 @dataclass(frozen=True)
 class Call:
-    """Reach the environments of these slots, as a pool's ``call`` does."""
+    """Call the environments of these slots, as ``Pool.call`` does."""
 
-    ticket: int
+    number: int
     slots: Slots
     what: Called
     args: tuple[Any, ...]
@@ -83,7 +83,7 @@ class Close:
 
 @dataclass(frozen=True)
 class Outcome:
-    """What the board cannot tell of a slot's step or reset; slot None stands for a whole share."""
+    """Events of a slot's step or reset that do not fit on the board; slot None: a whole share."""
 
     slot: int | None
     events: list[Event] = field(default_factory=list)
@@ -92,14 +92,14 @@ class Outcome:
     objects: Any = None
 
     @classmethod
-    def of(cls, slot: int | None, told: StepEvents | None, objects: Any = None) -> Outcome:
-        """An outcome from what the stepper tells."""
-        events, episodes, errors = told or (None, None, None)
+    def of(cls, slot: int | None, reported: StepEvents | None, objects: Any = None) -> Outcome:
+        """Make an outcome of the events that a stepper returned."""
+        events, episodes, errors = reported or (None, None, None)
         return cls(slot, events or [], episodes or [], errors or [], objects)
 
     @property
     def is_empty(self) -> bool:
-        """Whether there is nothing that the board cannot tell."""
+        """Whether no message is needed."""
         return not (self.events or self.episodes or self.errors) and self.objects is None
 
 
@@ -107,29 +107,29 @@ class Outcome:
 class Reply:
     """The results of a call: one for each slot, up to the first that failed."""
 
-    ticket: int
+    call: int
     results: list[Any]
     error: BaseException | None = None
 
 
 @dataclass(frozen=True)
 class Closed:
-    """The environments are closed, and the worker ends."""
+    """Report that the environments are closed and the worker ends."""
 
     error: BaseException | None = None
 
 
-Message = Step | Reset | Revive | Call | Close | Outcome | Reply | Closed
+Message = Step | Reset | RestartSlots | Call | Close | Outcome | Reply | Closed
 
 
 class Mailbox(Protocol):
-    """A worker's end of the way to its pool."""
+    """A worker's end of the connection to its pool."""
 
     def receive(self) -> Message:
         """Wait for the next message."""
 
     def pack(self, message: Message) -> Any:
-        """Make a message ready to send; what cannot be sent becomes an error in its place."""
+        """Make a message ready to send; one that cannot be sent is replaced by an error."""
 
     def send(self, packed: Any) -> None:
-        """Send what was packed."""
+        """Send a packed message."""

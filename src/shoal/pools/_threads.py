@@ -84,10 +84,10 @@ class _ThreadTransport:
                 return None
         return mail.received[0]
 
-    def put_away(self, worker: int) -> None:
+    def discard_received(self, worker: int) -> None:
         self._mail[worker].received.popleft()
 
-    def whereabouts(self, worker: int) -> tuple[int | None, int | None]:
+    def location(self, worker: int) -> tuple[int | None, int | None]:
         return None, self._threads[worker].native_id
 
     def end(self, terminate: bool, timeout: float | None) -> BaseException | None:
@@ -155,12 +155,12 @@ class ThreadPool(ParallelPool):
             self.copy, self._statistics = copy, statistics
             self._own_envs = envs[shares.num_worker_slots :]
             self._pipes = DoorbellPipes(doorbell, len(shares.workers))
+            self._transport = transport = _ThreadTransport()
             may_spin = len(shares.workers) < available_cores()
             setups = self._prepare(shared=False, may_spin=may_spin, stand_ins=stand_ins)
         except BaseException:
             close_environments(envs, reporting=False)
             raise
-        self._transport = transport = _ThreadTransport()
         for setup in setups:
             mail = _Mail()
             board = self._memory.board(may_spin, self._pipes.ends())

@@ -24,7 +24,7 @@ from shoal.pools._messages import (
     Outcome,
     Reply,
     Reset,
-    Revive,
+    RestartSlots,
     Slots,
     Step,
 )
@@ -94,7 +94,7 @@ class Worker:
         )
         self._columns = columns
         self._banks = [columns.bank(number) for number in range(setup.banks)]
-        self._hand = _native.WorkerLoop(
+        self._loop = _native.WorkerLoop(
             board,
             stepper,
             self._intake,
@@ -118,7 +118,7 @@ class Worker:
             self._serve(FIRST_DUTY)
             self._over.wait()
         finally:
-            self._hand.dismiss()
+            self._loop.dismiss()
             if self._standing_by is not None:
                 self._standing_by.join()
 
@@ -128,14 +128,14 @@ class Worker:
 
     def _stand_in(self) -> None:
         """Take over from a thread that an environment keeps waiting."""
-        if duty := self._hand.stand_by():
+        if duty := self._loop.stand_by():
             self._call_stand_in()
             self._serve(duty)
 
     def _serve(self, duty: int) -> None:
         """Be the thread on duty, until told to close or until a stand-in has taken over."""
         while True:
-            outcome = self._hand.serve(duty)
+            outcome = self._loop.serve(duty)
             if outcome is False:
                 return
             if outcome is None:
@@ -150,7 +150,7 @@ class Worker:
 
     def _close(self) -> None:
         error = None
-        self._hand.wait_until_idle(None)
+        self._loop.wait_until_idle(None)
         try:
             close_environments(self._envs, self._setup.first, self._setup.num_envs)
         except BaseException as raised:
@@ -161,17 +161,17 @@ class Worker:
     def _handle(self, message: Message) -> None:
         if isinstance(message, Step):
             self._intake.put_extras(self._slots(message.slots), message.extras)
-            self._hand.add(message.slots, message.bank, None, None, extras=True)
+            self._loop.add(message.slots, message.bank, None, None, extras=True)
         elif isinstance(message, Reset):
-            self._hand.add(message.slots, INBOX, message.seeds, message.options, extras=False)
-        elif isinstance(message, Revive):
-            self._revive(message)
+            self._loop.add(message.slots, INBOX, message.seeds, message.options, extras=False)
+        elif isinstance(message, RestartSlots):
+            self._restart(message)
         elif isinstance(message, Call):
             self._call(message)
         else:
             raise TypeError(f"a worker has no use for {message!r}")
 
-    def _revive(self, message: Revive) -> None:
+    def _restart(self, message: RestartSlots) -> None:
         outcomes = []
         finals = message.finals or [None] * len(message.slots)
         for number, seed, final in zip(message.slots, message.seeds, finals, strict=True):
@@ -189,11 +189,11 @@ class Worker:
             for outcome in outcomes:
                 self._tell(outcome)
 
-    def _round_with(self, revived: list[Outcome], message: Revive) -> Outcome:
+    def _round_with(self, restarted: list[Outcome], message: RestartSlots) -> Outcome:
         """Step the rest of the share, and join what comes of it with the slots that were reset."""
         self._intake.put_extras(self._share, message.extras)
         others = np.setdiff1d(self._share, message.slots).tolist()
-        outcomes = revived + [self._driven(slot, message.bank, None) for slot in others]
+        outcomes = restarted + [self._driven(slot, message.bank, None) for slot in others]
         return Outcome(
             None,
             [event for outcome in outcomes for event in outcome.events],
@@ -203,27 +203,27 @@ class Worker:
         )
 
     def _driven(self, slot: int, bank: int, seeds: list[int | None] | None) -> Outcome:
-        return Outcome.of(slot, self._hand.drive(slot, bank, seeds), self._objects(slot, bank))
+        return Outcome.of(slot, self._loop.drive(slot, bank, seeds), self._objects(slot, bank))
 
     def _call(self, message: Call) -> None:
-        self._hand.wait_until_idle(message.slots)
+        self._loop.wait_until_idle(message.slots)
         envs = {slot: self._envs[slot - self._setup.first] for slot in message.slots.tolist()}
         results, error = call_environments(
             envs, self._setup.num_envs, message.what, message.args, message.kwargs
         )
-        packed = self._mailbox.pack(Reply(message.ticket, results, error))
+        packed = self._mailbox.pack(Reply(message.number, results, error))
         with self._sending:
             self._mailbox.send(packed)
 
     def _tell(self, outcome: Outcome) -> None:
         if outcome.is_empty:
-            self._hand.finish(outcome.slot, has_mail=False)
+            self._loop.finish(outcome.slot, has_message=False)
             return
         packed = self._mailbox.pack(outcome)
         # First the word on the board: who waits for it then reads what may be too much to be sent
         # without a reader.
         with self._sending:
-            self._hand.finish(outcome.slot, has_mail=True)
+            self._loop.finish(outcome.slot, has_message=True)
             self._mailbox.send(packed)
 
     def _objects(self, slot: int | None, bank: int) -> Any:

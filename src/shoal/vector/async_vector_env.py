@@ -23,7 +23,7 @@ from shoal.errors import (
 )
 from shoal.pools import Pool
 from shoal.pools._environments import Called, EnvFactory
-from shoal.pools._parallel import Ticket
+from shoal.pools._worker_calls import PendingCall
 from shoal.pools._processes import isolated_pool
 from shoal.pools._processes.custom_worker_pool import CustomWorkerPool
 from shoal.pools._processes.error_packing import RemoteTraceback
@@ -54,13 +54,13 @@ class AsyncPool(Pool, Protocol):
 
     errors: list[tuple[int, BaseException]]
 
-    def begin_call(self, what: Called, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Ticket:
+    def begin_call(self, what: Called, args: tuple[Any, ...], kwargs: dict[str, Any]) -> PendingCall:
         """Begin to call every environment."""
 
-    def end_call(self, ticket: Ticket, timeout: float | None = None) -> list[Any]:
+    def end_call(self, call: PendingCall, timeout: float | None = None) -> list[Any]:
         """Finish that."""
 
-    def forget_call(self, ticket: Ticket) -> None:
+    def abandon_call(self, call: PendingCall) -> None:
         """Give up a call."""
 
 
@@ -130,7 +130,7 @@ class AsyncVectorEnv(VectorEnv, gymnasium.vector.VectorEnv[Any, Any, Arrays]):
         mode = AutoresetMode(autoreset_mode)
         self._state = AsyncState.DEFAULT
         self._failure: BaseException | None = None
-        self._ticket: Ticket | None = None
+        self._pending_call: PendingCall | None = None
         self._reset_slots: npt.NDArray[np.int64] | None = None
         if worker is not None:
             pool: AsyncPool = CustomWorkerPool(
@@ -241,18 +241,18 @@ class AsyncVectorEnv(VectorEnv, gymnasium.vector.VectorEnv[Any, Any, Arrays]):
                 f"Trying to call function `{name}` with `call`, use `{name}` directly instead."
             )
         self._drain()
-        self._ticket = self._pool.begin_call(name, args, kwargs)
+        self._pending_call = self._pool.begin_call(name, args, kwargs)
         self._state = AsyncState.WAITING_CALL
 
     def call_wait(self, timeout: float | None = None) -> tuple[Any, ...]:
         """Wait for the calls, at most so many seconds, and return a result for each slot."""
         self._check_waiting(AsyncState.WAITING_CALL)
-        ticket = self._ticket
-        assert ticket is not None, "there is one while the state says so"
+        call = self._pending_call
+        assert call is not None, "there is one while the state says so"
         try:
-            return tuple(self._ended(lambda: self._pool.end_call(ticket, timeout), timeout))
+            return tuple(self._ended(lambda: self._pool.end_call(call, timeout), timeout))
         except ReceiveTimeoutError:
-            self._pool.forget_call(ticket)
+            self._pool.abandon_call(call)
             raise
 
     def set_attr(self, name: str, values: Any) -> None:

@@ -20,7 +20,7 @@ from typing import Any
 
 import numpy as np
 from gymnasium import Env
-from gymnasium.error import AlreadyPendingCallError, ClosedEnvironmentError, NoAsyncCallError
+from gymnasium.error import AlreadyPendingCallError, NoAsyncCallError
 from gymnasium.vector import AutoresetMode
 from gymnasium.vector import async_vector_env as gymnasium_async
 from gymnasium.vector.utils import (
@@ -42,10 +42,17 @@ from shoal.errors import (
     SpaceMismatchError,
     WorkerCrashedError,
 )
-from shoal.pools._base import Batch, SlotChoice, WorkerState, checked_seeds, slot_numbers
+from shoal.pools._base import (
+    Batch,
+    SlotChoice,
+    WorkerState,
+    check_open,
+    checked_seeds,
+    slot_numbers,
+)
 from shoal.pools._environments import Called, EnvFactory, checked_factories
-from shoal.pools._parallel import Ticket
 from shoal.pools._processes.error_packing import RemoteTraceback
+from shoal.pools._worker_calls import PendingCall
 
 __all__ = ["CustomWorkerPool"]
 
@@ -248,7 +255,7 @@ class CustomWorkerPool:
         args: tuple[Any, ...],
         kwargs: dict[str, Any],
         slots: SlotChoice = None,
-    ) -> Ticket:
+    ) -> PendingCall:
         """Begin to call a method of each environment."""
         if not isinstance(what, str):
             raise TypeError("a worker function of the user's can be asked by name only")
@@ -257,15 +264,15 @@ class CustomWorkerPool:
         if what == "set_wrapper_attr":
             request = ("_setattr", args)
         self._ask("call", dict.fromkeys(chosen.tolist(), request))
-        return Ticket(0, chosen, [])
+        return PendingCall(0, chosen, [])
 
-    def end_call(self, ticket: Ticket, timeout: float | None = None) -> list[Any]:
+    def end_call(self, call: PendingCall, timeout: float | None = None) -> list[Any]:
         """The results of a call."""
         answers = self._answered(timeout)
-        return [answers[slot] for slot in ticket.slots.tolist()]
+        return [answers[slot] for slot in call.slots.tolist()]
 
-    def forget_call(self, ticket: Ticket) -> None:
-        """Give up a call; its answers are dropped like everything that is in flight."""
+    def abandon_call(self, call: PendingCall) -> None:
+        """Do nothing: the replies are dropped like everything that is in flight."""
 
     def drop(self) -> None:
         """Wait for all that is in flight, and forget it."""
@@ -277,8 +284,7 @@ class CustomWorkerPool:
         return self.end_call(self.begin_call(what, args, kwargs, slots))
 
     def _ask(self, doing: str, requests: dict[int, tuple[str, Any]]) -> None:
-        if self._closed:
-            raise ClosedEnvironmentError(f"{doing}: the vector environment is closed")
+        check_open(self._closed, doing)
         if self._pending or self._answers:
             raise AlreadyPendingCallError(f"{doing}: a {self._doing} is in flight", self._doing)
         self._doing = doing

@@ -69,7 +69,7 @@ class Mail:
         """
         letter = self.oldest(seconds)
         if letter is not None:
-            self.put_away()
+            self.discard_received()
         return letter
 
     def oldest(self, seconds: float | None = None) -> bytes | None:
@@ -83,7 +83,7 @@ class Mail:
             self._read()
         return self._arrived[0][0]
 
-    def put_away(self) -> None:
+    def discard_received(self) -> None:
         """Forget the oldest message."""
         self._arrived[0].popleft()
 

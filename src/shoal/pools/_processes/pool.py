@@ -27,7 +27,7 @@ from shoal.pools._environments import (
     close_environments,
     open_environments,
 )
-from shoal.pools._messages import Message, Revive, Slots, Step
+from shoal.pools._messages import Message, RestartSlots, Slots, Step
 from shoal.pools._parallel import ParallelPool
 from shoal.pools._processes.env_recipe import Introduction, Recipe
 from shoal.pools._processes.env_registry import registered_specs
@@ -108,7 +108,7 @@ class ProcessPool(ParallelPool):
         self._limit = RestartLimit(restarts_per_minute)
         self._seeds = SlotSeeds(self.num_envs)
         self._to_report: set[int] = set()  # idle slots whose worker was lost
-        self._handouts = 0
+        self._batches_posted = 0
         self._may_spin = len(shares.workers) < available_cores()
         self._transport = ProcessTransport(
             self._recipes(recipes, start, pin, worker_threads), start
@@ -172,28 +172,28 @@ class ProcessPool(ParallelPool):
 
     # Watching over the workers
 
-    def _work_begins(self) -> None:
-        super()._work_begins()
-        self._handouts += 1
+    def _before_tasks(self) -> None:
+        super()._before_tasks()
+        self._batches_posted += 1
 
     def _note_seeds(self, slots: Slots, seeds: Sequence[int | None]) -> None:
         for slot, seed in zip(slots.tolist(), seeds, strict=True):
             self._seeds.note(slot, seed)
             self._to_report.discard(slot)
 
-    def _tick(self) -> None:
+    def _check_workers(self) -> None:
         for worker in self._transport.lost():
             self._lose(worker, WorkerCrashedError(self._loss(worker)))
         if self._watch is not None:
-            self._look_for_hangs(self._watch)
+            self._check_for_hangs(self._watch)
 
-    def _look_for_hangs(self, watch: HangWatch) -> None:
+    def _check_for_hangs(self, watch: HangWatch) -> None:
         begun = self._columns.begun()
         late = time.monotonic() - watch.seconds
         for slot in np.flatnonzero((begun > 0) & (begun < late)).tolist():
-            self._give_up(self._owners[slot], f"slot {slot}", watch)
+            self._give_up(int(self._owners[slot]), f"slot {slot}", watch)
         for worker in range(len(self._shares.workers)):
-            progress = self._handouts, self._board.begun(worker), self._board.finished(worker)
+            progress = self._batches_posted, self._board.begun(worker), self._board.finished(worker)
             if self._is_busy(worker) and watch.hangs(worker, progress):
                 self._give_up(worker, f"worker {worker}", watch)
 
@@ -209,10 +209,10 @@ class ProcessPool(ParallelPool):
 
     def _is_busy(self, worker: int) -> bool:
         first, last = self._shares.workers[worker]
-        if self._group.round_is_open:
+        if self._ledger.is_in_round:
             awaited = self._group.round_awaits(worker)
             return awaited and self._board.finished(worker) < last - first
-        return any(first <= slot < last for slot in self._pending if slot not in self._ready)
+        return any(self._ledger.is_awaited(slot) for slot in range(first, last))
 
     def _loss(self, worker: int) -> str:
         first, last = self._shares.workers[worker]
@@ -225,53 +225,55 @@ class ProcessPool(ParallelPool):
     def _lose(self, worker: int, loss: WorkerCrashedError) -> None:
         """Deal with the loss of a worker: replace it, or give up."""
         if not self.restarts:
-            self._failure = loss
+            self._messenger.failure = loss
             raise loss
         if not self._limit.allows():
             loss.add_note(f"shoal: there were {self._limit.per_minute} restarts within a minute")
-            self._failure = loss
+            self._messenger.failure = loss
             raise loss
         _log.warning("%s: starting another one", loss)
         try:
             self._transport.replace(worker)
         except Exception as error:
             error.add_note(f"shoal: while starting another worker, because {loss}")
-            self._failure = error
+            self._messenger.failure = error
             raise
-        self._lives[worker] += 1
+        self._messenger.restarts[worker] += 1
         self._group.clear(worker)
         self._columns.begun()[slice(*self._shares.workers[worker])] = 0.0
-        for key in [key for key in self._letters if key[0] == worker]:
-            del self._letters[key]
-        self._attach(worker)
-        self._revive(worker)
-
-    def _revive(self, worker: int) -> None:
-        """Let the slots of a new worker report that the old one was lost."""
         share = range(*self._shares.workers[worker])
-        group = self._group
-        if group.round_is_open and not group.round_awaits(worker):
-            # Its part of the round is done, unless what it had to tell of it is lost.
-            unread = worker in group.round_mail and worker not in self._round_letters
-            if not unread:
+        self._messenger.discard(slot for slot in share if self._ledger.is_awaited(slot))
+        self._attach(worker)
+        self._restart_slots(worker)
+
+    def _restart_slots(self, worker: int) -> None:
+        """Have the slots of a new worker report that the old one was lost."""
+        share = range(*self._shares.workers[worker])
+        group, ledger = self._group, self._ledger
+        if ledger.is_in_round and not group.round_awaits(worker):
+            # The old worker has finished its part of the round, unless its message is lost.
+            is_lost = worker in group.round_messages and worker not in self._messenger.of_round
+            if not is_lost:
                 self._to_report.update(share)
                 return
-        if group.round_is_open:
+        if ledger.is_in_round:
             self._to_report.update(share)
-            self._post(worker, self._round_message(worker, self._round_banks[0]))
+            self._messenger.send(worker, self._round_message(worker, self._round_banks[0]))
         else:
-            at_work = [slot for slot in share if slot in self._pending and slot not in self._ready]
-            self._to_report.update(slot for slot in share if slot not in at_work)
-            if at_work:
-                self._post(worker, self._restarts(at_work, INBOX))
+            awaited = [slot for slot in share if ledger.is_awaited(slot)]
+            self._to_report.update(slot for slot in share if slot not in awaited)
+            if awaited:
+                self._messenger.send(worker, self._restart_message(awaited, INBOX))
 
-    def _restarts(self, slots: list[int], bank: int, in_round: bool = False) -> Revive:
+    def _restart_message(
+        self, slots: list[int], bank: int, in_round: bool = False
+    ) -> RestartSlots:
         self._to_report.difference_update(slots)
         seeds = [self._seeds.after_crash(slot) for slot in slots]
         finals = None
         if self.autoreset_mode is AutoresetMode.SAME_STEP:
             finals = [self._last_observation(slot) for slot in slots]
-        return Revive(np.array(slots, np.int64), seeds, finals, bank, in_round)
+        return RestartSlots(np.array(slots, np.int64), seeds, finals, bank, in_round)
 
     def _last_observation(self, slot: int) -> Any:
         try:
@@ -282,7 +284,7 @@ class ProcessPool(ParallelPool):
 
     # Slots whose worker was lost while they were idle report it when they are sent.
 
-    def _must_mail_rounds(self) -> bool:
+    def _needs_messages(self) -> bool:
         return bool(self._to_report)
 
     def _round_message(self, worker: int, bank: int) -> Message:
@@ -291,14 +293,14 @@ class ProcessPool(ParallelPool):
         if not lost:
             return step
         assert isinstance(step, Step)
-        return replace(self._restarts(lost, bank, in_round=True), extras=step.extras)
+        return replace(self._restart_message(lost, bank, in_round=True), extras=step.extras)
 
-    def _tasks(self, worker: int, slots: Slots) -> tuple[list[Message], Slots]:
+    def _step_messages(self, worker: int, slots: Slots) -> tuple[list[Message], Slots]:
         lost = [slot for slot in slots.tolist() if slot in self._to_report]
         if not lost:
-            return super()._tasks(worker, slots)
-        messages, plain = super()._tasks(worker, np.setdiff1d(slots, lost))
-        return [self._restarts(lost, INBOX), *messages], plain
+            return super()._step_messages(worker, slots)
+        messages, plain = super()._step_messages(worker, np.setdiff1d(slots, lost))
+        return [self._restart_message(lost, INBOX), *messages], plain
 
 
 def isolated_pool(

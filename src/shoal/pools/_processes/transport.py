@@ -153,9 +153,9 @@ class ProcessTransport:
         message: Message = loads(letter)
         return message
 
-    def put_away(self, worker: int) -> None:
+    def discard_received(self, worker: int) -> None:
         """Forget the message of a worker that was received."""
-        self._workers[worker].mail.put_away()
+        self._workers[worker].mail.discard_received()
 
     def lost(self) -> list[int]:
         """Workers whose process has ended."""
@@ -169,7 +169,7 @@ class ProcessTransport:
         """The process of a worker."""
         return self._workers[worker].process.pid
 
-    def whereabouts(self, worker: int) -> tuple[int | None, int | None]:
+    def location(self, worker: int) -> tuple[int | None, int | None]:
         """The process of a worker."""
         return self.pid(worker), None
 
@@ -207,10 +207,10 @@ class ProcessTransport:
             try:
                 message = self.receive(worker, _TICK)
             except Exception:  # who waited for what cannot be read was told
-                self.put_away(worker)
+                self.discard_received(worker)
                 continue
             if message is not None:
-                self.put_away(worker)
+                self.discard_received(worker)
             if isinstance(message, Closed):
                 employee.process.wait(_GRACE)
                 return message.error

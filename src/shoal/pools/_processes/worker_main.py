@@ -57,7 +57,7 @@ class _WorkerMail:
                 failure.add_note(f"shoal: in slot {slot}, in its {failed}")
                 return dumps(Outcome(message.slot, errors=[(slot, failure)]), by_value=False)
             if isinstance(message, Reply):
-                return dumps(Reply(message.ticket, [], error=failure), by_value=False)
+                return dumps(Reply(message.call, [], error=failure), by_value=False)
             raise
 
     def send(self, packed: bytes) -> None:

@@ -7,7 +7,7 @@ BIN    := $(VENV)/bin
 OLDEST := .venv-oldest
 SANITIZED := .venv-sanitized
 
-SOURCES := CMakeLists.txt pyproject.toml $(shell find native src -type f ! -name '*.so' ! -name '*.pyc')
+SOURCES := CMakeLists.txt pyproject.toml $(shell find native src -type f ! -name '*.so' ! -name '*.pyc' ! -name _native.pyi)
 NATIVE  := $(shell find native benchmarks/native tests -name '*.cpp' -o -name '*.c' -o -name '*.h')
 PYTHON_FILES := src tests benchmarks examples docs/building
 
@@ -54,7 +54,9 @@ browser:
 
 lint: lint-types lint-native lint-python
 
+# The types of the native module are generated when it is built.
 lint-types: $(VENV)/installed.stamp
+	cp $$($(call site_packages,$(VENV)))/shoal/_native.pyi src/shoal/
 	$(BIN)/mypy
 
 lint-native: $(VENV)/tools.stamp

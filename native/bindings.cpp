@@ -78,7 +78,8 @@ NB_MODULE(_native, module) {
       .def(nb::init<const shoal::Tree&, nb::sequence, nb::handle, nb::handle, nb::handle,
                     Py_ssize_t>(),
            "tree"_a, "observations"_a, "rewards"_a, "terminated"_a, "truncated"_a, "rows"_a)
-      .def("objects", &shoal::Bank::objects, "slots"_a.none())
+      .def("objects", &shoal::Bank::objects, "slots"_a.none(),
+           nb::sig("def objects(self, slots: Slots) -> typing.Any"))
       .def("put_objects", &shoal::Bank::put_objects, "slots"_a.none(), "objects"_a);
 
   nb::class_<shoal::SlotState>(module, "SlotState")
@@ -98,7 +99,8 @@ NB_MODULE(_native, module) {
            nb::keep_alive<1, 4>())
       .def("accept", &shoal::ActionIntake::accept, "actions"_a.none(), "slots"_a.none())
       .def("has_extras", &shoal::ActionIntake::has_extras, "slots"_a.none())
-      .def("extras", &shoal::ActionIntake::extras, "slots"_a.none())
+      .def("extras", &shoal::ActionIntake::extras, "slots"_a.none(),
+           nb::sig("def extras(self, slots: Slots) -> typing.Any"))
       .def("put_extras", &shoal::ActionIntake::put_extras, "slots"_a.none(), "extras"_a);
 
   nb::class_<shoal::Stepper>(module, "Stepper", nb::type_slots(stepper_slots))
@@ -106,10 +108,15 @@ NB_MODULE(_native, module) {
                     bool, bool, bool>(),
            "tree"_a, "actions"_a, "state"_a, "envs"_a, "mode"_a, "statistics"_a, "deep"_a,
            "remembers"_a = true, nb::keep_alive<1, 2>(), nb::keep_alive<1, 4>())
-      .def("step", &shoal::Stepper::step, "actions"_a.none(), "bank"_a.none())
-      .def("run", &shoal::Stepper::run, "work"_a.none(), "bank"_a.none())
-      .def_prop_rw("memory", &shoal::Stepper::memory, &shoal::Stepper::remember)
-      .def("latest", &shoal::Stepper::latest, "slots"_a.none(), "bank"_a.none());
+      .def("step", &shoal::Stepper::step, "actions"_a.none(), "bank"_a.none(),
+           nb::sig("def step(self, actions: typing.Any, bank: Bank | None) -> Results"))
+      .def("run", &shoal::Stepper::run, "work"_a.none(), "bank"_a.none(),
+           nb::sig("def run(self, work: collections.abc.Sequence[Work] | None, bank: "
+                   "Bank | None) -> Results"))
+      .def_prop_rw("memory", &shoal::Stepper::memory, &shoal::Stepper::remember,
+                   nb::for_getter(nb::sig("def memory(self, /) -> list[typing.Any]")))
+      .def("latest", &shoal::Stepper::latest, "slots"_a.none(), "bank"_a.none(),
+           nb::sig("def latest(self, slots: Slots, bank: Bank | None) -> typing.Any"));
 
   nb::class_<shoal::Board>(module, "Board")
       .def(
@@ -135,10 +142,14 @@ NB_MODULE(_native, module) {
                     Py_ssize_t>(),
            "board"_a, "stepper"_a, "actions"_a, "banks"_a, "begun"_a.none(), "worker"_a, "first"_a,
            "last"_a)
-      .def("serve", &shoal::WorkerLoop::serve, "duty"_a)
+      .def("serve", &shoal::WorkerLoop::serve, "duty"_a,
+           nb::sig("def serve(self, duty: int) -> tuple[int | None, int, StepEvents | "
+                   "None] | typing.Literal[False] | None"))
       .def("add", &shoal::WorkerLoop::add, "slots"_a.none(), "bank"_a, "seeds"_a.none(),
            "options"_a.none(), "extras"_a)
-      .def("drive", &shoal::WorkerLoop::drive, "slot"_a, "bank"_a, "seeds"_a.none())
+      .def("drive", &shoal::WorkerLoop::drive, "slot"_a, "bank"_a, "seeds"_a.none(),
+           nb::sig("def drive(self, slot: int, bank: int, seeds: typing.Any) -> "
+                   "StepEvents | None"))
       .def("stand_by", &shoal::WorkerLoop::stand_by)
       .def("dismiss", &shoal::WorkerLoop::dismiss)
       .def("wait_until_idle", &shoal::WorkerLoop::wait_until_idle, "slots"_a.none())
@@ -152,26 +163,35 @@ NB_MODULE(_native, module) {
       .def("start_round", &shoal::WorkerGroup::start_round, "actions"_a.none(), "bank"_a)
       .def("open_round", &shoal::WorkerGroup::open_round, "bank"_a)
       .def_prop_ro("ledger", &shoal::WorkerGroup::ledger, nb::rv_policy::reference_internal)
-      .def("drive_own", &shoal::WorkerGroup::drive_own)
+      .def("drive_own", &shoal::WorkerGroup::drive_own,
+           nb::sig("def drive_own(self) -> StepEvents | None"))
       .def_prop_ro("round_missing", &shoal::WorkerGroup::round_missing)
       .def("round_awaits", &shoal::WorkerGroup::round_awaits, "worker"_a)
       .def("await_round", &shoal::WorkerGroup::await_round, "seconds"_a)
-      .def_prop_ro("round_messages", &shoal::WorkerGroup::round_messages)
+      .def_prop_ro("round_messages", &shoal::WorkerGroup::round_messages,
+                   nb::for_getter(nb::sig("def round_messages(self, /) -> list[int]")))
       .def("redo", &shoal::WorkerGroup::redo, "worker"_a)
-      .def("close_round", &shoal::WorkerGroup::close_round)
+      .def(
+          "close_round", &shoal::WorkerGroup::close_round,
+          nb::sig("def close_round(self) -> tuple[typing.Any, typing.Any, typing.Any, typing.Any]"))
       .def("send", &shoal::WorkerGroup::send, "actions"_a.none(), "slots"_a)
       .def("post_steps", nb::overload_cast<nb::handle>(&shoal::WorkerGroup::post_steps), "slots"_a)
       .def("queue_own_resets", &shoal::WorkerGroup::queue_own_resets, "slots"_a, "seeds"_a,
            "options"_a.none())
       .def("announce_message", &shoal::WorkerGroup::announce_message, "worker"_a)
       .def("collect_done", &shoal::WorkerGroup::collect_done)
-      .def("next_announced", &shoal::WorkerGroup::next_announced)
+      .def("next_announced", &shoal::WorkerGroup::next_announced,
+           nb::sig("def next_announced(self) -> tuple[int, int] | None"))
       .def("finish_announced", &shoal::WorkerGroup::finish_announced)
-      .def("next_own", &shoal::WorkerGroup::next_own)
-      .def("drive_next", &shoal::WorkerGroup::drive_next)
+      .def("next_own", &shoal::WorkerGroup::next_own, nb::sig("def next_own(self) -> int | None"))
+      .def("drive_next", &shoal::WorkerGroup::drive_next,
+           nb::sig("def drive_next(self) -> StepEvents | None"))
       .def("wait", &shoal::WorkerGroup::wait, "wanted"_a, "seconds"_a)
-      .def("gather", &shoal::WorkerGroup::gather, "slots"_a, "bank"_a.none())
-      .def("latest", &shoal::WorkerGroup::latest, "slots"_a, "bank"_a.none())
+      .def("gather", &shoal::WorkerGroup::gather, "slots"_a, "bank"_a.none(),
+           nb::sig("def gather(self, slots: Slots, bank: Bank | None) -> "
+                   "tuple[typing.Any, typing.Any, typing.Any, typing.Any]"))
+      .def("latest", &shoal::WorkerGroup::latest, "slots"_a, "bank"_a.none(),
+           nb::sig("def latest(self, slots: Slots, bank: Bank | None) -> typing.Any"))
       .def("settle", &shoal::WorkerGroup::settle)
       .def("clear", &shoal::WorkerGroup::clear, "worker"_a);
 
@@ -180,7 +200,8 @@ NB_MODULE(_native, module) {
       .def_static("of_table", &shoal::Kernel::of_table, "parts"_a)
       .def_static("at", &shoal::Kernel::at, "address"_a, "owner"_a)
       .def_static("of_functions", &shoal::Kernel::of_functions, "parts"_a, "owner"_a)
-      .def("description", &shoal::Kernel::description);
+      .def("description", &shoal::Kernel::description,
+           nb::sig("def description(self) -> dict[str, typing.Any]"));
 
   nb::class_<shoal::ScriptedPlayers>(module, "ScriptedPlayers")
       .def(nb::init<size_t, std::vector<uint32_t>>(), "count"_a, "seed"_a)
@@ -204,9 +225,16 @@ NB_MODULE(_native, module) {
       .def(nb::init<nb::handle, nb::handle, nb::handle, nb::handle, int, bool, bool>(),
            "emulator"_a, "screens"_a, "painter"_a.none(), "sticky"_a.none(), "frame_skip"_a,
            "merges"_a, "ends_with_life"_a)
-      .def("play", &shoal::AtariTurns::play, "action"_a, "strength"_a, "lives"_a, "frames_left"_a,
-           "picture"_a)
-      .def_prop_ro("screens", &shoal::AtariTurns::screens);
+      .def(
+          "play", &shoal::AtariTurns::play, "action"_a, "strength"_a, "lives"_a, "frames_left"_a,
+          "picture"_a,
+          nb::sig(
+              "def play(self, action: int, strength: float, lives: int, frames_left: int, picture: "
+              "numpy.typing.NDArray[numpy.uint8]) -> tuple[int, int, int, bool, bool, bool, bool]"))
+      .def_prop_ro("screens", &shoal::AtariTurns::screens,
+                   nb::for_getter(nb::sig(
+                       "def screens(self, /) -> tuple[numpy.typing.NDArray[numpy.uint8], "
+                       "numpy.typing.NDArray[numpy.uint8], numpy.typing.NDArray[numpy.uint8]]")));
 
   nb::class_<shoal::Port>(module, "Port")
       .def_static(
@@ -218,7 +246,8 @@ NB_MODULE(_native, module) {
           "descriptor"_a, "name"_a, "may_spin"_a, "patience"_a)
       .def_static("shared_bytes", &shoal::Port::shared_bytes, "capacity"_a, "trays"_a)
       .def("send", &shoal::Port::send, "parts"_a, "reads"_a = true)
-      .def("peek", &shoal::Port::peek, "needed"_a, "timeout"_a.none())
+      .def("peek", &shoal::Port::peek, "needed"_a, "timeout"_a.none(),
+           nb::sig("def peek(self, needed: int, timeout: float | None) -> bytes | None"))
       .def("skip", &shoal::Port::skip, "count"_a)
       .def("receive_into", &shoal::Port::receive_into, "buffers"_a)
       .def("share", &shoal::Port::share, "memory"_a, "capacity"_a, "trays"_a, "end"_a)
@@ -244,13 +273,17 @@ NB_MODULE(_native, module) {
           "whole"_a, "in_tray"_a, nb::keep_alive<1, 2>(), nb::keep_alive<1, 3>(),
           nb::keep_alive<1, 4>())
       .def("step", &shoal::FastPathClient::step, "port"_a, "actions"_a.none(), "number"_a, "ack"_a,
-           "timeout"_a.none())
-      .def("from_tray", &shoal::FastPathClient::from_tray, "about"_a)
+           "timeout"_a.none(),
+           nb::sig("def step(self, port: Port, actions: typing.Any, number: int, ack: int, "
+                   "timeout: float | None) -> Results | typing.Literal[False] | None"))
+      .def("from_tray", &shoal::FastPathClient::from_tray, "about"_a,
+           nb::sig("def from_tray(self, about: int) -> list[numpy.typing.NDArray[typing.Any]]"))
       .def("part_from_held", &shoal::FastPathClient::part_from_held)
       .def_prop_ro("newest", &shoal::FastPathClient::newest)
       .def_prop_ro("answered", &shoal::FastPathClient::answered)
       .def_prop_ro("received", &shoal::FastPathClient::received)
-      .def_prop_ro("results", &shoal::FastPathClient::results)
+      .def_prop_ro("results", &shoal::FastPathClient::results,
+                   nb::for_getter(nb::sig("def results(self, /) -> Results | None")))
       .def_prop_ro("is_torn", &shoal::FastPathClient::is_torn)
       .def_prop_ro("is_inside", &shoal::FastPathClient::is_inside)
       .def_prop_ro("micros", &shoal::FastPathClient::micros);
@@ -266,26 +299,35 @@ NB_MODULE(_native, module) {
           },
           "actions"_a, "observations"_a, "rows"_a, "step"_a, "batch"_a, "whole"_a, "in_tray"_a,
           nb::keep_alive<1, 2>(), nb::keep_alive<1, 3>())
-      .def("next", &shoal::FastPathServer::next, "port"_a, "received"_a, "timeout"_a.none())
+      .def("next", &shoal::FastPathServer::next, "port"_a, "received"_a, "timeout"_a.none(),
+           nb::sig("def next(self, port: Port, received: int, timeout: float | None) -> tuple[int, "
+                   "typing.Any] | typing.Literal[False] | None"))
       .def("answer", &shoal::FastPathServer::answer, "port"_a, "results"_a, "number"_a, "about"_a,
            "micros"_a)
       .def_prop_ro("tray_bytes", &shoal::FastPathServer::tray_bytes);
 
   module.attr("HEADER_BYTES") = shoal::Header::kBytes;
   module.def(
-      "pack_header", [](uint8_t kind, uint8_t flags, uint32_t rows, uint32_t meta, uint32_t micros,
-                        uint64_t number, uint64_t ack, uint64_t about, uint64_t body) {
+      "pack_header",
+      [](uint8_t kind, uint8_t flags, uint32_t rows, uint32_t meta, uint32_t micros,
+         uint64_t number, uint64_t ack, uint64_t about, uint64_t body) {
         const auto bytes =
             shoal::Header{kind, flags, 0, rows, meta, micros, number, ack, about, body}.packed();
         return nb::bytes(bytes.data(), bytes.size());
-      });
-  module.def("read_header", [](nb::bytes data) -> nb::object {
-    if (data.size() < shoal::Header::kBytes) return nb::none();
-    const std::optional<shoal::Header> found = shoal::Header::read(data.c_str());
-    if (!found) return nb::none();
-    return nb::make_tuple(found->kind, found->flags, found->rows, found->meta, found->micros,
-                          found->number, found->ack, found->about, found->body);
-  });
+      },
+      nb::sig("def pack_header(kind: int, flags: int, rows: int, meta: int, micros: int, number: "
+              "int, ack: int, about: int, body: int) -> bytes"));
+  module.def(
+      "read_header",
+      [](nb::bytes data) -> nb::object {
+        if (data.size() < shoal::Header::kBytes) return nb::none();
+        const std::optional<shoal::Header> found = shoal::Header::read(data.c_str());
+        if (!found) return nb::none();
+        return nb::make_tuple(found->kind, found->flags, found->rows, found->meta, found->micros,
+                              found->number, found->ack, found->about, found->body);
+      },
+      nb::sig("def read_header(data: bytes) -> tuple[int, int, int, int, int, int, int, int, int] "
+              "| None"));
 
   nb::class_<shoal::KernelRunner>(module, "KernelRunner")
       .def(
@@ -304,21 +346,32 @@ NB_MODULE(_native, module) {
           "kernel"_a, "observations"_a, "infos"_a, "intake"_a, "state"_a, nb::kw_only(), "mode"_a,
           "statistics"_a, "check_nan"_a, "max_episode_steps"_a, "counter_based"_a, "parameters"_a,
           "workers"_a, "cores"_a, "may_spin"_a)
-      .def("step", &shoal::KernelRunner::step, "actions"_a.none(), "bank"_a.none())
+      .def("step", &shoal::KernelRunner::step, "actions"_a.none(), "bank"_a.none(),
+           nb::sig("def step(self, actions: typing.Any, bank: Bank | None) -> tuple[typing.Any, "
+                   "typing.Any, typing.Any, typing.Any, typing.Any]"))
       .def("send", &shoal::KernelRunner::send, "actions"_a.none(), "slots"_a.none())
       .def("send_reset", &shoal::KernelRunner::send_reset, "slots"_a.none(), "seeds"_a, "options"_a)
-      .def("receive", &shoal::KernelRunner::receive, "wanted"_a, "seconds"_a, "bank"_a.none())
+      .def("receive", &shoal::KernelRunner::receive, "wanted"_a, "seconds"_a, "bank"_a.none(),
+           nb::sig("def receive(self, wanted: Wanted, seconds: float, bank: Bank | None) -> "
+                   "tuple[typing.Any, ...] | None"))
       .def_prop_ro("ledger", &shoal::KernelRunner::ledger, nb::rv_policy::reference_internal)
       .def("drop", &shoal::KernelRunner::drop)
-      .def("latest", &shoal::KernelRunner::latest, "slots"_a.none(), "bank"_a.none())
-      .def("draw", &shoal::KernelRunner::draw, "slots"_a.none())
-      .def("save", &shoal::KernelRunner::save, "slots"_a.none())
+      .def("latest", &shoal::KernelRunner::latest, "slots"_a.none(), "bank"_a.none(),
+           nb::sig("def latest(self, slots: Slots, bank: Bank | None) -> typing.Any"))
+      .def("draw", &shoal::KernelRunner::draw, "slots"_a.none(),
+           nb::sig("def draw(self, slots: Slots) -> numpy.typing.NDArray[numpy.uint8]"))
+      .def("save", &shoal::KernelRunner::save, "slots"_a.none(),
+           nb::sig("def save(self, slots: Slots) -> numpy.typing.NDArray[numpy.uint8]"))
       .def("restore", &shoal::KernelRunner::restore, "slots"_a.none(), "rows"_a)
       .def_prop_ro(
           "states",
-          [](nb::handle self) { return nb::cast<shoal::KernelRunner&>(self).states(self); })
-      .def("random_state", &shoal::KernelRunner::random_state, "slot"_a)
-      .def("seed", &shoal::KernelRunner::seed, "slot"_a)
+          [](nb::handle self) { return nb::cast<shoal::KernelRunner&>(self).states(self); },
+          nb::for_getter(nb::sig("def states(self, /) -> numpy.typing.NDArray[numpy.uint8]")))
+      .def("random_state", &shoal::KernelRunner::random_state, "slot"_a,
+           nb::sig("def random_state(self, slot: int) -> tuple[tuple[int, int], tuple[int, int], "
+                   "int, int]"))
+      .def("seed", &shoal::KernelRunner::seed, "slot"_a,
+           nb::sig("def seed(self, slot: int) -> int | None"))
       .def("set_seed", &shoal::KernelRunner::set_seed, "slot"_a, "seed"_a.none())
       .def("parameters", &shoal::KernelRunner::parameters, "slot"_a)
       .def("set_parameter", &shoal::KernelRunner::set_parameter, "slot"_a, "number"_a, "value"_a)
@@ -333,7 +386,8 @@ NB_MODULE(_native, module) {
            "truncated"_a)
       .def("reset", &shoal::Meter::reset, "slots"_a.none())
       .def("take_longest", &shoal::Meter::take_longest)
-      .def("take_ended", &shoal::Meter::take_ended)
+      .def("take_ended", &shoal::Meter::take_ended,
+           nb::sig("def take_ended(self) -> list[tuple[int, float, int]]"))
       .def_prop_ro("steps", &shoal::Meter::steps)
       .def_prop_ro("batches", &shoal::Meter::batches)
       .def_prop_ro("episodes", &shoal::Meter::episodes)
@@ -342,17 +396,23 @@ NB_MODULE(_native, module) {
       .def_prop_ro("times", &shoal::Meter::times)
       .def_prop_ro_static("edges", [](nb::handle) { return shoal::Meter::edges(); });
 
-  module.def("random_functions", [] {
-    const shoal::RandomFunctions functions = shoal::random_functions();
-    nb::dict addresses;
-    addresses["random_double"] = functions.random_double;
-    addresses["random_uniform"] = functions.uniform;
-    addresses["random_below"] = functions.below;
-    return addresses;
-  });
+  module.def(
+      "random_functions",
+      [] {
+        const shoal::RandomFunctions functions = shoal::random_functions();
+        nb::dict addresses;
+        addresses["random_double"] = functions.random_double;
+        addresses["random_uniform"] = functions.uniform;
+        addresses["random_below"] = functions.below;
+        return addresses;
+      },
+      nb::sig("def random_functions() -> dict[str, int]"));
   module.def("has_futex", &shoal::has_futex);
   module.def("start_lifeline", &shoal::start_lifeline, "parent"_a, "dies_with_thread"_a);
-  module.def("batch_infos", &shoal::batch_infos, "events"_a, "num_rows"_a, "merge"_a);
+  module.def("batch_infos", &shoal::batch_infos, "events"_a, "num_rows"_a, "merge"_a,
+             nb::sig("def batch_infos(events: list[Event], num_rows: int, merge: "
+                     "collections.abc.Callable[[int, list[tuple[int, typing.Any]]], "
+                     "numpy.typing.NDArray[typing.Any]]) -> dict[str, typing.Any]"));
   module.def("batch_moments", &shoal::batch_moments, "batch"_a, "mean"_a, "var"_a);
   module.def("normalize_batch", &shoal::normalize_batch, "batch"_a, "mean"_a, "deviation"_a,
              "limit"_a, "out"_a);

@@ -85,7 +85,9 @@ void bind_slots(nb::module_& module) {
             ledger.mark_in_flight(read_slots(slots, ledger.num_slots()), request);
           },
           "slots"_a.none(), "request"_a = 0)
-      .def("mark_done", &mark_done, "slots"_a, "request"_a = 0)
+      .def("mark_done", &mark_done, "slots"_a, "request"_a = 0,
+           nb::sig("def mark_done(self, slots: Slots, request: int = 0) -> "
+                   "numpy.typing.NDArray[numpy.int64]"))
       .def(
           "clear",
           [](SlotLedger& ledger, nb::handle slots) {
@@ -94,16 +96,25 @@ void bind_slots(nb::module_& module) {
           "slots"_a)
       .def("clear_all", &SlotLedger::clear_all)
       .def("request_of", &SlotLedger::request_of, "slot"_a)
-      .def("slots_in_flight",
-           [](const SlotLedger& ledger) {
-             return array_of(ledger.slots_in_flight(), [](int64_t) { return true; });
-           })
-      .def("awaited", &awaited, "request"_a = nb::none())
+      .def(
+          "slots_in_flight",
+          [](const SlotLedger& ledger) {
+            return array_of(ledger.slots_in_flight(), [](int64_t) { return true; });
+          },
+          nb::sig("def slots_in_flight(self) -> numpy.typing.NDArray[numpy.int64]"))
+      .def(
+          "awaited", &awaited, "request"_a = nb::none(),
+          nb::sig(
+              "def awaited(self, request: int | None = None) -> numpy.typing.NDArray[numpy.int64]"))
       .def("wanted", &wanted, "min_slots"_a.none(), "max_slots"_a.none(), "slots"_a.none())
       .def("missing", &SlotLedger::missing, "wanted"_a)
-      .def("select", [](const SlotLedger& ledger, const SlotLedger::Wanted& wanted) {
-        return array_of(ledger.select(wanted), [](int64_t) { return true; });
-      }, "wanted"_a);
+      .def(
+          "select",
+          [](const SlotLedger& ledger, const SlotLedger::Wanted& wanted) {
+            return array_of(ledger.select(wanted), [](int64_t) { return true; });
+          },
+          "wanted"_a,
+          nb::sig("def select(self, wanted: Wanted) -> numpy.typing.NDArray[numpy.int64]"));
 }
 
 }  // namespace shoal

@@ -28,8 +28,8 @@ void SlotLedger::check_idle(const Slots& slots) const {
 void SlotLedger::check_in_flight(const Slots& slots) const {
   for (Py_ssize_t k = 0; k < slots.count; ++k) {
     if (is_in_flight(slots[k])) continue;
-    raise_not_pending("recv", Ref::checked(PyUnicode_FromFormat(
-                                  "recv: slot %zd is not in flight", slots[k])));
+    raise_not_pending(
+        "recv", Ref::checked(PyUnicode_FromFormat("recv: slot %zd is not in flight", slots[k])));
   }
 }
 
@@ -110,8 +110,7 @@ size_t SlotLedger::missing(const Wanted& wanted) const {
   if (wanted.by_count) return wanted.least > done() ? wanted.least - done() : 0;
   if (done() == in_flight_.size()) return 0;
   const auto is_missing = [this](int64_t slot) { return is_awaited(slot); };
-  return static_cast<size_t>(
-      std::count_if(wanted.slots.begin(), wanted.slots.end(), is_missing));
+  return static_cast<size_t>(std::count_if(wanted.slots.begin(), wanted.slots.end(), is_missing));
 }
 
 std::vector<int64_t> SlotLedger::select(const Wanted& wanted) const {

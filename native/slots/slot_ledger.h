@@ -3,9 +3,9 @@
 //   idle --mark_in_flight--> in flight --mark_done--> done --clear--> idle
 //
 // Every pool whose slots are stepped by others than the caller keeps this here and nowhere else. A
-// round, a step of every slot, is one entry: its slots are not marked one by one. All calls need the
-// GIL, and each either does all of its work or raises and changes nothing, so an interrupt between
-// two calls leaves the ledger consistent.
+// round, a step of every slot, is one entry: its slots are not marked one by one. All calls need
+// the GIL, and each either does all of its work or raises and changes nothing, so an interrupt
+// between two calls leaves the ledger consistent.
 #pragma once
 
 #include <optional>

@@ -55,14 +55,14 @@ def attach(
 def _detach(watched: weakref.ref[WatchedPool], frontend: weakref.ref[Any]) -> None:
     pool, vector = watched(), frontend()  # which may be gone, and must not live for this
     if pool is not None and vector is not None and vector.pool is pool:
-        vector.pool = pool.watched
+        vector.pool = pool.inner
 
 
 def vector_title(vector: Any) -> str:
     """What a vector is called: after its environment, if that is known."""
     frontend = _frontend(vector)
     spec = getattr(frontend, "spec", None)
-    kernel = getattr(frontend.pool, "kernel", None)
+    kernel = getattr(getattr(frontend.pool, "inner", frontend.pool), "kernel", None)
     if spec is not None:
         return str(spec.id)
     return type(frontend).__name__ if kernel is None else str(kernel.name)

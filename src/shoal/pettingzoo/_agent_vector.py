@@ -13,6 +13,7 @@ from shoal.pettingzoo._agents_pool import AgentsPool
 from shoal.pettingzoo._team_env import Agent
 from shoal.pettingzoo._teams import Teams
 from shoal.pettingzoo._views import told_alive
+from shoal.pools._forwarding import find_pool
 from shoal.vector._infos import InfoFormat
 from shoal.vector._pool_vector_env import VectorEnv
 from shoal.vector._reset_mask import split_reset_mask
@@ -52,8 +53,6 @@ class AgentVectorEnv(VectorEnv):
         batch_size: As there: how many environments ``recv`` returns where it is not told.
     """
 
-    _pool: AgentsPool
-
     def __init__(
         self,
         teams: Teams,
@@ -77,14 +76,18 @@ class AgentVectorEnv(VectorEnv):
         )
 
     @property
+    def _agents_pool(self) -> AgentsPool:
+        return find_pool(self._pool, AgentsPool)
+
+    @property
     def agents(self) -> tuple[Agent, ...]:
         """All agents that there can be in an environment, in the order of its slots."""
-        return self._pool.agents
+        return self._agents_pool.agents
 
     @property
     def alive(self) -> npt.NDArray[np.bool_]:
         """Which slots have an agent that can act next."""
-        return self._pool.alive
+        return self._agents_pool.alive
 
     def reset(self, *, seed: Seed = None, options: dict[str, Any] | None = None) -> tuple[Any, Any]:
         """Begin new episodes, in all environments or in those that a mask selects.
@@ -119,7 +122,7 @@ class AgentVectorEnv(VectorEnv):
     def _ended(self, mask: npt.NDArray[np.bool_]) -> npt.NDArray[np.bool_]:
         """The environments of which the mask selects all agents that are alive."""
         count = len(self.agents)
-        selected, alive = mask.reshape(-1, count), self._pool.roster.alive
+        selected, alive = mask.reshape(-1, count), self._agents_pool.roster.alive
         left_out = alive & ~selected
         halved = np.flatnonzero((alive & selected).any(axis=1) & left_out.any(axis=1))
         if halved.size:

@@ -1,4 +1,4 @@
-"""A pool around a pool of teams, in which every agent of every environment is a slot."""
+"""A pool in which every agent of every multi-agent environment is a slot."""
 
 from __future__ import annotations
 
@@ -18,14 +18,15 @@ from shoal.pettingzoo._agent_rows import check_alike
 from shoal.pettingzoo._roster import Roster
 from shoal.pettingzoo._teams import Teams, explaining
 from shoal.pettingzoo._views import emptied, results_of, view_of_rows
-from shoal.pools._base import Batch, SlotChoice, WorkerState, checked_seeds, slot_numbers
+from shoal.pools._base import Batch, Pool, SlotChoice, WorkerState, checked_seeds, slot_numbers
 from shoal.pools._environments import Called
+from shoal.pools._forwarding import ForwardingPool
 
 __all__ = ["AgentsPool"]
 
 
-class AgentsPool:
-    """The contract over teams whose agents have equal spaces: slots are environments times agents.
+class AgentsPool(ForwardingPool[Pool]):
+    """A pool around the pool of teams whose agents have equal spaces.
 
     Slot ``k`` is agent ``k % agents`` of environment ``k // agents``. Slots are sent, reset and
     received by whole environments, since these step and reset all of their agents at once.
@@ -38,19 +39,14 @@ class AgentsPool:
         SpaceMismatchError: The agents' spaces are not equal.
     """
 
-    envs = None
-
     def __init__(self, teams: Teams, *, statistics: bool = False) -> None:
         check_alike(teams.members)
+        super().__init__(teams.pool)
         self.teams = teams
         self.agents = teams.members.agents
         pool, count = teams.pool, len(self.agents)
         self.num_envs = pool.num_envs * count
-        self.autoreset_mode = pool.autoreset_mode
-        self.metadata = pool.metadata
-        self.render_mode = pool.render_mode
         self.copy = pool.copy or teams.joins_by_copying
-        self.restarts = pool.restarts
         shown, action = teams.members.observation_spaces[0], teams.members.action_spaces[0]
         self.spaces = VectorSpaces(
             shown, batch_space(shown, self.num_envs), action, batch_space(action, self.num_envs)
@@ -61,6 +57,10 @@ class AgentsPool:
         self._moves_on = self.autoreset_mode is AutoresetMode.SAME_STEP
 
     @property
+    def envs(self) -> None:
+        """No list of environments, since a slot is not an environment."""
+
+    @property
     def alive(self) -> npt.NDArray[np.bool_]:
         """Which slots have an agent that can act next."""
         return self.roster.alive.ravel().copy()
@@ -68,7 +68,7 @@ class AgentsPool:
     @property
     def in_flight(self) -> int:
         """How many slots have been sent or reset, and not been received."""
-        return self.teams.pool.in_flight * len(self.agents)
+        return self.inner.in_flight * len(self.agents)
 
     def reset(
         self,
@@ -80,15 +80,15 @@ class AgentsPool:
         chosen = self._environments(slots)
         count = len(self.agents)
         given = checked_seeds(seeds, len(chosen) * count)
-        self.teams.pool.reset(chosen, given[::count], options)
+        self.inner.reset(chosen, given[::count], options)
         self.roster.expect_reset(chosen)
 
-    def send(self, actions: Any, slots: SlotChoice = None) -> None:
+    def send(self, actions: Any, slots: SlotChoice = None, **options: Any) -> None:
         """Check actions, one for each of these slots, and queue the steps of their environments."""
         chosen = self._environments(slots)
         acts = self.teams.actions_in_rows(actions, chosen)
         with explaining(self.teams):
-            self.teams.pool.send(acts, chosen)
+            self.inner.send(acts, chosen, **options)
 
     def recv(
         self,
@@ -98,12 +98,12 @@ class AgentsPool:
         max_slots: int | None = None,
         slots: SlotChoice = None,
     ) -> Batch:
-        """Wait for queued work, and return what is done: always whole environments."""
+        """Wait for slots in flight, and return those that are done, by whole environments."""
         count = len(self.agents)
         least = None if min_slots is None else -(-min_slots // count)
         most = None if max_slots is None else max(1, max_slots // count)
         wanted = None if slots is None else self._environments(slots)
-        batch = self.teams.pool.recv(least, timeout, max_slots=most, slots=wanted)
+        batch = self.inner.recv(least, timeout, max_slots=most, slots=wanted)
         rows = (batch.slots[:, None] * count + np.arange(count)).ravel()
         return Batch(rows, *self._results(batch))
 
@@ -111,21 +111,21 @@ class AgentsPool:
         """Step every slot, and return the results in slot order."""
         acts = self.teams.actions_in_rows(actions, None)
         with explaining(self.teams):
-            results = self.teams.pool.step(acts)
+            results = self.inner.step(acts)
         return self._round(results)
 
-    def begin_step(self, actions: Any) -> None:
+    def begin_step(self, actions: Any, **options: Any) -> None:
         """Check actions for every slot, and begin to step them."""
         acts = self.teams.actions_in_rows(actions, None)
         with explaining(self.teams):
-            self.teams.pool.begin_step(acts)
+            self.inner.begin_step(acts, **options)
 
     def end_step(self, timeout: float | None = None) -> Results:
-        """Wait for what ``begin_step`` has begun."""
-        return self._round(self.teams.pool.end_step(timeout))
+        """Wait for the step that ``begin_step`` began."""
+        return self._round(self.inner.end_step(timeout))
 
     def latest(self, slots: SlotChoice = None) -> Any:
-        """The newest observation of each of these slots, as a batch, without stepping them."""
+        """Return the newest observation of each of these slots, as a batch, without a step."""
         chosen, count = slot_numbers(slots, self.num_envs), len(self.agents)
         environments = np.unique(chosen // count)
         leaves = batch_leaves(self._layout, self.teams.in_rows(self.teams.latest(environments)))
@@ -137,35 +137,27 @@ class AgentsPool:
         return emptied(latest, self._layout, self._nothing, gone)
 
     def drop(self) -> None:
-        """Wait for all that is in flight, and forget it."""
-        self.teams.pool.drop()
+        """Wait for all slots in flight, and discard their results."""
+        self.inner.drop()
         self.roster.forget()
 
     def call(self, what: Called, *args: Any, slots: SlotChoice = None, **kwargs: Any) -> list[Any]:
-        """Reach the environment of each of these slots, once even if it has several of them."""
+        """Call the environment of each of these slots, once even if it has several of them."""
         owners = slot_numbers(slots, self.num_envs) // len(self.agents)
         environments, places = np.unique(owners, return_inverse=True)
-        results = self.teams.pool.call(what, *args, slots=environments, **kwargs)
+        results = self.inner.call(what, *args, slots=environments, **kwargs)
         return [results[place] for place in places.tolist()]
 
     def worker_states(self) -> list[WorkerState]:
-        """Who drives the environments, each of which has some slots."""
+        """Return what drives the environments, with the slots of all their agents."""
         agents = len(self.agents)
         return [
             state._replace(slots=range(state.slots.start * agents, state.slots.stop * agents))
-            for state in self.teams.pool.worker_states()
+            for state in self.inner.worker_states()
         ]
 
-    def close(self, *, terminate: bool = False, timeout: float | None = None) -> None:
-        """Close every environment and give back everything; a second call does nothing."""
-        self.teams.pool.close(terminate=terminate, timeout=timeout)
-
-    def abandon(self) -> None:
-        """Give back everything, for a vector that is garbage and was not closed."""
-        self.teams.pool.abandon()
-
     def _round(self, results: Results) -> Results:
-        return self._results(Batch(np.arange(self.teams.pool.num_envs), *results))
+        return self._results(Batch(np.arange(self.inner.num_envs), *results))
 
     def _results(self, batch: Batch) -> Results:
         noted, episodes = self.roster.note(self.teams.read(batch))
@@ -173,16 +165,16 @@ class AgentsPool:
         return results_of(view, self._layout, self._nothing, moves_on=self._moves_on)
 
     def _environments(self, slots: SlotChoice) -> npt.NDArray[np.int64]:
-        """The environments whose slots these are, all of each and in order."""
+        """Return the environments of these slots, which must be whole and in order."""
         if slots is None:
-            return np.arange(self.teams.pool.num_envs)
+            return np.arange(self.inner.num_envs)
         chosen, count = slot_numbers(slots, self.num_envs), len(self.agents)
         environments = chosen[::count] // count
         whole = (environments[:, None] * count + np.arange(count)).ravel()
         if not np.array_equal(chosen, whole):
             raise ResetMaskError(
-                f"environments step and reset all of their {count} agents at once, so slots must "
-                f"be those of whole environments, in order, got {chosen.tolist()}. (A frontend "
-                "that resets slots in the step in which they end needs autoreset_mode='SameStep')"
+                f"an environment steps and resets all of its {count} agents at once: slots must be "
+                f"those of whole environments, in order, got {chosen.tolist()}. (A frontend that "
+                "resets slots in the step in which they end needs autoreset_mode='SameStep')"
             )
         return environments

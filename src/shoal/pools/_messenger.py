@@ -84,7 +84,7 @@ class Messenger:
         if isinstance(message, Outcome) and message.slot is None:
             self.of_round[worker] = message
         elif isinstance(message, Outcome) and message.slot is not None:
-            # A message that is sorted twice, after an interrupt, may be about a slot received since.
+            # After an interrupt a message is sorted twice: its slot may have been received since.
             if self._ledger.is_awaited(message.slot):
                 self.of_slots[message.slot] = message
         elif isinstance(message, Reply) and message.call not in self._abandoned_calls:

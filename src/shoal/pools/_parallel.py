@@ -265,8 +265,8 @@ class ParallelPool(WorkerPoolBase):
             missing = self._ledger.missing(wanted)
             if not missing:
                 return
-            if self._group.next_own() is not None:
-                self._drive_next()
+            if (own := self._group.next_own()) is not None:
+                self._drive_next(own)
                 continue
             remaining = TICK if deadline is None else min(TICK, deadline - time.monotonic())
             if remaining < 0:
@@ -288,8 +288,7 @@ class ParallelPool(WorkerPoolBase):
                 group.finish_announced()
             # Otherwise the worker was lost, and its replacement steps the slot again.
 
-    def _drive_next(self) -> None:
-        slot = self._group.next_own()
+    def _drive_next(self, slot: int) -> None:
         of_slots = self._messenger.of_slots
         interrupted = VectorFailedError(f"the step or reset of slot {slot} was interrupted")
         of_slots[slot] = Outcome(slot, errors=[(slot, interrupted)])

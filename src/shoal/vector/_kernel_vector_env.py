@@ -11,6 +11,7 @@ import numpy.typing as npt
 
 from shoal.pools import KernelPool
 from shoal.pools._base import SlotChoice
+from shoal.pools._forwarding import find_pool
 from shoal.vector._pool_vector_env import Arrays, VectorEnv
 
 __all__ = ["KernelVectorEnv"]
@@ -33,27 +34,29 @@ class KernelVectorEnv(VectorEnv, gymnasium.vector.VectorEnv[Any, Any, Arrays]):
         True
     """
 
-    _pool: KernelPool
+    @property
+    def _kernel_pool(self) -> KernelPool:
+        return find_pool(self._pool, KernelPool)
 
     def __repr__(self) -> str:
-        name = self._pool.kernel.name if self.spec is None else self.spec.id
+        name = self._kernel_pool.kernel.name if self.spec is None else self.spec.id
         return f"{type(self).__name__}({name}, num_envs={self.num_envs})"
 
     @property
     def state(self) -> npt.NDArray[Any]:
         """The states of all slots: an array of records, which can be read and written."""
-        return self._pool.state
+        return self._kernel_pool.state
 
     def save(self, slots: SlotChoice = None) -> npt.NDArray[np.uint8]:
         """Everything about these slots, a row of bytes for each: state, randomness, episode.
 
         Parameters are no part of it.
         """
-        return self._pool.save(slots)
+        return self._kernel_pool.save(slots)
 
     def restore(self, saved: npt.NDArray[np.uint8], slots: SlotChoice = None) -> None:
         """Put slots back to what they were; the next step goes on from there."""
-        self._pool.restore(saved, slots)
+        self._kernel_pool.restore(saved, slots)
 
     def render_tiled(
         self, slots: SlotChoice = None, columns: int | None = None
@@ -66,7 +69,7 @@ class KernelVectorEnv(VectorEnv, gymnasium.vector.VectorEnv[Any, Any, Arrays]):
         """
         if columns is not None and columns < 1:
             raise ValueError(f"columns must be a positive number or None, got {columns}")
-        pictures = self._pool.render(slots)
+        pictures = self._kernel_pool.render(slots)
         count, height, width, channels = pictures.shape
         across = ceil(sqrt(count)) if columns is None else columns
         down = ceil(count / across)

@@ -23,11 +23,11 @@ from shoal.errors import (
 )
 from shoal.pools import Pool
 from shoal.pools._environments import Called, EnvFactory
-from shoal.pools._worker_calls import PendingCall
 from shoal.pools._processes import isolated_pool
 from shoal.pools._processes.custom_worker_pool import CustomWorkerPool
 from shoal.pools._processes.error_packing import RemoteTraceback
 from shoal.pools._processes.process_start import StartMethod
+from shoal.pools._worker_calls import PendingCall
 from shoal.vector._infos import format_infos
 from shoal.vector._pool_vector_env import Arrays, VectorEnv
 from shoal.vector._reset_mask import split_reset_mask
@@ -54,7 +54,9 @@ class AsyncPool(Pool, Protocol):
 
     errors: list[tuple[int, BaseException]]
 
-    def begin_call(self, what: Called, args: tuple[Any, ...], kwargs: dict[str, Any]) -> PendingCall:
+    def begin_call(
+        self, what: Called, args: tuple[Any, ...], kwargs: dict[str, Any]
+    ) -> PendingCall:
         """Begin to call every environment."""
 
     def end_call(self, call: PendingCall, timeout: float | None = None) -> list[Any]:
@@ -105,7 +107,7 @@ class AsyncVectorEnv(VectorEnv, gymnasium.vector.VectorEnv[Any, Any, Arrays]):
         >>> envs.close()
     """
 
-    _pool: AsyncPool
+    _async_pool: AsyncPool
 
     def __init__(
         self,
@@ -153,6 +155,7 @@ class AsyncVectorEnv(VectorEnv, gymnasium.vector.VectorEnv[Any, Any, Arrays]):
                 autoreset_mode=mode,
                 copy=copy,
             )
+        self._async_pool = pool
         super().__init__(pool)
         if shared_memory:
             self._refuse_unknown_spaces()
@@ -241,7 +244,7 @@ class AsyncVectorEnv(VectorEnv, gymnasium.vector.VectorEnv[Any, Any, Arrays]):
                 f"Trying to call function `{name}` with `call`, use `{name}` directly instead."
             )
         self._drain()
-        self._pending_call = self._pool.begin_call(name, args, kwargs)
+        self._pending_call = self._async_pool.begin_call(name, args, kwargs)
         self._state = AsyncState.WAITING_CALL
 
     def call_wait(self, timeout: float | None = None) -> tuple[Any, ...]:
@@ -250,9 +253,9 @@ class AsyncVectorEnv(VectorEnv, gymnasium.vector.VectorEnv[Any, Any, Arrays]):
         call = self._pending_call
         assert call is not None, "there is one while the state says so"
         try:
-            return tuple(self._ended(lambda: self._pool.end_call(call, timeout), timeout))
+            return tuple(self._ended(lambda: self._async_pool.end_call(call, timeout), timeout))
         except ReceiveTimeoutError:
-            self._pool.abandon_call(call)
+            self._async_pool.abandon_call(call)
             raise
 
     def set_attr(self, name: str, values: Any) -> None:
@@ -293,7 +296,7 @@ class AsyncVectorEnv(VectorEnv, gymnasium.vector.VectorEnv[Any, Any, Arrays]):
     def _ended(self, end: Callable[[], Any], timeout: float | None) -> Any:
         """What ends a pending call, with Gymnasium's reports where an environment has failed."""
         state, self._state = self._state, AsyncState.DEFAULT
-        self._pool.errors = []
+        self._async_pool.errors = []
         try:
             return end()
         except ReceiveTimeoutError as error:
@@ -306,10 +309,10 @@ class AsyncVectorEnv(VectorEnv, gymnasium.vector.VectorEnv[Any, Any, Arrays]):
             raise
         except BaseException as error:
             self._failure = error
-            for slot, failed in self._pool.errors:
+            for slot, failed in self._async_pool.errors:
                 logger.error(f"Received the following error from Worker-{slot} - Shutting it down")
                 logger.error("%s", _trace(failed))
-            if self._pool.errors:
+            if self._async_pool.errors:
                 logger.error("Raising the last exception back to the main process.")
             raise
 

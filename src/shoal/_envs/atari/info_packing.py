@@ -15,7 +15,6 @@ from typing import Any
 
 import numpy as np
 import numpy.typing as npt
-from gymnasium import Env
 from gymnasium.spaces import Box, Tuple
 from gymnasium.vector import AutoresetMode
 
@@ -25,8 +24,9 @@ from shoal._spaces import VectorSpaces
 from shoal._types import CRASHED, FINAL_KEYS, ColumnInfos, Event, Finals, Results
 from shoal.errors import InvalidActionError
 from shoal.pools import Batch, Pool
-from shoal.pools._base import SlotChoice, WorkerState, slot_numbers
-from shoal.pools._environments import Called, EnvFactory
+from shoal.pools._base import SlotChoice, slot_numbers
+from shoal.pools._environments import EnvFactory
+from shoal.pools._forwarding import ForwardingPool
 
 __all__ = ["COUNTS", "AtariPool", "packed_games"]
 
@@ -68,11 +68,16 @@ class _PackedGame(AtariGame):
         return pixels, self._told
 
 
-class AtariPool:
-    """The contract over a pool of packed games: unpacks what they tell, and clips rewards."""
+class AtariPool(ForwardingPool[Pool]):
+    """A pool around a pool of packed games, which unpacks their infos and clips rewards.
+
+    Args:
+        packed: The pool of packed games.
+        games: The settings of each slot.
+    """
 
     def __init__(self, packed: Pool, games: Sequence[GameSettings]) -> None:
-        self._packed = packed
+        super().__init__(packed)
         self.games = list(games)
         first = self.games[0]
         self._clips, self._tells_rewards = first.reward_clipping, first.unclipped_reward
@@ -81,13 +86,8 @@ class AtariPool:
         # By slot: whether it is in flight, and whether its next step is a reset.
         self.flying = np.zeros(packed.num_envs, np.bool_)
         self.ended = np.zeros(packed.num_envs, np.bool_)
-        self._restored: dict[int, tuple[Any, Any]] = {}  # what such slots show, until they are sent
-        self.num_envs = packed.num_envs
-        self.autoreset_mode: AutoresetMode = packed.autoreset_mode
-        self.metadata = packed.metadata
-        self.render_mode = packed.render_mode
-        self.copy = packed.copy
-        self.restarts = packed.restarts
+        # The observations of slots that were restored and not sent since.
+        self._restored: dict[int, tuple[Any, Any]] = {}
         spaces = packed.spaces
         self.spaces = VectorSpaces(
             spaces.single_observation[0],  # type: ignore[index]
@@ -96,29 +96,19 @@ class AtariPool:
             spaces.action,
         )
 
-    @property
-    def envs(self) -> list[Env[Any, Any]] | None:
-        """The environments where they are objects of this process, else None."""
-        return self._packed.envs
-
-    @property
-    def in_flight(self) -> int:
-        """How many slots have been sent or reset, and not been received."""
-        return self._packed.in_flight
-
     def reset(
         self,
         slots: SlotChoice = None,
         seeds: Sequence[int | None] | None = None,
         options: dict[str, Any] | None = None,
     ) -> None:
-        """Queue resets."""
-        self._packed.reset(slots, seeds, options)
+        """Queue resets; ``seeds`` has one for each of these slots."""
+        super().reset(slots, seeds, options)
         self._sent(slots)
 
-    def send(self, actions: Any, slots: SlotChoice = None) -> None:
-        """Check actions, and queue their steps."""
-        self._packed.send(self._checked(actions), slots)
+    def send(self, actions: Any, slots: SlotChoice = None, **options: Any) -> None:
+        """Check actions, one for each of these slots, and queue their steps."""
+        super().send(self._checked(actions), slots, **options)
         self._sent(slots)
 
     def recv(
@@ -129,26 +119,26 @@ class AtariPool:
         max_slots: int | None = None,
         slots: SlotChoice = None,
     ) -> Batch:
-        """Wait for queued work, and return what is done."""
-        batch = self._packed.recv(min_slots, timeout, max_slots=max_slots, slots=slots)
+        """Wait for slots in flight, and return those that are done."""
+        batch = super().recv(min_slots, timeout, max_slots=max_slots, slots=slots)
         return Batch(batch.slots, *self._unpacked(batch.slots, *batch[1:]))
 
     def step(self, actions: Any) -> Results:
         """Step every slot, and return the results in slot order."""
         self._restored.clear()
-        return self._unpacked(slice(None), *self._packed.step(self._checked(actions)))
+        return self._unpacked(slice(None), *super().step(self._checked(actions)))
 
-    def begin_step(self, actions: Any) -> None:
-        """Begin to step every slot."""
-        self._packed.begin_step(self._checked(actions))
+    def begin_step(self, actions: Any, **options: Any) -> None:
+        """Check actions for every slot, and begin to step them."""
+        super().begin_step(self._checked(actions), **options)
         self._sent(None)
 
     def end_step(self, timeout: float | None = None) -> Results:
-        """Wait for what ``begin_step`` has begun."""
-        return self._unpacked(slice(None), *self._packed.end_step(timeout))
+        """Wait for the step that ``begin_step`` began."""
+        return self._unpacked(slice(None), *super().end_step(timeout))
 
     def latest(self, slots: SlotChoice = None) -> Any:
-        """The newest observation of each of these slots, as a batch, without stepping them."""
+        """Return the newest observation of each of these slots, as a batch, without a step."""
         return self._latest(slots)[0]
 
     def latest_counts(self, slots: SlotChoice = None) -> dict[str, npt.NDArray[np.int32]]:
@@ -156,7 +146,7 @@ class AtariPool:
         return _counts(self._latest(slots)[1])
 
     def _latest(self, slots: SlotChoice) -> tuple[Any, Any]:
-        pixels, told = self._packed.latest(slots)
+        pixels, told = self.inner.latest(slots)
         for row, slot in enumerate(slot_numbers(slots, self.num_envs).tolist()):
             if slot in self._restored:
                 pixels[row], told[row] = self._restored[slot]
@@ -164,33 +154,17 @@ class AtariPool:
 
     def save(self, slots: SlotChoice = None) -> list[SavedGame]:
         """All that these slots need to go on from where they are."""
-        return self._packed.call(AtariGame.save, slots=slots)
+        return self.call(AtariGame.save, slots=slots)
 
     def restore(self, saved: Sequence[SavedGame], slots: SlotChoice = None) -> None:
         """Let slots go on from where they were saved."""
         for slot, game in zip(slot_numbers(slots, self.num_envs).tolist(), saved, strict=True):
-            (self._restored[slot],) = self._packed.call(_restored, game, slots=[slot])
+            (self._restored[slot],) = self.call(_restored, game, slots=[slot])
 
     def drop(self) -> None:
-        """Wait for all that is in flight, and forget it."""
-        self._packed.drop()
+        """Wait for all slots in flight, and discard their results."""
+        super().drop()
         self.flying[:] = False
-
-    def call(self, what: Called, *args: Any, slots: SlotChoice = None, **kwargs: Any) -> list[Any]:
-        """Reach each environment, wherever it is."""
-        return self._packed.call(what, *args, slots=slots, **kwargs)
-
-    def worker_states(self) -> list[WorkerState]:
-        """Who drives the games."""
-        return self._packed.worker_states()
-
-    def close(self, *, terminate: bool = False, timeout: float | None = None) -> None:
-        """Close every environment, and give back everything."""
-        self._packed.close(terminate=terminate, timeout=timeout)
-
-    def abandon(self) -> None:
-        """Give back everything, for a vector that is garbage and was not closed."""
-        self._packed.abandon()
 
     def _sent(self, slots: SlotChoice) -> None:
         chosen = slot_numbers(slots, self.num_envs)

@@ -27,6 +27,7 @@ from shoal.errors import (
     SlotNotResetError,
 )
 from shoal.pools._base import SlotChoice, slot_numbers
+from shoal.pools._forwarding import find_pool
 from shoal.pools._processes.supervision import OnCrash
 from shoal.pools._shares import cores_from
 from shoal.vector._pool_vector_env import Arrays, VectorEnv
@@ -46,12 +47,14 @@ class AtariVector(VectorEnv, gymnasium.vector.VectorEnv[Any, Any, Arrays]):
     :class:`AtariVectorEnv`.
     """
 
-    _pool: AtariPool
+    @property
+    def _atari_pool(self) -> AtariPool:
+        return find_pool(self._pool, AtariPool)
 
     @property
     def games(self) -> tuple[str, ...]:
         """The game of each slot."""
-        return tuple(settings.game for settings in self._pool.games)
+        return tuple(settings.game for settings in self._atari_pool.games)
 
     def get_action_meanings(self) -> list[str]:
         """What each action presses, such as ``"UPFIRE"``; the same in all slots."""
@@ -64,7 +67,7 @@ class AtariVector(VectorEnv, gymnasium.vector.VectorEnv[Any, Any, Arrays]):
         Slots whose episode has ended, and that have not been reset, cannot be saved.
         """
         self._check_saving("save", slots)
-        return self._pool.save(slots)
+        return self._atari_pool.save(slots)
 
     def restore(self, saved: Sequence[SavedGame], slots: SlotChoice = None) -> None:
         """Let slots go on from where they, or others with the same settings, were saved.
@@ -79,19 +82,20 @@ class AtariVector(VectorEnv, gymnasium.vector.VectorEnv[Any, Any, Arrays]):
             if not isinstance(game, SavedGame):
                 raise TypeError(f"expected what save() returns, got {game!r} for slot {slot}")
             if replace(game.settings, reward_clipping=True) != replace(
-                self._pool.games[slot], reward_clipping=True
+                self._atari_pool.games[slot], reward_clipping=True
             ):
                 raise ValueError(
-                    f"slot {slot} has {self._pool.games[slot]}, but was saved with {game.settings}"
+                    f"slot {slot} has {self._atari_pool.games[slot]}, but was saved with "
+                    f"{game.settings}"
                 )
-        self._pool.restore(games, chosen)
+        self._atari_pool.restore(games, chosen)
 
     def _check_saving(self, doing: str, slots: SlotChoice) -> list[int]:
         chosen: list[int] = slot_numbers(slots, self.num_envs).tolist()
         for slot in chosen:
-            if self._pool.flying[slot]:
+            if self._atari_pool.flying[slot]:
                 raise AlreadyPendingCallError(f"{doing}: slot {slot} is in flight", "recv")
-            if self._pool.ended[slot]:
+            if self._atari_pool.ended[slot]:
                 raise SlotFinishedError(f"{doing}: slot {slot} awaits its reset")
         return chosen
 
@@ -280,7 +284,7 @@ class AtariVectorEnv(AtariVector):
         if len(slots):
             self._pool.reset(slots, seeds)
             crashed = self._pool.recv().infos.columns.get(CRASHED)
-        told = {"env_id": self._received.astype(np.int32), **self._pool.latest_counts()}
+        told = {"env_id": self._received.astype(np.int32), **self._atari_pool.latest_counts()}
         if crashed is not None:
             told[CRASHED] = _spread(slots, crashed, self.num_envs)
         return self._pool.latest(), told

@@ -265,9 +265,7 @@ class ProcessPool(ParallelPool):
             if awaited:
                 self._messenger.send(worker, self._restart_message(awaited, INBOX))
 
-    def _restart_message(
-        self, slots: list[int], bank: int, in_round: bool = False
-    ) -> RestartSlots:
+    def _restart_message(self, slots: list[int], bank: int, in_round: bool = False) -> RestartSlots:
         self._to_report.difference_update(slots)
         seeds = [self._seeds.after_crash(slot) for slot in slots]
         finals = None

@@ -29,16 +29,24 @@ nb::object array_of(const Slots& slots, const Keep& keep) {
   return nb::steal(array.release());
 }
 
-/// The rows of `slots` that became done with this call.
-nb::object mark_done(SlotLedger& ledger, nb::handle slots, int64_t request) {
+/// The rows of `slots` that are awaited under this request.
+nb::object due(const SlotLedger& ledger, nb::handle slots, int64_t request) {
   const Slots chosen = read_slots(slots, ledger.num_slots());
   std::vector<int64_t> rows;
   for (Py_ssize_t row = 0; row < chosen.count; ++row) {
-    if (ledger.mark_done(chosen[row], request)) rows.push_back(row);
+    const int64_t slot = chosen[row];
+    if (ledger.is_awaited(slot) && ledger.request_of(slot) == request) rows.push_back(row);
   }
   return array_of(rows, [](int64_t) { return true; });
 }
 
+/// The slots in flight, or those of one request.
+nb::object in_flight(const SlotLedger& ledger, std::optional<int64_t> request) {
+  return array_of(ledger.slots_in_flight(),
+                  [&](int64_t slot) { return !request || ledger.request_of(slot) == *request; });
+}
+
+/// The slots in flight that are not done, or those of one request.
 nb::object awaited(const SlotLedger& ledger, std::optional<int64_t> request) {
   return array_of(ledger.slots_in_flight(), [&](int64_t slot) {
     return ledger.is_awaited(slot) && (!request || ledger.request_of(slot) == *request);
@@ -76,18 +84,32 @@ void bind_slots(nb::module_& module) {
           "slots"_a.none())
       .def("check_round", &SlotLedger::check_round)
       .def_prop_ro("is_in_round", &SlotLedger::is_in_round)
-      .def("begin_round", &SlotLedger::begin_round)
+      .def("begin_round", &SlotLedger::begin_round, "request"_a = 0)
+      .def_prop_ro("round_request", &SlotLedger::round_request)
       .def("end_round", &SlotLedger::end_round)
-      .def("split_round", &SlotLedger::split_round, "request"_a)
+      .def("split_round", &SlotLedger::split_round)
       .def(
           "mark_in_flight",
           [](SlotLedger& ledger, nb::handle slots, int64_t request) {
             ledger.mark_in_flight(read_slots(slots, ledger.num_slots()), request);
           },
           "slots"_a.none(), "request"_a = 0)
-      .def("mark_done", &mark_done, "slots"_a, "request"_a = 0,
-           nb::sig("def mark_done(self, slots: Slots, request: int = 0) -> "
+      .def("due", &due, "slots"_a, "request"_a,
+           nb::sig("def due(self, slots: Slots, request: int) -> "
                    "numpy.typing.NDArray[numpy.int64]"))
+      .def(
+          "mark_done",
+          [](SlotLedger& ledger, nb::handle slots, int64_t request) {
+            const Slots chosen = read_slots(slots, ledger.num_slots());
+            for (Py_ssize_t k = 0; k < chosen.count; ++k) ledger.mark_done(chosen[k], request);
+          },
+          "slots"_a, "request"_a = 0)
+      .def(
+          "reassign",
+          [](SlotLedger& ledger, nb::handle slots, int64_t request) {
+            ledger.reassign(read_slots(slots, ledger.num_slots()), request);
+          },
+          "slots"_a, "request"_a)
       .def(
           "clear",
           [](SlotLedger& ledger, nb::handle slots) {
@@ -95,13 +117,9 @@ void bind_slots(nb::module_& module) {
           },
           "slots"_a)
       .def("clear_all", &SlotLedger::clear_all)
-      .def("request_of", &SlotLedger::request_of, "slot"_a)
-      .def(
-          "slots_in_flight",
-          [](const SlotLedger& ledger) {
-            return array_of(ledger.slots_in_flight(), [](int64_t) { return true; });
-          },
-          nb::sig("def slots_in_flight(self) -> numpy.typing.NDArray[numpy.int64]"))
+      .def("slots_in_flight", &in_flight, "request"_a = nb::none(),
+           nb::sig("def slots_in_flight(self, request: int | None = None) -> "
+                   "numpy.typing.NDArray[numpy.int64]"))
       .def(
           "awaited", &awaited, "request"_a = nb::none(),
           nb::sig(

@@ -39,9 +39,9 @@ void SlotLedger::check_round() const {
                     Ref::checked(PyUnicode_FromString("no step of all slots is in flight")));
 }
 
-void SlotLedger::split_round(int64_t request) {
+void SlotLedger::split_round() {
   is_in_round_ = false;
-  mark_in_flight({nullptr, num_slots()}, request);
+  mark_in_flight({nullptr, num_slots()}, round_request_);
 }
 
 void SlotLedger::mark_in_flight(const Slots& slots, int64_t request) {
@@ -53,6 +53,12 @@ void SlotLedger::mark_in_flight(const Slots& slots, int64_t request) {
     }
     in_flight_.push_back(slot);
     requests_[static_cast<size_t>(slot)] = request;
+  }
+}
+
+void SlotLedger::reassign(const Slots& slots, int64_t request) {
+  for (Py_ssize_t k = 0; k < slots.count; ++k) {
+    if (is_awaited(slots[k])) requests_[static_cast<size_t>(slots[k])] = request;
   }
 }
 

@@ -46,13 +46,20 @@ class SlotLedger {
   void check_round() const;
 
   bool is_in_round() const { return is_in_round_; }
-  void begin_round() { is_in_round_ = true; }
+  /// The request of the open round.
+  int64_t round_request() const { return round_request_; }
+  void begin_round(int64_t request = 0) {
+    round_request_ = request;
+    is_in_round_ = true;
+  }
   void end_round() { is_in_round_ = false; }
-  /// Turns an open round into its slots, marked one by one under this request.
-  void split_round(int64_t request);
+  /// Turns the open round into its slots, marked one by one under its request.
+  void split_round();
 
   /// Marks slots in flight, in this order. A slot that is in flight already moves to the end.
   void mark_in_flight(const Slots& slots, int64_t request = 0);
+  /// Makes slots that are awaited be awaited under another request.
+  void reassign(const Slots& slots, int64_t request);
   /// Marks a slot done; false, with nothing changed, unless it is awaited under this request.
   bool mark_done(int64_t slot, int64_t request = 0);
   /// Makes slots idle. This ends a round.
@@ -80,6 +87,7 @@ class SlotLedger {
  private:
   SlotList in_flight_, done_;
   std::vector<int64_t> requests_;
+  int64_t round_request_ = 0;
   bool is_in_round_ = false;
 };
 

@@ -1,4 +1,4 @@
-"""What comes for slots in flight: it reaches whom it is for, once, and nobody else."""
+"""Answers for slots in flight: each counts once, and only under the request it belongs to."""
 
 import numpy as np
 import pytest
@@ -13,17 +13,21 @@ LAYOUT = Layout.of(spaces.Box(-1, 1e6, (), np.float64))
 
 @pytest.fixture
 def arrivals():
-    return Arrivals(LAYOUT)
+    return Arrivals(LAYOUT, 5)
 
 
 def batch(*slots, value=0.0):
-    """Rows of these slots, which say their slot and this value."""
+    """Rows that contain the number of their slot, and this value."""
     numbers = np.array(slots, np.int64)
     nothing = np.zeros(len(slots), np.bool_)
     return Batch(numbers, numbers + value, np.full(len(slots), value), nothing, nothing, None)
 
 
-def test_slots_arrive_in_the_order_in_which_they_are_asked_for(arrivals):
+def in_flight(arrivals):
+    return arrivals.ledger.slots_in_flight().tolist()
+
+
+def test_rows_are_taken_in_the_requested_order(arrivals):
     arrivals.expect([0, 1, 2, 3], 1)
     arrivals.add(1, batch(3, 1, value=0.5))
     arrivals.add(1, batch(0, 2, value=0.25))
@@ -31,59 +35,60 @@ def test_slots_arrive_in_the_order_in_which_they_are_asked_for(arrivals):
     np.testing.assert_array_equal(taken.slots, [2, 3, 0, 1])
     np.testing.assert_array_equal(taken.observations, [2.25, 3.5, 0.25, 1.5])
     np.testing.assert_array_equal(taken.rewards, [0.25, 0.5, 0.25, 0.5])
-    assert not arrivals.flying
-    assert not arrivals.done
+    assert in_flight(arrivals) == []
+    assert arrivals.ledger.done == 0
 
 
-@pytest.mark.parametrize("number", [0, 1, 2, 4, 99])
-def test_an_answer_of_another_number_reaches_nobody(arrivals, number):
+@pytest.mark.parametrize("request_number", [0, 1, 2, 4, 99])
+def test_an_answer_to_another_request_is_ignored(arrivals, request_number):
     arrivals.expect([0, 1], 3)
-    arrivals.add(number, batch(0, 1))
-    assert not arrivals.done
+    arrivals.add(request_number, batch(0, 1))
+    assert arrivals.ledger.done == 0
     assert arrivals.missing() == [0, 1]
     assert not arrivals.is_complete(3)
     arrivals.add(3, batch(0, 1, value=0.5))
     np.testing.assert_array_equal(arrivals.take([0, 1]).rewards, [0.5, 0.5])
 
 
-def test_an_answer_that_comes_after_its_slot_was_sent_again_reaches_nobody(arrivals):
+def test_an_answer_that_arrives_after_its_slot_was_sent_again_is_ignored(arrivals):
     arrivals.expect([0, 1], 1)
     arrivals.add(1, batch(0))
     arrivals.take([0])
     arrivals.expect([0], 2)
-    arrivals.add(1, batch(0, 1, value=0.25))  # for 0 it is late
+    arrivals.add(1, batch(0, 1, value=0.25))  # late for slot 0
     assert arrivals.missing() == [0]
     np.testing.assert_array_equal(arrivals.take([1]).rewards, [0.25])
     arrivals.add(2, batch(0, value=0.5))
     np.testing.assert_array_equal(arrivals.take([0]).rewards, [0.5])
 
 
-def test_an_answer_that_comes_twice_counts_once(arrivals):
+def test_an_answer_that_arrives_twice_counts_once(arrivals):
     arrivals.expect([0], 1)
     arrivals.add(1, batch(0, value=0.25))
     arrivals.add(1, batch(0, value=0.5))
     arrivals.fail(1, [0], ValueError("too late"))
     np.testing.assert_array_equal(arrivals.take([0]).rewards, [0.25])
     arrivals.add(1, batch(0, value=0.75))
-    assert not arrivals.done
+    assert arrivals.ledger.done == 0
 
 
-def test_an_answer_for_a_slot_that_is_not_in_flight_reaches_nobody(arrivals):
+def test_an_answer_for_an_idle_slot_is_ignored(arrivals):
     arrivals.expect([1], 1)
     arrivals.add(1, batch(0, 1, 2))
-    assert list(arrivals.done) == [1]
-    assert not arrivals.fail(7, None, ValueError("of nobody"))
-    assert list(arrivals.done) == [1]
+    assert arrivals.ledger.done == 1
+    assert not arrivals.fail(7, None, ValueError("unknown request"))
+    assert arrivals.ledger.done == 1
+    assert arrivals.take([1]).slots.tolist() == [1]
 
 
-def test_a_failure_of_another_number_reaches_nobody(arrivals):
+def test_a_failure_of_another_request_is_ignored(arrivals):
     arrivals.expect([0], 2)
     assert not arrivals.fail(1, [0], ValueError("late"))
     assert not arrivals.fail(1, None, ValueError("late"))
     assert arrivals.missing() == [0]
 
 
-def test_a_failure_without_slots_is_of_all_that_the_request_still_waits_for(arrivals):
+def test_a_failure_without_slots_fails_all_slots_that_the_request_awaits(arrivals):
     arrivals.expect([0, 1], 1)
     arrivals.expect([2], 2)
     arrivals.add(1, batch(0, value=0.5))
@@ -92,14 +97,31 @@ def test_a_failure_without_slots_is_of_all_that_the_request_still_waits_for(arri
     assert arrivals.missing() == [2]
     with pytest.raises(ValueError, match="it broke"):
         arrivals.take([0, 1])
-    np.testing.assert_array_equal(arrivals.take([0]).rewards, [0.5])  # which has not failed
-    assert list(arrivals.flying) == [2]
+    np.testing.assert_array_equal(arrivals.take([0]).rewards, [0.5])  # slot 0 has not failed
+    assert in_flight(arrivals) == [2]
 
 
-def test_what_was_not_sent_after_all_is_not_waited_for(arrivals):
+def test_slots_of_a_withdrawn_request_are_idle_again(arrivals):
     arrivals.expect([0, 1], 1)
     arrivals.expect([2], 2)
     arrivals.withdraw(1)
-    assert list(arrivals.flying) == [2]
+    assert in_flight(arrivals) == [2]
     arrivals.add(1, batch(0, 1, 2))
-    assert not arrivals.done
+    assert arrivals.ledger.done == 0
+
+
+def test_reassigned_slots_are_answered_by_the_new_request_alone(arrivals):
+    arrivals.expect([0, 1], 1)
+    arrivals.reassign([1], 2)
+    arrivals.add(1, batch(0, 1, value=0.5))
+    assert arrivals.missing() == [1]
+    arrivals.add(2, batch(1, value=0.25))
+    np.testing.assert_array_equal(arrivals.take([0, 1]).rewards, [0.5, 0.25])
+
+
+def test_rows_can_be_put_for_slots_in_flight(arrivals):
+    arrivals.expect([0, 1], 4)
+    earlier = batch(1, value=0.5)
+    arrivals.put({1: (earlier, 0)}, 4)
+    assert arrivals.missing() == [0]
+    np.testing.assert_array_equal(arrivals.take([1]).rewards, [0.5])

@@ -1,125 +1,127 @@
-"""What has come for the slots in flight, and what is still waited for."""
+"""The answers that have arrived for slots in flight."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Any
 
 import numpy as np
+import numpy.typing as npt
 
+from shoal import _native
 from shoal._spaces import Layout
 from shoal.pools._base import Batch
 from shoal.pools._batches import batch_rows, join_batches
-from shoal.pools._recv_condition import Wanted
 
 __all__ = ["Arrivals"]
 
+Row = tuple[Batch, int]
+"""A row of a batch."""
+
 
 class Arrivals:
-    """Slots in flight by the numbers of the requests that they were sent with.
+    """Keeps what arrives for slots in flight until the caller receives it.
 
-    An answer counts only for a slot that is in flight under its number: what comes late, or twice,
-    reaches nobody.
+    Slots are sent with the number of a request. An answer counts only for slots that are in flight
+    under its request: answers that are late, or arrive twice, are ignored.
 
     Args:
-        layout: Of the observations.
+        layout: The layout of observations.
+        num_envs: How many slots there are.
     """
 
-    def __init__(self, layout: Layout) -> None:
+    def __init__(self, layout: Layout, num_envs: int) -> None:
         self._layout = layout
-        self.flying: dict[int, int] = {}
-        """The number of the request of each slot, in the order in which they were sent."""
-        self._missing: dict[int, set[int]] = {}  # by number: the slots for which nothing has come
-        self.done: dict[int, tuple[Batch, int] | BaseException] = {}
-        """What has come for a slot, in the order in which it came: a row, or an error."""
+        self.ledger = _native.SlotLedger(num_envs)
+        """Which slots are in flight, in which order they were sent, and which are done."""
+        self._answers: dict[int, Row | BaseException] = {}
 
-    def expect(self, slots: Iterable[int], number: int) -> None:
-        """These slots are in flight now."""
-        fresh = dict.fromkeys(slots, number)
-        for slot in fresh:
-            self.done.pop(slot, None)  # an interrupt may have left what was received before
-        self.flying.update(fresh)
-        if fresh:
-            self._missing.setdefault(number, set()).update(fresh)
+    def expect(self, slots: Iterable[int], request: int) -> None:
+        """Note that slots were sent with this request."""
+        chosen = _numbers(slots)
+        self._discard(chosen)
+        self.ledger.mark_in_flight(chosen, request)
 
-    def renumber(self, slots: Iterable[int], number: int) -> None:
-        """These slots, which are in flight, are now answered under another number."""
-        for slot in slots:
-            self._has_come(slot, self.flying[slot])
-            self.flying[slot] = number
-            self._missing.setdefault(number, set()).add(slot)
+    def reassign(self, slots: Iterable[int], request: int) -> None:
+        """Note that slots, which are in flight, will be answered under another request."""
+        self.ledger.reassign(_numbers(slots), request)
 
-    def withdraw(self, number: int) -> None:
-        """What was sent under this number was not sent after all."""
-        for slot in [slot for slot, each in self.flying.items() if each == number]:
-            del self.flying[slot]
-        self._missing.pop(number, None)
+    def withdraw(self, request: int) -> None:
+        """Note that this request was not sent."""
+        self.ledger.clear(self.ledger.awaited(request))
 
-    def add(self, number: int, batch: Batch) -> None:
-        """Rows have come."""
-        for row, slot in enumerate(batch.slots.tolist()):
-            if self._is_due(slot, number):
-                self.done[slot] = batch, row
-                self._has_come(slot, number)
+    def add(self, request: int, batch: Batch) -> None:
+        """Keep rows that have arrived."""
+        rows = self.ledger.due(batch.slots, request)
+        due = batch.slots[rows]
+        self._answers.update(
+            zip(due.tolist(), ((batch, row) for row in rows.tolist()), strict=True)
+        )
+        self.ledger.mark_done(due, request)
 
-    def fail(self, number: int, slots: Sequence[int] | None, error: BaseException) -> bool:
-        """An error has come, for some slots of a request or for all; whether there are any."""
-        concerned = [slot for slot, each in self.flying.items() if each == number]
-        for slot in concerned if slots is None else slots:
-            if self._is_due(slot, number):
-                self.done[slot] = error
-                self._has_come(slot, number)
-        return bool(concerned)
+    def put(self, rows: Mapping[int, Row], request: int) -> None:
+        """Keep a row for each of these slots, which are in flight under this request."""
+        self._answers.update(rows)
+        self.ledger.mark_done(_numbers(rows), request)
+
+    def fail(self, request: int, slots: Sequence[int] | None, error: BaseException) -> bool:
+        """Keep an error for some slots of a request, or for all that are awaited.
+
+        Returns:
+            Whether any slot is in flight under this request.
+        """
+        awaited = self.ledger.awaited(request)
+        failed = awaited if slots is None else awaited[np.isin(awaited, slots)]
+        self._answers.update(dict.fromkeys(failed.tolist(), error))
+        self.ledger.mark_done(failed, request)
+        return bool(self.ledger.slots_in_flight(request).size)
 
     def clear(self) -> None:
-        """Forget what is in flight, and what has come."""
-        self.flying.clear()
-        self.done.clear()
-        self._missing.clear()
+        """Forget all slots in flight and all answers."""
+        self.ledger.clear_all()
+        self._answers.clear()
 
-    def is_complete(self, number: int) -> bool:
-        """Whether nothing is waited for any more under this number."""
-        return number not in self._missing
+    def is_complete(self, request: int) -> bool:
+        """Whether all slots of a request are done."""
+        return not self.ledger.awaited(request).size
 
     def missing(self) -> list[int]:
-        """The slots for which nothing has come."""
-        return [slot for slot in self.flying if slot not in self.done]
+        """Return the slots in flight that are not done."""
+        missing: list[int] = self.ledger.awaited().tolist()
+        return missing
 
-    def wanted(
-        self, min_slots: int | None, max_slots: int | None, slots: list[int] | None
-    ) -> Wanted:
-        """What ``recv`` with these arguments waits for; see :meth:`Wanted.of`."""
-        return Wanted.of(self.flying, min_slots, max_slots, slots)
+    def has(self, wanted: _native.Wanted) -> bool:
+        """Whether everything that ``recv`` waits for has arrived."""
+        return not self.ledger.missing(wanted)
 
-    def has(self, wanted: Wanted) -> bool:
-        """Whether it has come."""
-        return wanted.has_come(self.done, self.flying)
-
-    def take_wanted(self, wanted: Wanted) -> Batch:
-        """What was waited for, and has come."""
-        return self.take(wanted.among(self.done, self.flying))
+    def take_wanted(self, wanted: _native.Wanted) -> Batch:
+        """Return everything that ``recv`` has waited for; see :meth:`take`."""
+        return self.take(self.ledger.select(wanted).tolist())
 
     def take(self, slots: Sequence[int]) -> Batch:
-        """These slots, in this order; they are in flight no more.
+        """Return the rows of these slots, in this order; they are no longer in flight.
 
-        Raises what has come for them instead of rows, once; those that have not failed stay.
+        An error is raised, once, in place of the rows; slots that have not failed stay in flight.
         """
         errors = {
-            slot: found for slot in slots if isinstance(found := self.done[slot], BaseException)
+            slot: answer
+            for slot in slots
+            if isinstance(answer := self._answers[slot], BaseException)
         }
         if errors:
             self._remove(errors)
             raise next(iter(errors.values()))
-        # All of it is made before anything is removed: an interrupt may come in between.
-        taken = self._joined(slots)
+        # The batch is made before anything is removed: an interrupt may come in between.
+        batch = self._joined(slots)
         self._remove(slots)
-        return taken
+        return batch
 
     def _joined(self, slots: Sequence[int]) -> Batch:
         parts: dict[int, tuple[Batch, list[int]]] = {}
         for slot in slots:
-            come = self.done[slot]
-            assert isinstance(come, tuple)
-            batch, row = come
+            answer = self._answers[slot]
+            assert isinstance(answer, tuple)
+            batch, row = answer
             parts.setdefault(id(batch), (batch, []))[1].append(row)
         joined = join_batches(
             self._layout, [self._rows(batch, rows) for batch, rows in parts.values()]
@@ -129,21 +131,21 @@ class Arrivals:
         places = {slot: row for row, slot in enumerate(joined.slots.tolist())}
         return batch_rows(self._layout, joined, [places[slot] for slot in slots])
 
-    def _remove(self, slots: Iterable[int]) -> None:
-        for slot in slots:
-            del self.flying[slot]
-            self.done.pop(slot, None)
-
-    def _has_come(self, slot: int, number: int) -> None:
-        left = self._missing.get(number, set())
-        left.discard(slot)
-        if not left:
-            self._missing.pop(number, None)
-
-    def _is_due(self, slot: int, number: int) -> bool:
-        return self.flying.get(slot) == number and slot not in self.done
-
     def _rows(self, batch: Batch, rows: list[int]) -> Batch:
         if rows == list(range(len(batch.slots))):
             return batch
         return batch_rows(self._layout, batch, rows)
+
+    def _remove(self, slots: Iterable[int]) -> None:
+        chosen = _numbers(slots)
+        self.ledger.clear(chosen)
+        self._discard(chosen)
+
+    def _discard(self, slots: npt.NDArray[np.int64]) -> None:
+        if self._answers:
+            for slot in slots.tolist():
+                self._answers.pop(slot, None)
+
+
+def _numbers(slots: Iterable[Any]) -> npt.NDArray[np.int64]:
+    return np.fromiter(slots, np.int64)

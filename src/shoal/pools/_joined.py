@@ -8,7 +8,6 @@ from typing import Any
 
 import numpy as np
 import numpy.typing as npt
-from gymnasium.error import AlreadyPendingCallError, NoAsyncCallError
 from gymnasium.vector.utils import batch_differing_spaces, batch_space
 
 from shoal._spaces import Layout, VectorSpaces
@@ -68,8 +67,8 @@ class JoinedPool:
         )
         self._observations = Layout.of(single)
         self._actions = CheckedActions(self.spaces, self.num_envs, self.autoreset_mode)
-        self._arrivals = Arrivals(self._observations)
-        self._stepping = False
+        self._arrivals = Arrivals(self._observations, self.num_envs)
+        self._ledger = self._arrivals.ledger
         self._rows: dict[int, Batch] = {}  # of the parts that have ended a step
         # Of pools that have a patience of their own.
         patience = [getattr(pool, "timeout", None) for pool in self.pools]
@@ -78,7 +77,7 @@ class JoinedPool:
     @property
     def in_flight(self) -> int:
         """How many slots have been sent or reset, and not been received."""
-        return self.num_envs if self._stepping else len(self._arrivals.flying)
+        return self._ledger.in_flight
 
     def reset(
         self,
@@ -127,8 +126,7 @@ class JoinedPool:
         finally:
             for (pool, places, _), count in zip(shares, before, strict=True):
                 if pool.in_flight == count:
-                    for slot in slots[places].tolist():
-                        self._arrivals.flying.pop(slot, None)
+                    self._ledger.clear(slots[places])
 
     def begin_step(self, actions: Any) -> None:
         """Send an action for every slot."""
@@ -137,7 +135,7 @@ class JoinedPool:
     def _begin_step(self, actions: Any, each: EachSlot) -> None:
         self._idle(None)
         leaves = self._actions.leaves(actions, None)
-        self._stepping = True
+        self._ledger.begin_round()
         try:
             for pool, places, _ in self._shares(np.arange(self.num_envs)):
                 pool.begin_step(self._actions.part(leaves, places), **_at(places, each))
@@ -147,8 +145,7 @@ class JoinedPool:
 
     def end_step(self, timeout: float | None = None) -> Results:
         """Wait for what ``begin_step`` has begun; a failure costs the rows of all parts."""
-        if not self._stepping:
-            raise NoAsyncCallError("no step of all slots is in flight", "step")
+        self._ledger.check_round()
         batches: list[Batch] = []
         failures = self._end_parts(timeout, batches)
         if failures:
@@ -170,7 +167,7 @@ class JoinedPool:
                     self._tell_place(error, place)
                     failures.append(error)
         rows, self._rows = self._rows, {}
-        self._stepping = False
+        self._ledger.end_round()
         batches += [self._moved(place, rows[place]) for place in sorted(rows)]
         return failures
 
@@ -188,12 +185,12 @@ class JoinedPool:
         slots: SlotChoice = None,
     ) -> Batch:
         """Wait for slots in flight, first come, first served, and return what is done."""
-        if self._stepping:
+        if self._ledger.is_in_round:
             return Batch(np.arange(self.num_envs), *self.end_step(timeout))
-        if not self._arrivals.flying:
-            self.pools[0].latest([])  # says so if they are closed
-        asked = None if slots is None else slot_numbers(slots, self.num_envs).tolist()
-        wanted = self._arrivals.wanted(min_slots, max_slots, asked)
+        if not self._ledger.in_flight:
+            self.pools[0].latest([])  # raises if they are closed
+        asked = None if slots is None else slot_numbers(slots, self.num_envs)
+        wanted = self._ledger.wanted(min_slots, max_slots, asked)
         begun = time.monotonic()
         while not self._arrivals.has(wanted):
             patience = self._granted() if timeout is None else timeout
@@ -217,10 +214,9 @@ class JoinedPool:
                 self._keep(place, pool.recv(min_slots=1, timeout=_LOOK))
             except ReceiveTimeoutError:
                 if deadline is not None and time.monotonic() > deadline:
-                    done, flying = len(self._arrivals.done), len(self._arrivals.flying)
                     raise ReceiveTimeoutError(
-                        f"{done} of {flying} slots were done in time; those in flight can still be "
-                        "received"
+                        f"{self._ledger.done} of {self._ledger.in_flight} slots were done in time; "
+                        "those in flight can still be received"
                     ) from None
             except Exception as error:
                 self._forget_failed(place, pool, error)
@@ -235,8 +231,7 @@ class JoinedPool:
         for batch in remains.batches:
             self._keep(place, batch)
         for slots, _ in remains.failures:
-            for slot in slots:
-                del self._arrivals.flying[slot + start]
+            self._ledger.clear(np.array(slots, np.int64) + start)
 
     def _keep(self, place: int, batch: Batch) -> None:
         self._arrivals.add(_NUMBER, self._moved(place, batch))
@@ -266,9 +261,8 @@ class JoinedPool:
         """Wait for all that is in flight, and forget it."""
         for pool in self.pools:
             pool.drop()
-        self._stepping = False
         self._rows.clear()
-        self._arrivals = Arrivals(self._observations)
+        self._arrivals.clear()
 
     def call(self, what: Called, *args: Any, slots: SlotChoice = None, **kwargs: Any) -> list[Any]:
         """Reach each environment, wherever it is; results in the order of the slots."""
@@ -308,11 +302,7 @@ class JoinedPool:
 
     def _idle(self, slots: SlotChoice) -> npt.NDArray[np.int64]:
         chosen = slot_numbers(slots, self.num_envs)
-        for slot in chosen.tolist():
-            if self._stepping or slot in self._arrivals.flying:
-                raise AlreadyPendingCallError(
-                    f"slot {slot} is in flight already: receive it before sending it again", "recv"
-                )
+        self._ledger.check_idle(chosen)
         return chosen
 
     def _shares(

@@ -5,7 +5,6 @@ from __future__ import annotations
 import logging
 import os
 import pickle
-import threading
 import time
 import warnings
 from collections.abc import Callable, Mapping, Sequence
@@ -13,16 +12,16 @@ from typing import Any, NamedTuple, get_args
 
 import numpy as np
 import numpy.typing as npt
-from gymnasium.error import AlreadyPendingCallError, ClosedEnvironmentError, NoAsyncCallError
 from gymnasium.vector import AutoresetMode
 from gymnasium.vector.utils import batch_space, iterate
 
+from shoal import _native
 from shoal._spaces import Layout, ObservationMode, agree
 from shoal._spaces.leaves import Leaves, batch_leaves, batch_of_leaves, join_leaves, take_rows
 from shoal._types import Results
 from shoal.errors import ReceiveTimeoutError, VectorFailedError, WorkerCrashedError
 from shoal.pools._arrivals import Arrivals
-from shoal.pools._base import Batch, SlotChoice, WorkerState, checked_seeds, slot_numbers
+from shoal.pools._base import Batch, SlotChoice, WorkerState, check_open, checked_seeds, slot_numbers
 from shoal.pools._batches import join_batches
 from shoal.pools._environments import Called
 from shoal.pools._processes.error_packing import PackedError
@@ -109,11 +108,10 @@ class RayPool:
         self._limit = RestartLimit(restarts_per_minute or max(10, 2 * len(parts)))
         self._seeds = SlotSeeds(self.num_envs)
         self._process = os.getpid()
-        self._lock = threading.Lock()
+        self._use = _native.ExclusiveUse()
         self._failure: BaseException | None = None
         self._number = 0
         self._posting: _Posting | None = None
-        self._round = 0  # the number of a step of all slots in flight
         self._parts: dict[int, Batch | BaseException] = {}  # of the round, by actor
         self._shown: dict[int, tuple[Any, int]] = {}  # what slots have shown last: batch and row
         self._actors = ActorGroup(
@@ -143,7 +141,8 @@ class RayPool:
         self.spaces = agree([pair[0] for pair in pairs], [pair[1] for pair in pairs], mode)
         self._layout = Layout.of(self.spaces.single_observation)
         self._actions = CheckedActions(self.spaces, self.num_envs, self.autoreset_mode)
-        self._arrivals = Arrivals(self._layout)
+        self._arrivals = Arrivals(self._layout, self.num_envs)
+        self._ledger = self._arrivals.ledger
 
     @property
     def hosts(self) -> list[str]:
@@ -159,9 +158,9 @@ class RayPool:
     def in_flight(self) -> int:
         """How many slots have been sent or reset, and not been received."""
         self._go_on_posting()
-        return self.num_envs if self._round else len(self._arrivals.flying)
+        return self._ledger.in_flight
 
-    # Asking
+    # Sending
 
     def reset(
         self,
@@ -170,7 +169,8 @@ class RayPool:
         options: dict[str, Any] | None = None,
     ) -> None:
         """Queue resets; ``seeds`` has one for each of these slots."""
-        with self._alone("reset"):
+        with self._use:
+            self._check_usable("reset")
             chosen = self._idle(slots)
             given = checked_seeds(seeds, len(chosen))
             sent = b"" if options is None else sendable(options, "options of a reset")
@@ -198,7 +198,8 @@ class RayPool:
 
     def send(self, actions: Any, slots: SlotChoice = None) -> None:
         """Check actions, one for each of these slots, and send them to their actors."""
-        with self._alone("send"):
+        with self._use:
+            self._check_usable("send")
             chosen = self._idle(slots)
             self._send(chosen, self._leaves(actions, chosen))
 
@@ -219,7 +220,8 @@ class RayPool:
 
     def begin_step(self, actions: Any) -> None:
         """Send an action for every slot."""
-        with self._alone("step"):
+        with self._use:
+            self._check_usable("step")
             self._begin_step(actions)
 
     def _begin_step(self, actions: Any) -> None:
@@ -260,39 +262,40 @@ class RayPool:
             return
         if posting.slots is not None:
             self._arrivals.expect(posting.slots, posting.number)
-        elif self._round != posting.number:
+        elif not self._is_round(posting.number):
             self._parts = {}
-            self._round = posting.number
+            self._ledger.begin_round(posting.number)
         for place, task in posting.tasks:
             self._hosts[place].ask(task)
         for host in self._hosts:
-            told = [slot for slot in posting.losses if slot in host.slots]
-            self._arrivals.expect(told, host.restarts.number)
+            losses = {slot: loss for slot, loss in posting.losses.items() if slot in host.slots}
+            self._arrivals.expect(losses, host.restarts.number)
+            known = {slot: loss for slot, loss in losses.items() if loss is not None}
+            self._arrivals.put(known, host.restarts.number)
             host.restarts.forget(posting.forgotten)
-        self._arrivals.done.update(
-            (slot, loss) for slot, loss in posting.losses.items() if loss is not None
-        )
         self._posting = None
 
     # Waiting
 
     def step(self, actions: Any) -> Results:
         """Step every slot, and return the results in slot order."""
-        with self._alone("step"):
+        with self._use:
+            self._check_usable("step")
             self._begin_step(actions)
             return self._end_step(None)
 
     def end_step(self, timeout: float | None = None) -> Results:
         """Wait for what ``begin_step`` has begun; after a timeout it can be asked for again."""
-        with self._alone("step"):
+        with self._use:
+            self._check_usable("step")
             if self.in_flight < self.num_envs:
-                raise NoAsyncCallError("no step of all slots is in flight", "step")
+                self._ledger.check_round()
             return self._end_step(timeout)
 
     def _end_step(self, timeout: float | None) -> Results:
-        if not self._round:
+        if not self._ledger.is_in_round:
             every = range(self.num_envs)
-            self._pump(lambda: len(self._arrivals.done) == self.num_envs, timeout)
+            self._pump(lambda: self._ledger.done == self.num_envs, timeout)
             try:
                 return self._owned(self._arrivals.take(every))[1:]
             finally:
@@ -301,13 +304,13 @@ class RayPool:
         parts = [self._parts[place] for place in range(len(self._hosts))]
         errors = [part for part in parts if isinstance(part, BaseException)]
         if errors:
-            self._round = 0
+            self._ledger.end_round()
             for error in errors[1:]:
                 errors[0].add_note(f"shoal: another actor has failed as well: {error!r}")
             raise errors[0]
         batch = join_batches(self._layout, [part for part in parts if isinstance(part, Batch)])
         results = self._owned(batch)[1:]
-        self._round = 0
+        self._ledger.end_round()
         return results
 
     def recv(
@@ -323,12 +326,13 @@ class RayPool:
         An actor that steps its slots in processes or threads answers those that are done; one that
         steps them itself answers every few milliseconds.
         """
-        with self._alone("recv"):
+        with self._use:
+            self._check_usable("recv")
             self._go_on_posting()
-            if self._round:
+            if self._ledger.is_in_round:
                 return Batch(np.arange(self.num_envs), *self._end_step(timeout))
-            asked = None if slots is None else slot_numbers(slots, self.num_envs).tolist()
-            wanted = self._arrivals.wanted(min_slots, max_slots, asked)
+            asked = None if slots is None else slot_numbers(slots, self.num_envs)
+            wanted = self._ledger.wanted(min_slots, max_slots, asked)
             self._pump(lambda: self._arrivals.has(wanted), timeout)
             return self._owned(self._arrivals.take_wanted(wanted))
 
@@ -354,10 +358,9 @@ class RayPool:
                 return
             left = None if deadline is None else max(0.0, deadline - time.monotonic())
             if not self._take_ready(left) and left == 0.0:
-                flying = self.num_envs if self._round else len(self._arrivals.flying)
                 raise ReceiveTimeoutError(
-                    f"slots were not done within {timeout} seconds; the {flying} that are in "
-                    "flight can still be received"
+                    f"slots were not done within {timeout} seconds; the {self._ledger.in_flight} "
+                    "slots in flight can still be received"
                 )
 
     def _take_ready(self, timeout: float | None) -> bool:
@@ -422,8 +425,11 @@ class RayPool:
 
     def _is_of_round(self, host: Host, number: int) -> bool:
         """Whether an answer under this number is an actor's part of the round under way."""
-        began_since = host.restarts.is_of(number) and number > self._round
-        return self._round != 0 and (number == self._round or began_since)
+        is_restart = host.restarts.is_of(number) and number > self._ledger.round_request
+        return self._is_round(number) or (self._ledger.is_in_round and is_restart)
+
+    def _is_round(self, number: int) -> bool:
+        return self._ledger.is_in_round and number == self._ledger.round_request
 
     # Losses
 
@@ -444,20 +450,17 @@ class RayPool:
         at_work = self._waited_for(host)
         # If an interrupt comes before the last line, the loss is noticed again: all is redone.
         host.restarts = RestartTracker(number, host.slots)
-        if not self._round:
-            self._arrivals.renumber(at_work, number)
+        if not self._ledger.is_in_round:
+            self._arrivals.reassign(at_work, number)
         own = np.arange(len(host.slots))
         seeds = [self._seeds.after_crash(slot) for slot in host.slots]
         host.start([self._reset_task(number, host.place, own, seeds)])
 
     def _waited_for(self, host: Host) -> list[int]:
         """Slots of an actor that are in flight, and for which nothing has come."""
-        if self._round:
+        if self._ledger.is_in_round:
             return [] if host.place in self._parts else list(host.slots)
-        arrivals = self._arrivals
-        return [
-            slot for slot in host.slots if slot in arrivals.flying and slot not in arrivals.done
-        ]
+        return [slot for slot in host.slots if self._ledger.is_awaited(slot)]
 
     def _concerned(self, slots: npt.NDArray[np.int64]) -> list[int]:
         """Those of these slots that have a loss to tell of."""
@@ -495,7 +498,8 @@ class RayPool:
 
     def latest(self, slots: SlotChoice = None) -> Any:
         """The newest observation of each of these slots, as a batch, without stepping them."""
-        with self._alone("latest"):
+        with self._use:
+            self._check_usable("latest")
             shares = self._partition.shares(slot_numbers(slots, self.num_envs))
             found = self._ask_each([(share.place, "latest", share.own) for share in shares])
         joined = join_leaves([batch_leaves(self._layout, part) for part in found])
@@ -504,7 +508,8 @@ class RayPool:
 
     def call(self, what: Called, *args: Any, slots: SlotChoice = None, **kwargs: Any) -> list[Any]:
         """Reach each environment, wherever it is; results in the order of the slots."""
-        with self._alone("call"):
+        with self._use:
+            self._check_usable("call")
             chosen = slot_numbers(slots, self.num_envs)
             shares = [share for share in self._partition.shares(chosen) if share.places]
             requests = [packed((what, args, share.own, kwargs), by_value=True) for share in shares]
@@ -535,14 +540,14 @@ class RayPool:
 
     def drop(self) -> None:
         """Wait for all that is in flight, and forget it."""
-        with self._alone("drop"):
+        with self._use:
+            self._check_usable("drop")
             if self.in_flight:
                 self._pump(self._nothing_is_missing, None)
-            self._round = 0
             self._arrivals.clear()
 
     def _nothing_is_missing(self) -> bool:
-        if self._round:
+        if self._ledger.is_in_round:
             return len(self._parts) == len(self._hosts)
         return not self._arrivals.missing()
 
@@ -601,22 +606,12 @@ class RayPool:
     def _idle(self, slots: SlotChoice) -> npt.NDArray[np.int64]:
         chosen = slot_numbers(slots, self.num_envs)
         self._go_on_posting()
-        busy = range(self.num_envs) if self._round else self._arrivals.flying
-        for slot in chosen.tolist():
-            if slot in busy:
-                raise AlreadyPendingCallError(
-                    f"slot {slot} is in flight already: receive it before sending it again", "recv"
-                )
+        self._ledger.check_idle(chosen)
         return chosen
 
-    def _alone(self, doing: str) -> threading.Lock:
-        """Refuse to work for a pool that is closed, broken or at work; the lock to work under."""
-        if self._closed:
-            raise ClosedEnvironmentError(f"{doing}: the vector environment is closed")
+    def _check_usable(self, doing: str) -> None:
+        check_open(self._closed, doing)
         if self._failure is not None:
             raise self._failure.with_traceback(None)
         if not self._actors.is_there:
             raise VectorFailedError(f"{doing}: Ray was shut down, and with it the environments")
-        if self._lock.locked():
-            raise RuntimeError("the vector environment is being stepped already, by another thread")
-        return self._lock

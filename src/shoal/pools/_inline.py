@@ -1,4 +1,4 @@
-"""The inline pool: every slot is driven by the caller, in its own thread, within ``recv``."""
+"""The inline pool: the caller steps every slot itself, within ``recv``."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 import numpy.typing as npt
-from gymnasium.error import AlreadyPendingCallError, ClosedEnvironmentError, NoAsyncCallError
+from gymnasium.error import AlreadyPendingCallError
 from gymnasium.vector import AutoresetMode
 
 from shoal import _native
@@ -21,6 +21,7 @@ from shoal.pools._base import (
     SlotChoice,
     WorkerState,
     caller_state,
+    check_open,
     checked_seeds,
     slot_numbers,
 )
@@ -77,10 +78,9 @@ class InlinePool:
         except BaseException:
             close_environments(self.envs, reporting=False)
             raise
-        self._queue: list[Work] = []
+        self._queue: list[Work] = []  # of the slots in flight
         self._all_slots = np.arange(self.num_envs)
         self._all_slots.flags.writeable = False
-        self._round: Work = (self._all_slots, None, None)  # a step of every slot, as it is queued
         self._closed = False
 
     def _prepare(self) -> None:
@@ -95,7 +95,8 @@ class InlinePool:
         self._stepper = _native.Stepper(
             observations.tree, self._intake, state, self.envs, mode, self._statistics, self.copy
         )
-        # The bank to fill next is the first one; None stands for arrays that are the user's.
+        self._ledger = _native.SlotLedger(self.num_envs)
+        # The bank to fill next is the first one; None stands for arrays that belong to the user.
         filled = (columns.bank(number) for number in range(banks))
         self._banks: deque[_native.Bank | None] = deque(filled if banks else [None])
 
@@ -109,16 +110,20 @@ class InlinePool:
         self._check_open("reset")
         chosen = slot_numbers(slots, self.num_envs)
         given = checked_seeds(seeds, len(chosen))
-        self._check_idle(chosen)
-        self._queue.append((chosen, given, options))
+        self._ledger.check_idle(chosen)
+        self._post((chosen, given, options))
 
     def send(self, actions: Any, slots: SlotChoice = None) -> None:
         """Check actions, one for each of these slots, and queue their steps."""
         self._check_open("send")
         chosen = self._all_slots if slots is None else slot_numbers(slots, self.num_envs)
-        self._check_idle(chosen)
+        self._ledger.check_idle(chosen)
         self._intake.accept(actions, chosen)
-        self._queue.append((chosen, None, None))
+        self._post((chosen, None, None))
+
+    def _post(self, work: Work) -> None:
+        self._ledger.mark_in_flight(work[0])
+        self._queue.append(work)
 
     def recv(
         self,
@@ -128,81 +133,85 @@ class InlinePool:
         max_slots: int | None = None,  # noqa: ARG002
         slots: SlotChoice = None,
     ) -> Batch:
-        """Do the queued work in the order in which it came, and return it.
+        """Step queued slots in the order in which they were queued, and return them.
 
-        ``timeout`` and ``max_slots`` are there for the contract's sake: the caller itself does the
-        work here, and never more than it was asked for.
+        ``timeout`` and ``max_slots`` have no effect: the caller itself does the work, and never
+        more of it than was asked for.
         """
         self._check_open("recv")
-        if not self._queue:
-            raise NoAsyncCallError("recv: no reset or step is in flight", "recv")
-        if slots is not None:
-            work = self._pick(slot_numbers(slots, self.num_envs))
+        if self._ledger.is_in_round:
+            return Batch(self._all_slots.copy(), *self.end_step())
+        chosen = None if slots is None else slot_numbers(slots, self.num_envs)
+        if self._ledger.in_flight or not self._queue:  # nothing to check if no slots were sent
+            self._ledger.wanted(min_slots, None, chosen)
+        if chosen is not None:
+            work = self._pick(chosen)
         elif min_slots is None:
             work, self._queue = self._queue, []
         else:
             work = self._take(index(min_slots))
         parts = [part for part, _, _ in work]
         chosen = parts[0] if len(parts) == 1 else np.concatenate(parts)
+        self._ledger.clear(chosen)
         batch = Batch(chosen, *self._stepper.run(work, self._banks[0]))
-        # Only now: a failed batch has taken no bank away from those that the user still looks at.
+        # Not before: after a failure, the views of the batch before stay valid.
         self._banks.rotate(-1)
         return batch
 
     def step(self, actions: Any) -> Results:
         """Step every slot, and return the results in slot order."""
-        if self._closed or self._queue:
+        if self._closed or self._queue or self._ledger.is_in_round:
             self._check_open("step")
-            self._check_idle(self._all_slots)
+            self._ledger.check_idle(None)
         results = self._stepper.step(actions, self._banks[0])
         self._banks.rotate(-1)
         return results
 
     def begin_step(self, actions: Any) -> None:
         """Check actions for every slot; they are stepped in ``end_step``."""
-        if self._closed or self._queue:
-            self._check_open("step")
-            self._check_idle(self._all_slots)
+        self._check_open("step")
+        self._ledger.check_idle(None)
         self._intake.accept(actions, None)
-        self._queue.append(self._round)
+        self._ledger.begin_round()
 
     def end_step(self, timeout: float | None = None) -> Results:  # noqa: ARG002
-        """Step every slot, with the actions that ``begin_step`` was given."""
+        """Step every slot with the actions of ``begin_step``."""
         self._check_open("step")
-        if not self._queue or self._queue[0] is not self._round:
-            raise NoAsyncCallError("no step of all slots is in flight", "step")
-        self._queue.clear()
+        self._ledger.check_round()
+        self._ledger.end_round()
         results = self._stepper.run(None, self._banks[0])
         self._banks.rotate(-1)
         return results
 
     def drop(self) -> None:
-        """Forget all that is in flight, before it is done."""
+        """Discard all queued work."""
         self._queue.clear()
+        self._ledger.clear_all()
 
     def cancel(self, slots: SlotChoice = None) -> list[int]:
-        """Take these slots out of the queue, as far as they are in it, and say which they were."""
-        chosen = set(slot_numbers(slots, self.num_envs).tolist())
-        queued = [int(slot) for taken, _, _ in self._queue for slot in taken]
-        taken_back = [slot for slot in queued if slot in chosen]
-        if taken_back:
-            self._pick(np.array(taken_back, np.int64))
-        return taken_back
+        """Discard the queued work of these slots, and return those that had any."""
+        in_flight = self._ledger.slots_in_flight()
+        cancelled = in_flight[np.isin(in_flight, slot_numbers(slots, self.num_envs))]
+        if cancelled.size:
+            self._pick(cancelled)
+            self._ledger.clear(cancelled)
+        numbers: list[int] = cancelled.tolist()
+        return numbers
 
     @property
     def in_flight(self) -> int:
         """How many slots have been sent or reset, and not been received."""
-        return sum(len(slots) for slots, _, _ in self._queue)
+        return self._ledger.in_flight
 
     def latest(self, slots: SlotChoice = None) -> Any:
-        """The newest observation of each of these slots, as a batch, without stepping them."""
+        """Return the newest observation of each of these slots, as a batch, without a step."""
         self._check_open("latest")
         observations = self._stepper.latest(slot_numbers(slots, self.num_envs), self._banks[0])
         self._banks.rotate(-1)
         return observations
 
     def call(self, what: Called, *args: Any, slots: SlotChoice = None, **kwargs: Any) -> list[Any]:
-        """Reach each environment: call a method, read an attribute, or call a function with it."""
+        """Call a method or a function with each environment, or read an attribute."""
         self._check_open("call")
         envs = {slot: self.envs[slot] for slot in slot_numbers(slots, self.num_envs).tolist()}
         results, error = call_environments(envs, self.num_envs, what, args, kwargs)
@@ -211,26 +220,26 @@ class InlinePool:
         return results
 
     def worker_states(self) -> list[WorkerState]:
-        """Nobody but the caller drives slots."""
+        """Return the caller, which drives all slots."""
         return [caller_state(range(self.num_envs))]
 
     def close(self, *, terminate: bool = False, timeout: float | None = None) -> None:  # noqa: ARG002
         """Close every environment; a second call does nothing. There are no workers to end."""
         if not self._closed:
             self._closed = True
-            self._queue.clear()
+            self.drop()
             close_environments(self.envs)
 
     def abandon(self) -> None:
-        """Close the environments of a pool that nobody has closed."""
+        """Close the environments of a pool that was garbage-collected without being closed."""
         self.close()
 
     def __getstate__(self) -> dict[str, Any]:
-        if self._queue:
+        if self.in_flight:
             raise AlreadyPendingCallError(
                 f"{self.in_flight} slots are in flight: receive them before copying", "recv"
             )
-        native = ("_columns", "_intake", "_stepper", "_banks")
+        native = ("_columns", "_intake", "_stepper", "_ledger", "_banks")
         state = {name: value for name, value in vars(self).items() if name not in native}
         return state | {"slot state": self._columns.saved(), "latest": self._stepper.memory}
 
@@ -242,13 +251,7 @@ class InlinePool:
         self._stepper.memory = latest
 
     def _take(self, count: int) -> list[Work]:
-        """Cut the first ``count`` slots off the queue."""
-        waiting = self.in_flight
-        if not 1 <= count <= waiting:
-            raise ValueError(f"min_slots is {count}, but {waiting} slots are in flight")
-        if count == waiting:
-            work, self._queue = self._queue, []
-            return work
+        """Take the first ``count`` slots out of the queue."""
         work = []
         while count:
             slots, seeds, options = self._queue[0]
@@ -269,23 +272,9 @@ class InlinePool:
             for taken, seeds, options in self._queue
             for place, slot in enumerate(taken)
         }
-        work: list[Work] = []
-        for slot in slots.tolist():
-            if slot not in queued:
-                raise NoAsyncCallError(f"recv: slot {slot} is not in flight", "recv")
-            work.append(queued.pop(slot))
+        work: list[Work] = [queued.pop(slot) for slot in slots.tolist()]
         self._queue = list(queued.values())
         return work
 
-    def _check_idle(self, slots: npt.NDArray[np.int64]) -> None:
-        for taken, _, _ in self._queue:
-            busy = np.intersect1d(taken, slots)
-            if busy.size:
-                raise AlreadyPendingCallError(
-                    f"slot {busy[0]} is in flight already: receive it before sending it again",
-                    "recv",
-                )
-
     def _check_open(self, doing: str) -> None:
-        if self._closed:
-            raise ClosedEnvironmentError(f"{doing}: the vector environment is closed")
+        check_open(self._closed, doing)

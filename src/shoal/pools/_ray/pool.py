@@ -21,7 +21,14 @@ from shoal._spaces.leaves import Leaves, batch_leaves, batch_of_leaves, join_lea
 from shoal._types import Results
 from shoal.errors import ReceiveTimeoutError, VectorFailedError, WorkerCrashedError
 from shoal.pools._arrivals import Arrivals
-from shoal.pools._base import Batch, SlotChoice, WorkerState, check_open, checked_seeds, slot_numbers
+from shoal.pools._base import (
+    Batch,
+    SlotChoice,
+    WorkerState,
+    check_open,
+    checked_seeds,
+    slot_numbers,
+)
 from shoal.pools._batches import join_batches
 from shoal.pools._environments import Called
 from shoal.pools._processes.error_packing import PackedError

@@ -31,7 +31,7 @@ from shoal.pools._environments import (
     wrapped,
 )
 from shoal.pools._processes.process_start import StartMethod
-from shoal.pools._processes.supervision import OnCrash
+from shoal.pools._restart_policy import OnCrash
 from shoal.pools._ray import Placement
 from shoal.vector._infos import InfoFormat
 from shoal.vector._kernel_vector_env import KernelVectorEnv

@@ -1,4 +1,4 @@
-"""What slots tell that have lost their environments, and got new ones."""
+"""What slots report after their environments were lost and replaced."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from gymnasium.vector import AutoresetMode
 from shoal._types import CRASHED, Event
 from shoal.pools._base import Batch
 
-__all__ = ["RestartTracker", "lost_batch"]
+__all__ = ["RestartTracker", "loss_events", "lost_batch"]
 
 
 class RestartTracker:
@@ -79,6 +79,23 @@ class RestartTracker:
         return told
 
 
+def loss_events(
+    row: int, reset_events: Iterable[Event], autoreset_mode: AutoresetMode, final_obs: Any
+) -> list[Event]:
+    """Return the events of a slot whose environment was lost and whose new one was just reset.
+
+    Args:
+        row: The row of the slot.
+        reset_events: The events of the reset.
+        autoreset_mode: In the same-step mode, infos report the final observation.
+        final_obs: The newest observation before the loss, if there is one.
+    """
+    events: list[Event] = []
+    if autoreset_mode is AutoresetMode.SAME_STEP:
+        events.append((row, {"final_obs": final_obs, "final_info": {CRASHED: True}}))
+    return [*events, *reset_events, (row, {CRASHED: True})]
+
+
 def lost_batch(begun: Batch, shown: Mapping[int, Any], autoreset_mode: AutoresetMode) -> Batch:
     """A batch of slots that were just reset, as the end of the episodes that were lost.
 
@@ -90,10 +107,7 @@ def lost_batch(begun: Batch, shown: Mapping[int, Any], autoreset_mode: Autoreset
     events: list[Event] = []
     told = begun.raw_infos[0] if begun.raw_infos is not None else []
     for row, slot in enumerate(begun.slots.tolist()):
-        if autoreset_mode is AutoresetMode.SAME_STEP:
-            final = {"final_obs": shown.get(slot), "final_info": {CRASHED: True}}
-            events.append((row, final))
-        events += [event for event in told if event[0] == row]
-        events.append((row, {CRASHED: True}))
+        of_reset = [event for event in told if event[0] == row]
+        events += loss_events(row, of_reset, autoreset_mode, shown.get(slot))
     truncated = np.ones(len(begun.slots), np.bool_)
     return begun._replace(truncated=truncated, infos=(events, None))

@@ -13,7 +13,6 @@ from gymnasium.vector import AutoresetMode
 from shoal import _native
 from shoal._memory import VectorColumns
 from shoal._spaces import Layout
-from shoal._types import CRASHED
 from shoal.pools._environments import call_environments, close_environments
 from shoal.pools._messages import (
     Call,
@@ -28,6 +27,7 @@ from shoal.pools._messages import (
     Slots,
     Step,
 )
+from shoal.pools._restarts import loss_events
 
 __all__ = ["INBOX", "Setup", "Worker"]
 
@@ -178,10 +178,8 @@ class Worker:
             slot = int(number)
             outcome = self._driven(slot, message.bank, [seed])
             self._columns.results(message.bank)["truncated"][slot] = True
-            if message.finals is not None:
-                ended = {"final_obs": final, "final_info": {CRASHED: True}}
-                outcome.events.insert(0, (slot, ended))
-            outcome.events.append((slot, {CRASHED: True}))
+            mode = self._setup.autoreset_mode
+            outcome.events[:] = loss_events(slot, outcome.events, mode, final)
             outcomes.append(outcome)
         if message.in_round:
             self._tell(self._round_with(outcomes, message))

@@ -13,7 +13,7 @@ from stable_baselines3.common.vec_env import subproc_vec_env as original
 from shoal.legacy._openai_gym import gymnasium_env
 from shoal.pools._processes import ProcessPool, lenient_pool
 from shoal.pools._processes.process_start import START_METHODS, StartMethod
-from shoal.pools._processes.supervision import OnCrash
+from shoal.pools._restart_policy import OnCrash
 from shoal.sb3._pool_vec_env import PoolVecEnv
 from shoal.sb3.base_vec_env import stands_in_for
 

@@ -137,7 +137,7 @@ class TestRestarts:
         assert observations[:, 1].tolist() == [0, 0, 2, 2]
         assert rewards.tolist() == [0, 0, 2, 3]
         assert infos[0] == [(0, {"crashed": True}), (1, {"crashed": True})]
-        assert "starting another one" in caplog.text
+        assert "starting a replacement" in caplog.text
         observations, *_, truncated, infos = lenient.step([NOTHING] * 4)
         assert observations[:, 1].tolist() == [1, 1, 3, 3]
         assert not truncated.any()

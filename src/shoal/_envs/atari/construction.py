@@ -15,7 +15,7 @@ from shoal._envs.atari.info_packing import AtariPool, packed_games
 from shoal._envs.atari.settings import GameSettings
 from shoal.errors import InvalidSettingError
 from shoal.pools import InlinePool, Pool, ProcessPool
-from shoal.pools._processes.supervision import OnCrash
+from shoal.pools._restart_policy import OnCrash
 from shoal.pools._shares import available_cores
 
 __all__ = ["atari_pool", "game_settings", "with_current_names"]

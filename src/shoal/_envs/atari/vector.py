@@ -28,7 +28,7 @@ from shoal.errors import (
 )
 from shoal.pools._base import SlotChoice, slot_numbers
 from shoal.pools._forwarding import find_pool
-from shoal.pools._processes.supervision import OnCrash
+from shoal.pools._restart_policy import OnCrash
 from shoal.pools._shares import cores_from
 from shoal.vector._pool_vector_env import Arrays, VectorEnv
 from shoal.vector._seeding import Seed, slot_seeds

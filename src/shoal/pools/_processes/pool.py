@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-import logging
 import os
 import time
 from collections.abc import Iterable, Sequence
 from dataclasses import replace
-from typing import Any, get_args
+from typing import Any
 
 import numpy as np
 from gymnasium.vector import AutoresetMode
@@ -32,15 +31,14 @@ from shoal.pools._parallel import ParallelPool
 from shoal.pools._processes.env_recipe import Introduction, Recipe
 from shoal.pools._processes.env_registry import registered_specs
 from shoal.pools._processes.process_start import START_METHODS, StartMethod
-from shoal.pools._processes.supervision import HangWatch, OnCrash, RestartLimit, SlotSeeds
+from shoal.pools._processes.supervision import HangWatch
 from shoal.pools._processes.transport import ProcessTransport
 from shoal.pools._processes.worker_main import Attachment
+from shoal.pools._restart_policy import OnCrash, RestartPolicy, SlotSeeds
 from shoal.pools._shares import available_cores, share_out
 from shoal.pools._worker import INBOX
 
 __all__ = ["ProcessPool", "isolated_pool", "lenient_pool"]
-
-_log = logging.getLogger("shoal")
 
 _WORKERS_FOR_FEW = 8
 """Up to so many environments have a worker each, where that is what their code expects."""
@@ -92,8 +90,7 @@ class ProcessPool(ParallelPool):
         step_timeout: float | None = None,
         restarts_per_minute: int = 10,
     ) -> None:
-        if on_crash not in get_args(OnCrash):
-            raise ValueError(f"on_crash must be one of {get_args(OnCrash)}, got {on_crash!r}")
+        self._restart_policy = RestartPolicy(on_crash, restarts_per_minute)
         if step_timeout is not None and not step_timeout > 0:
             raise ValueError(f"step_timeout must be a positive number, got {step_timeout!r}")
         if start not in START_METHODS:
@@ -103,9 +100,8 @@ class ProcessPool(ParallelPool):
         self.autoreset_mode = autoreset_mode
         self.copy, self._statistics = copy, statistics
         self._shares = shares = share_out(self.num_envs, workers, caller_works)
-        self.restarts = on_crash == "restart"
+        self.restarts = self._restart_policy.restarts
         self._watch = None if step_timeout is None else HangWatch(step_timeout)
-        self._limit = RestartLimit(restarts_per_minute)
         self._seeds = SlotSeeds(self.num_envs)
         self._to_report: set[int] = set()  # idle slots whose worker was lost
         self._batches_posted = 0
@@ -224,14 +220,9 @@ class ProcessPool(ParallelPool):
 
     def _lose(self, worker: int, loss: WorkerCrashedError) -> None:
         """Deal with the loss of a worker: replace it, or give up."""
-        if not self.restarts:
+        if not self._restart_policy.allows_restart(loss):
             self._messenger.failure = loss
             raise loss
-        if not self._limit.allows():
-            loss.add_note(f"shoal: there were {self._limit.per_minute} restarts within a minute")
-            self._messenger.failure = loss
-            raise loss
-        _log.warning("%s: starting another one", loss)
         try:
             self._transport.replace(worker)
         except Exception as error:

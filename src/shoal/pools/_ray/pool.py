@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-import logging
 import os
 import pickle
 import time
 import warnings
 from collections.abc import Callable, Mapping, Sequence
-from typing import Any, NamedTuple, get_args
+from typing import Any, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
@@ -32,7 +31,6 @@ from shoal.pools._base import (
 from shoal.pools._batches import join_batches
 from shoal.pools._environments import Called
 from shoal.pools._processes.error_packing import PackedError
-from shoal.pools._processes.supervision import OnCrash, RestartLimit, SlotSeeds
 from shoal.pools._ray.actor_client import OPENING, Host
 from shoal.pools._ray.actor_group import ActorGroup
 from shoal.pools._ray.actor_recipe import Part
@@ -46,13 +44,11 @@ from shoal.pools._ray.messages import (
     sendable,
     unpack_rows,
 )
+from shoal.pools._restart_policy import OnCrash, RestartPolicy, SlotSeeds
 from shoal.pools._restarts import RestartTracker
 from shoal.pools._slot_partition import CheckedActions, SlotPartition
 
 __all__ = ["RayPool"]
-
-_log = logging.getLogger("shoal")
-
 
 Loss = tuple[Batch, int]
 """What a slot tells of its loss: a row of a batch."""
@@ -106,13 +102,12 @@ class RayPool:
         start_timeout: float = 60.0,
         restarts_per_minute: int | None = None,
     ) -> None:
-        if on_crash not in get_args(OnCrash):
-            raise ValueError(f"on_crash must be one of {get_args(OnCrash)}, got {on_crash!r}")
+        per_minute = restarts_per_minute or max(10, 2 * len(parts))
+        self._restart_policy = RestartPolicy(on_crash, per_minute)
         self._partition = SlotPartition([part.num_envs for part in parts])
         self.num_envs = self._partition.num_envs
         self.copy = copy
-        self.restarts = on_crash == "restart"
-        self._limit = RestartLimit(restarts_per_minute or max(10, 2 * len(parts)))
+        self.restarts = self._restart_policy.restarts
         self._seeds = SlotSeeds(self.num_envs)
         self._process = os.getpid()
         self._use = _native.ExclusiveUse()
@@ -443,14 +438,9 @@ class RayPool:
     def _lose(self, host: Host, error: ActorLostError) -> None:
         """Deal with the loss of an actor: replace it, or give up."""
         loss = self._actors.loss(host, error)
-        if not self.restarts:
+        if not self._restart_policy.allows_restart(loss):
             self._failure = loss
             raise loss
-        if not self._limit.allows():
-            loss.add_note(f"shoal: there were {self._limit.per_minute} restarts within a minute")
-            self._failure = loss
-            raise loss
-        _log.warning("%s: starting another one", loss)
         host.kill()
         self._go_on_posting()
         number = self._next_number()

@@ -241,7 +241,7 @@ def test_an_annealed_learning_rate_is_restored():
     again.restore(saved.state(with_memory=True))
     play(steady, 8, 15, 40)
     play(again, 8, 15, 40)
-    assert torch.equal(steady.agent._optimizer.vector, fresh._learner.vector)
+    assert torch.equal(steady.agent._optimizer.vector, fresh._optimizer.vector)
 
 
 def test_it_learns_the_action_with_the_highest_reward():

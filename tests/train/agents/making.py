@@ -116,17 +116,17 @@ class Stream:
 
 def train(agent, stream, rounds, *, start=0, updates=2):
     """Train for a number of steps of all slots, as a run does, and return the actions."""
-    taken = []
+    all_actions = []
     for number in range(start, start + rounds):
         if agent.is_on_policy:
             agent.learn(0)
         actions = agent.explore(stream.observations)
-        taken.append(actions)
+        all_actions.append(actions)
         if not agent.is_on_policy:
             agent.learn(updates)
         agent.remember(stream.step(actions))
         agent.progressed((number + 1) * SLOTS, min(1.0, (number + 1) / 200))
-    return taken
+    return all_actions
 
 
 def same(one, other):

@@ -166,8 +166,8 @@ def test_random_continuous_actions_are_within_the_bounds(box, slots, kind):
         actions = agent.random_actions()
         assert actions.shape == (slots, *box.shape)
         assert actions.dtype == np.float32
-        taken = agent.actions.to_environment(actions)
-        assert all(box.contains(action) for action in taken)
+        converted = agent.actions.to_environment(actions)
+        assert all(box.contains(action) for action in converted)
         width = np.maximum(np.spacing(np.abs(box.high)), np.spacing(np.abs(box.low)))
         assert (actions <= box.high + width).all()
         assert (actions >= box.low - width).all()
@@ -210,18 +210,18 @@ def test_random_discrete_actions_are_uniform(kind, slots):
         {"hidden_dim": [2]} | SMALLEST[kind],
         num_slots=slots,
     )
-    drawn = np.concatenate([agent.random_actions() for _ in range(4000 // slots)])
+    actions = np.concatenate([agent.random_actions() for _ in range(4000 // slots)])
     assert agent.random_actions().shape == (slots,)
-    counts = np.bincount(drawn, minlength=5)
+    counts = np.bincount(actions, minlength=5)
     assert len(counts) == 5
-    assert np.abs(counts / len(drawn) - 0.2).max() < 0.04
-    assert set(agent.actions.to_environment(drawn).tolist()) == {-2, -1, 0, 1, 2}
+    assert np.abs(counts / len(actions) - 0.2).max() < 0.04
+    assert set(agent.actions.to_environment(actions).tolist()) == {-2, -1, 0, 1, 2}
 
 
 def test_random_continuous_actions_are_uniform():
     agent = make("SAC")
-    drawn = np.concatenate([agent.random_actions() for _ in range(1000)])
-    shares = (drawn - NUMBERS.action_space.low) / (NUMBERS.action_space.high - [-2, 0])
+    actions = np.concatenate([agent.random_actions() for _ in range(1000)])
+    shares = (actions - NUMBERS.action_space.low) / (NUMBERS.action_space.high - [-2, 0])
     for column in shares.T:
         assert np.abs(np.histogram(column, 4, (0, 1))[0] / len(column) - 0.25).max() < 0.04
 

@@ -31,20 +31,20 @@ def make_on_gpu(name, compilation, seed=0):
 def train(agent, steps, seed):
     """Train for a number of steps with an update in each, and return the actions."""
     rng = np.random.default_rng(seed)
-    taken = []
+    all_actions = []
     for number in range(steps):
         before, after = rng.standard_normal((2, SLOTS, 5)).astype(np.float32)
         if agent.is_on_policy:
             agent.learn(0)
-        taken.append(agent.explore(before))
+        all_actions.append(agent.explore(before))
         terminated, truncated = rng.random((2, SLOTS)) < 0.1
         rewards = rng.standard_normal(SLOTS)
         truncated &= ~terminated
-        agent.remember(Step(before, taken[-1], rewards, after, terminated, truncated))
+        agent.remember(Step(before, all_actions[-1], rewards, after, terminated, truncated))
         agent.progressed(number * SLOTS, number / steps)
         if not agent.is_on_policy:
             agent.learn(1)
-    return np.concatenate(taken)
+    return np.concatenate(all_actions)
 
 
 def parameters(agent):

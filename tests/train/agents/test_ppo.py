@@ -66,13 +66,15 @@ def test_loss_and_gradient_equal_the_clipped_objective(actions, clip_value, entr
     values = rollout.values[:-1].flatten().double()
     returns = values + torch.as_tensor(advantages)
     scaled = torch.as_tensor((advantages - advantages.mean()) / (advantages.std() + 1e-8))
-    states, taken = rollout.observations.flatten(0, 1), rollout.actions.flatten(0, 1)
+    states, past_actions = rollout.observations.flatten(0, 1), rollout.actions.flatten(0, 1)
     if actions == "discrete":
         categorical = Categorical(logits=policy.actor(states).double())
-        log_prob, mean_entropy = categorical.log_prob(taken), categorical.entropy().mean()
+        log_prob, mean_entropy = categorical.log_prob(past_actions), categorical.entropy().mean()
     else:
         normal = Normal(policy.actor(states), policy.log_std.exp())
-        normalized = (taken - torch.as_tensor((LOW + HIGH) / 2)) / torch.as_tensor((HIGH - LOW) / 2)
+        normalized = (past_actions - torch.as_tensor((LOW + HIGH) / 2)) / torch.as_tensor(
+            (HIGH - LOW) / 2
+        )
         log_prob = normal.log_prob(normalized).sum(1).double()
         mean_entropy = normal.entropy().sum(1).mean().double()
     ratio = (log_prob - rollout.log_probs.flatten()).exp()
@@ -251,11 +253,11 @@ def test_it_learns_the_action_with_the_highest_reward():
         states = np.ones((32, 3), np.float32)
         for _ in range(160):
             agent.learn(0)
-            taken = agent.explore(states)
+            past_actions = agent.explore(states)
             if actions == "discrete":
-                rewards = (taken == best) * 1.0
+                rewards = (past_actions == best) * 1.0
             else:
-                rewards = -((taken - best) ** 2).sum(1)
-            agent.remember(Step(states, taken, rewards, states, ended, ~ended))
+                rewards = -((past_actions - best) ** 2).sum(1)
+            agent.remember(Step(states, past_actions, rewards, states, ended, ~ended))
         learned = agent.act_batch(states[:1], deterministic=True)[0]
         assert np.abs(learned - best).max() < 0.3

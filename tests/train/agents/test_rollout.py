@@ -91,9 +91,9 @@ def test_advantages_equal_the_reference(steps, slots, gamma, gae_lambda, end_pro
         )
         advantages = agent.rollout.advantages[:, slot].numpy()
         np.testing.assert_allclose(advantages, expected, rtol=1e-4, atol=1e-4)
-    taken = agent.rollout.take(torch.arange(steps * slots))
+    batch = agent.rollout.take(torch.arange(steps * slots))
     expected = agent.rollout.advantages.numpy().ravel() + values.ravel()
-    np.testing.assert_allclose(taken.returns, expected, rtol=1e-4, atol=1e-4)
+    np.testing.assert_allclose(batch.returns, expected, rtol=1e-4, atol=1e-4)
 
 
 def test_the_value_after_the_last_step_of_a_rollout_is_bootstrapped(monkeypatch):
@@ -131,15 +131,15 @@ def test_steps_are_gathered_by_index():
     rollout.values[-1].zero_()
     rollout.compute_advantages(0.9, 0.9)
     indices = torch.tensor([14, 0, 7, 7])
-    taken = rollout.take(indices)
+    batch = rollout.take(indices)
     for row, index in enumerate(indices.tolist()):
         step, slot = divmod(index, 3)
-        assert torch.equal(taken.observations[row], rollout.observations[step, slot])
-        assert taken.actions[row] == rollout.actions[step, slot]
-        assert taken.log_probs[row] == rollout.log_probs[step, slot]
-        assert taken.values[row] == rollout.values[step, slot]
-        assert taken.advantages[row] == rollout.advantages[step, slot]
-        assert taken.returns[row] == rollout.values[step, slot] + rollout.advantages[step, slot]
+        assert torch.equal(batch.observations[row], rollout.observations[step, slot])
+        assert batch.actions[row] == rollout.actions[step, slot]
+        assert batch.log_probs[row] == rollout.log_probs[step, slot]
+        assert batch.values[row] == rollout.values[step, slot]
+        assert batch.advantages[row] == rollout.advantages[step, slot]
+        assert batch.returns[row] == rollout.values[step, slot] + rollout.advantages[step, slot]
 
 
 @pytest.mark.parametrize("steps", [0, 1, 4, 5])

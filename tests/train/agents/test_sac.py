@@ -94,18 +94,18 @@ def test_losses_and_gradients_equal_the_reference(learn_alpha, target_entropy, m
     agent.learn(1)
     monkeypatch.undo()
 
-    taken = Step(*(part[indices] for part in step))
+    batch = Step(*(part[indices] for part in step))
     states, next_states = (
         torch.as_tensor(part / SCALE).double()
-        for part in (taken.observations, taken.next_observations)
+        for part in (batch.observations, batch.next_observations)
     )
     actor = reference_mlp(agent.actor.parameters(), "relu")
     critics, targets = TwoCritics(agent.critics), TwoCritics(agent.target_critics)
     actions, log_prob = reference_sample(actor, next_states, noise.double())
     next_values = torch.minimum(*targets(next_states, actions)) - 0.3 * log_prob
-    not_terminated = torch.as_tensor(np.where(taken.terminated, 0.0, 1.0))
-    expected_q = torch.as_tensor(taken.rewards) + 0.9 * not_terminated * next_values
-    past_actions = torch.as_tensor((taken.actions - CENTER) / HALF_RANGE).double()
+    not_terminated = torch.as_tensor(np.where(batch.terminated, 0.0, 1.0))
+    expected_q = torch.as_tensor(batch.rewards) + 0.9 * not_terminated * next_values
+    past_actions = torch.as_tensor((batch.actions - CENTER) / HALF_RANGE).double()
     critic_loss = sum(
         0.5 * ((q_values - expected_q.detach()) ** 2).mean()
         for q_values in critics(states, past_actions)

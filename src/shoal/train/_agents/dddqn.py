@@ -83,8 +83,10 @@ class DDDQN(OffPolicyAgent):
         """Replace each action by a random one with the probability epsilon."""
         count, device = len(greedy), self.device
         explores = torch.rand(count, generator=self.generator, device=device) < self._epsilon_tensor
-        drawn = torch.randint(self.actions.count, (count,), generator=self.generator, device=device)
-        return torch.where(explores, drawn, greedy)
+        random = torch.randint(
+            self.actions.count, (count,), generator=self.generator, device=device
+        )
+        return torch.where(explores, random, greedy)
 
     def _state_values(self, states: Tensor) -> Tensor:
         values: Tensor = self.q_network(states).amax(1)
@@ -96,9 +98,10 @@ class DDDQN(OffPolicyAgent):
     def progressed(self, steps: int, share: float) -> None:  # noqa: ARG002
         """Anneal epsilon linearly over ``epsilon_steps`` environment steps."""
         settings = self.settings
-        done = 1.0 if settings.epsilon_steps == 0 else min(1.0, steps / settings.epsilon_steps)
+        is_instant = settings.epsilon_steps == 0
+        fraction = 1.0 if is_instant else min(1.0, steps / settings.epsilon_steps)
         initial = self._initial_epsilon
-        self._set_epsilon(initial + done * (settings.epsilon_final - initial))
+        self._set_epsilon(initial + fraction * (settings.epsilon_final - initial))
 
     def _set_epsilon(self, epsilon: float) -> None:
         if epsilon != self.epsilon:
@@ -141,9 +144,9 @@ class DDDQN(OffPolicyAgent):
     def _update_beta(self) -> None:
         """Anneal beta, the exponent of the importance-sampling weights, linearly to 1."""
         if self._priorities is not None:
-            done = min(1.0, self.updates / self.settings.priority_beta_updates)
+            fraction = min(1.0, self.updates / self.settings.priority_beta_updates)
             beta = self.settings.priority_beta
-            self._beta.fill_(beta + done * (1.0 - beta))
+            self._beta.fill_(beta + fraction * (1.0 - beta))
 
     def _on_added(self, indices: Array) -> None:
         if self._priorities is not None:

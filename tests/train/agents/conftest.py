@@ -1,4 +1,4 @@
-"""What networks begin with is the same in every run of the tests."""
+"""Seed torch, so that tests start from the same networks in every run."""
 
 import pytest
 import torch

@@ -1,4 +1,4 @@
-"""Small agents of every kind, and steps for them to learn from."""
+"""Small agents of every kind, and random steps for them to learn from."""
 
 from copy import deepcopy
 
@@ -30,7 +30,7 @@ _ON_POLICY = {"rollout_steps": 8, "minibatches": 3, "epochs": 2}
 
 VARIANTS = {
     "DDDQN": ("DDDQN", CHOICES, {}),
-    "DDDQN by priority": (
+    "DDDQN prioritized": (
         "DDDQN",
         CHOICES,
         {
@@ -41,22 +41,22 @@ VARIANTS = {
             "tau": 0.5,
         },
     ),
-    "DDDQN on a grid": (
+    "DDDQN with a grid": (
         "DDDQN",
         NUMBERS,
         {"action_fineness": 3, "double": False, "dueling": False, "activation": "tanh"},
     ),
-    "DDDQN of a table": ("DDDQN", TABLE, {"n_step": 2, "activation": "elu"}),
+    "DDDQN with a table": ("DDDQN", TABLE, {"n_step": 2, "activation": "elu"}),
     "SAC": ("SAC", NUMBERS, {"max_grad_norm": 1.0}),
-    "SAC in pink": ("SAC", NUMBERS, {"noise": "pink", "noise_period": 7, "n_step": 2}),
-    "SAC at one temperature": (
+    "SAC with pink noise": ("SAC", NUMBERS, {"noise": "pink", "noise_period": 7, "n_step": 2}),
+    "SAC with a fixed temperature": (
         "SAC",
         NUMBERS,
         {"alpha": 0.2, "learn_alpha": False, "target_update_freq": 3, "activation": "silu"},
     ),
-    "PPO of choices": ("PPO", CHOICES, {"entropy": 0.01, "clip_value": True}),
-    "PPO of numbers": ("PPO", NUMBERS, {"normalize_observations": True, "log_std": -0.5}),
-    "PPO that anneals": ("PPO", NUMBERS, {"anneal": True, "activation": "tanh"}),
+    "PPO discrete": ("PPO", CHOICES, {"entropy": 0.01, "clip_value": True}),
+    "PPO continuous": ("PPO", NUMBERS, {"normalize_observations": True, "log_std": -0.5}),
+    "PPO annealed": ("PPO", NUMBERS, {"anneal": True, "activation": "tanh"}),
 }
 
 
@@ -65,7 +65,7 @@ _bounds = st.floats(-1e6, 1e6, width=32)
 
 @st.composite
 def boxes(draw):
-    """Actions of a few numbers between any bounds."""
+    """Box action spaces with one to four elements and random bounds."""
     size = draw(st.integers(1, 4))
     low, high = np.array([sorted((draw(_bounds), draw(_bounds))) for _ in range(size)]).T
     low, high = low.astype(np.float32), high.astype(np.float32)
@@ -74,63 +74,63 @@ def boxes(draw):
 
 
 def make(variant, *, seed=0, num_slots=SLOTS, **settings):
-    """A small agent of this variant."""
-    kind, its_spaces, its_settings = VARIANTS[variant]
+    """Create a small agent of this variant."""
+    kind, agent_spaces, variant_settings = VARIANTS[variant]
     common = _SMALL | (_ON_POLICY if kind == "PPO" else _OFF_POLICY)
     return make_agent(
         kind,
-        its_spaces,
-        common | its_settings | settings,
+        agent_spaces,
+        common | variant_settings | settings,
         num_slots=num_slots,
         seed=seed,
     )
 
 
 class Stream:
-    """Observations, rewards and ends that mean nothing; episodes are about ten steps long."""
+    """Random observations, rewards and episode ends; episodes last about ten steps."""
 
     def __init__(self, seed, slots=SLOTS, size=SIZE):
         self._rng = np.random.default_rng(seed)
         self._shape = slots, size
-        self.observations = self._drawn()
+        self.observations = self._random_observations()
 
-    def _drawn(self):
+    def _random_observations(self):
         return self._rng.normal(size=self._shape).astype(np.float32)
 
     def step(self, actions):
-        """What comes of these actions."""
+        """Return the step that follows these actions."""
         slots = self._shape[0]
-        seen, self.observations = self.observations, self._drawn()
+        before, self.observations = self.observations, self._random_observations()
         next_observations = self.observations.copy()
         terminated = self._rng.random(slots) < 0.06
         truncated = self._rng.random(slots) < 0.06
         rewards = self._rng.normal(size=slots) + np.abs(np.reshape(actions, (slots, -1))).sum(1)
         ended = terminated | truncated
-        self.observations[ended] = self._drawn()[ended]
-        return Step(seen, actions, rewards, next_observations, terminated, truncated)
+        self.observations[ended] = self._random_observations()[ended]
+        return Step(before, actions, rewards, next_observations, terminated, truncated)
 
     def copy(self):
-        """One that goes on in the same way."""
+        """Return a stream that continues in the same way."""
         return deepcopy(self)
 
 
-def go_on(agent, stream, rounds, *, begun=0, updates=2):
-    """So many steps of all slots, as a run takes them; the actions."""
-    found = []
-    for number in range(begun, begun + rounds):
+def train(agent, stream, rounds, *, start=0, updates=2):
+    """Train for a number of steps of all slots, as a run does, and return the actions."""
+    all_actions = []
+    for number in range(start, start + rounds):
         if agent.is_on_policy:
             agent.learn(0)
         actions = agent.explore(stream.observations)
-        found.append(actions)
+        all_actions.append(actions)
         if not agent.is_on_policy:
             agent.learn(updates)
         agent.remember(stream.step(actions))
         agent.progressed((number + 1) * SLOTS, min(1.0, (number + 1) / 200))
-    return found
+    return all_actions
 
 
 def same(one, other):
-    """Whether nested data is the same, bit for bit."""
+    """Return whether nested data is equal, bit for bit."""
     if isinstance(one, dict):
         return one.keys() == other.keys() and all(same(one[key], other[key]) for key in one)
     if isinstance(one, list | tuple):

@@ -1,4 +1,4 @@
-"""What agents do, for one state and for many."""
+"""The actions of agents, for one state and for batches."""
 
 import warnings
 
@@ -10,7 +10,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from shoal.train import AgentSpaces, make_agent
-from tests.train.agents.making import NUMBERS, SIZE, SLOTS, VARIANTS, Stream, boxes, go_on, make
+from tests.train.agents.making import NUMBERS, SIZE, SLOTS, VARIANTS, Stream, boxes, make, train
 
 EACH = pytest.mark.parametrize("variant", VARIANTS)
 
@@ -20,28 +20,28 @@ def states(count, seed=0):
 
 
 @EACH
-def test_a_batch_is_acted_on_as_its_rows_are(variant):
+def test_act_batch_equals_act_on_each_row(variant):
     agent = make(variant)
-    go_on(agent, Stream(3), 20)
+    train(agent, Stream(3), 20)
     for count in (1, 2, 7, 33, 128):
-        seen = states(count)
-        together = agent.act_batch(seen, deterministic=True)
-        alone = [agent.act(state, deterministic=True) for state in seen]
+        batch = states(count)
+        together = agent.act_batch(batch, deterministic=True)
+        separately = [agent.act(state, deterministic=True) for state in batch]
         assert len(together) == count
-        np.testing.assert_allclose(together, alone, rtol=1e-5, atol=1e-6)
-        expected = [agent.evaluate(state[None])[0] for state in seen]
-        np.testing.assert_allclose(agent.evaluate(seen), expected, rtol=1e-5, atol=1e-6)
+        np.testing.assert_allclose(together, separately, rtol=1e-5, atol=1e-6)
+        expected = [agent.evaluate(state[None])[0] for state in batch]
+        np.testing.assert_allclose(agent.evaluate(batch), expected, rtol=1e-5, atol=1e-6)
 
 
 @EACH
-def test_no_states_are_no_actions(variant):
+def test_an_empty_batch_returns_no_actions(variant):
     agent = make(variant)
     assert len(agent.act_batch(np.zeros((0, SIZE)))) == 0
     assert agent.evaluate(np.zeros((0, SIZE))).shape == (0,)
 
 
 @EACH
-def test_a_choice_is_a_number_and_everything_else_an_array(variant):
+def test_act_returns_an_int_for_discrete_actions_and_an_array_for_continuous_ones(variant):
     agent = make(variant)
     for deterministic in (True, False):
         action = agent.act([0.0, 1.0, 2.0], deterministic=deterministic)
@@ -53,79 +53,80 @@ def test_a_choice_is_a_number_and_everything_else_an_array(variant):
 
 
 @EACH
-def test_deterministic_actions_draw_nothing(variant):
-    agent, seen = make(variant), states(9)
+def test_deterministic_actions_use_no_random_numbers(variant):
+    agent, observations = make(variant), states(9)
     before = agent.generator.get_state()
-    first = agent.act_batch(seen, deterministic=True)
-    assert np.array_equal(first, agent.act_batch(seen, deterministic=True))
+    first = agent.act_batch(observations, deterministic=True)
+    assert np.array_equal(first, agent.act_batch(observations, deterministic=True))
     assert torch.equal(before, agent.generator.get_state())
 
 
 @EACH
-def test_other_actions_are_drawn_anew(variant):
-    agent, seen = make(variant), states(64)
-    assert not np.array_equal(agent.act_batch(seen), agent.act_batch(seen))
+def test_exploring_actions_are_sampled_in_each_call(variant):
+    agent, observations = make(variant), states(64)
+    assert not np.array_equal(agent.act_batch(observations), agent.act_batch(observations))
 
 
 @EACH
-def test_states_of_another_shape_are_refused(variant):
+def test_states_of_the_wrong_shape_raise(variant):
     agent = make(variant)
     for shape in [(SIZE,), (2, SIZE + 1), (2, SIZE - 1), (2, 1), (), (1, 2, SIZE), (0,)]:
-        problem = rf"\(rows, {SIZE}\), got \({', '.join(map(str, shape))}"
-        for ask in (agent.act_batch, agent.evaluate, agent.act_in_environment):
-            with pytest.raises(ValueError, match=problem):
-                ask(np.zeros(shape))
+        message = rf"\(rows, {SIZE}\), got \({', '.join(map(str, shape))}"
+        for method in (agent.act_batch, agent.evaluate, agent.act_in_environment):
+            with pytest.raises(ValueError, match=message):
+                method(np.zeros(shape))
         if shape != (SIZE,):
             with pytest.raises(ValueError, match=rf"\(rows, {SIZE}\)"):
                 agent.act(np.zeros(shape))
 
 
-@pytest.mark.parametrize("variant", ["DDDQN", "SAC", "PPO of choices"])
+@pytest.mark.parametrize("variant", ["DDDQN", "SAC", "PPO discrete"])
 @pytest.mark.parametrize("shape", [(1, SIZE), (SLOTS + 1, SIZE), (SLOTS, 1), (SIZE,)])
-def test_exploring_takes_a_state_of_each_slot(variant, shape):
-    """One for all of them, or one too many, is a mistake, and nothing that is broadcast."""
+def test_explore_requires_one_state_per_slot(variant, shape):
+    """A wrong number of rows raises instead of being broadcast."""
     with pytest.raises((ValueError, RuntimeError)):
         make(variant).explore(np.zeros(shape, np.float32))
 
 
-@pytest.mark.parametrize("variant", ["DDDQN", "SAC", "PPO of choices"])
+@pytest.mark.parametrize("variant", ["DDDQN", "SAC", "PPO discrete"])
 @pytest.mark.parametrize("dtype", [np.float64, np.float16, np.int32, np.uint8, bool])
 def test_states_may_have_any_dtype_and_layout(variant, dtype):
     agent = make(variant)
-    seen = (states(6) * 3).astype(dtype)
-    expected = agent.act_batch(seen.astype(np.float32), deterministic=True)
-    assert np.array_equal(agent.act_batch(seen, deterministic=True), expected)
-    assert np.array_equal(agent.act_batch(seen.tolist(), deterministic=True), expected)
-    apart = np.zeros((12, 2 * SIZE), dtype)[::2, ::2]
-    apart[:] = seen
-    assert np.array_equal(agent.act_batch(apart, deterministic=True), expected)
-    assert np.array_equal(agent.act_batch(np.asfortranarray(seen), deterministic=True), expected)
+    observations = (states(6) * 3).astype(dtype)
+    expected = agent.act_batch(observations.astype(np.float32), deterministic=True)
+    assert np.array_equal(agent.act_batch(observations, deterministic=True), expected)
+    assert np.array_equal(agent.act_batch(observations.tolist(), deterministic=True), expected)
+    strided = np.zeros((12, 2 * SIZE), dtype)[::2, ::2]
+    strided[:] = observations
+    assert np.array_equal(agent.act_batch(strided, deterministic=True), expected)
+    fortran = np.asfortranarray(observations)
+    assert np.array_equal(agent.act_batch(fortran, deterministic=True), expected)
 
 
-def test_states_that_cannot_be_written_to_are_as_good():
-    seen = states(4)
-    seen.setflags(write=False)
-    before = torch.is_warn_always_enabled()  # else it warns but once in a process
+def test_read_only_states_are_accepted_without_a_warning():
+    observations = states(4)
+    observations.setflags(write=False)
+    before = torch.is_warn_always_enabled()  # otherwise torch warns once per process
     torch.set_warn_always(True)
     try:
         with warnings.catch_warnings():
             warnings.simplefilter("error")
-            make("DDDQN").act_batch(seen)
+            make("DDDQN").act_batch(observations)
     finally:
         torch.set_warn_always(before)
 
 
 @EACH
-def test_acting_leaves_the_states_as_they_are(variant):
-    agent, seen = make(variant), states(5)
-    before = seen.copy()
-    agent.act_batch(seen)
-    agent.explore(seen[:SLOTS])
-    assert np.array_equal(before, seen)
+def test_acting_does_not_modify_the_states(variant):
+    agent, observations = make(variant), states(5)
+    before = observations.copy()
+    agent.act_batch(observations)
+    agent.explore(observations[:SLOTS])
+    assert np.array_equal(before, observations)
 
 
 @EACH
-def test_what_was_acted_stays_what_it_was(variant):
+def test_returned_actions_are_not_overwritten_later(variant):
     agent = make(variant)
     first = agent.explore(states(SLOTS, 1))
     before = first.copy()
@@ -135,19 +136,19 @@ def test_what_was_acted_stays_what_it_was(variant):
 
 
 @EACH
-def test_what_was_observed_may_change_after_it_was_remembered(variant):
-    """Vectors write to the same arrays again."""
+def test_a_step_may_be_overwritten_after_remember(variant):
+    """Vectors with ``copy=False`` reuse their arrays."""
     one, other = make(variant, seed=4), make(variant, seed=4)
     for number in range(20):
         stream = Stream(number)
-        for agent, spoils in ((one, False), (other, True)):
+        for agent, overwrites in ((one, False), (other, True)):
             if agent.is_on_policy:
                 agent.learn(0)
-            seen = stream.observations.copy()
-            actions = agent.explore(seen)
-            step = stream.copy().step(actions)._replace(observations=seen)
+            observations = stream.observations.copy()
+            actions = agent.explore(observations)
+            step = stream.copy().step(actions)._replace(observations=observations)
             agent.remember(step)
-            if spoils:
+            if overwrites:
                 for column in step:
                     column[...] = 1 if column.dtype == bool else column + 7
             if not agent.is_on_policy:
@@ -157,7 +158,7 @@ def test_what_was_observed_may_change_after_it_was_remembered(variant):
 
 @settings(max_examples=60, deadline=None)
 @given(boxes(), st.integers(1, 9), st.sampled_from(["SAC", "PPO"]))
-def test_random_numbers_are_within_their_bounds(box, slots, kind):
+def test_random_continuous_actions_are_within_the_bounds(box, slots, kind):
     agent = make_agent(
         kind, AgentSpaces(1, box), {"hidden_dim": [2]} | SMALLEST[kind], num_slots=slots
     )
@@ -165,8 +166,8 @@ def test_random_numbers_are_within_their_bounds(box, slots, kind):
         actions = agent.random_actions()
         assert actions.shape == (slots, *box.shape)
         assert actions.dtype == np.float32
-        taken = agent.actions.to_environment(actions)
-        assert all(box.contains(action) for action in taken)
+        converted = agent.actions.to_environment(actions)
+        assert all(box.contains(action) for action in converted)
         width = np.maximum(np.spacing(np.abs(box.high)), np.spacing(np.abs(box.low)))
         assert (actions <= box.high + width).all()
         assert (actions >= box.low - width).all()
@@ -181,7 +182,7 @@ SMALLEST = {
 
 @settings(max_examples=40, deadline=None)
 @given(boxes(), st.sampled_from(["SAC", "PPO"]), st.booleans())
-def test_actions_can_be_given_to_the_environment(box, kind, deterministic):
+def test_act_in_environment_returns_valid_actions(box, kind, deterministic):
     agent = make_agent(kind, AgentSpaces(1, box), {"hidden_dim": [2]} | SMALLEST[kind])
     with torch.no_grad():
         for parameter in agent.network.actor.parameters():
@@ -191,8 +192,8 @@ def test_actions_can_be_given_to_the_environment(box, kind, deterministic):
 
 
 @pytest.mark.parametrize("kind", ["SAC", "PPO"])
-def test_what_act_gives_is_within_the_bounds(kind):
-    """Who asks an agent for actions need not know that some of them must be cut first."""
+def test_act_and_act_batch_return_actions_within_the_bounds(kind):
+    """Callers of the public methods need not clip actions."""
     box = spaces.Box(-1.0, 1.0, (2,))
     agent = make_agent(kind, AgentSpaces(SIZE, box), {"hidden_dim": [4]} | SMALLEST[kind])
     for deterministic in (True, False):
@@ -202,55 +203,55 @@ def test_what_act_gives_is_within_the_bounds(kind):
 
 @pytest.mark.parametrize("slots", [1, 3, 8])
 @pytest.mark.parametrize("kind", ["DDDQN", "PPO"])
-def test_random_choices_are_all_of_them_alike(kind, slots):
+def test_random_discrete_actions_are_uniform(kind, slots):
     agent = make_agent(
         kind,
         AgentSpaces(1, spaces.Discrete(5, start=-2)),
         {"hidden_dim": [2]} | SMALLEST[kind],
         num_slots=slots,
     )
-    drawn = np.concatenate([agent.random_actions() for _ in range(4000 // slots)])
+    actions = np.concatenate([agent.random_actions() for _ in range(4000 // slots)])
     assert agent.random_actions().shape == (slots,)
-    counts = np.bincount(drawn, minlength=5)
+    counts = np.bincount(actions, minlength=5)
     assert len(counts) == 5
-    assert np.abs(counts / len(drawn) - 0.2).max() < 0.04
-    assert set(agent.actions.to_environment(drawn).tolist()) == {-2, -1, 0, 1, 2}
+    assert np.abs(counts / len(actions) - 0.2).max() < 0.04
+    assert set(agent.actions.to_environment(actions).tolist()) == {-2, -1, 0, 1, 2}
 
 
-def test_random_numbers_fill_the_box():
+def test_random_continuous_actions_are_uniform():
     agent = make("SAC")
-    drawn = np.concatenate([agent.random_actions() for _ in range(1000)])
-    shares = (drawn - NUMBERS.action_space.low) / (NUMBERS.action_space.high - [-2, 0])
+    actions = np.concatenate([agent.random_actions() for _ in range(1000)])
+    shares = (actions - NUMBERS.action_space.low) / (NUMBERS.action_space.high - [-2, 0])
     for column in shares.T:
         assert np.abs(np.histogram(column, 4, (0, 1))[0] / len(column) - 0.25).max() < 0.04
 
 
-def test_every_slot_explores_for_itself():
+def test_slots_explore_independently():
     for variant in VARIANTS:
         agent = make(variant, num_slots=32)
         assert len(np.unique(agent.explore(np.zeros((32, SIZE), np.float32)), axis=0)) > 2
 
 
-@pytest.mark.parametrize("share", [0.0, 0.25, 1.0])
-def test_epsilon_is_the_share_of_choices_that_are_drawn(share):
-    agent = make("DDDQN", epsilon_start=share, epsilon_final=share)
-    seen = states(8000)
-    best = agent.act_batch(seen, deterministic=True)
-    other = np.mean(agent.act_batch(seen) != best)
-    assert other == pytest.approx(share * 3 / 4, abs=0.02)
+@pytest.mark.parametrize("epsilon", [0.0, 0.25, 1.0])
+def test_epsilon_is_the_probability_of_a_random_action(epsilon):
+    agent = make("DDDQN", epsilon_start=epsilon, epsilon_final=epsilon)
+    observations = states(8000)
+    best = agent.act_batch(observations, deterministic=True)
+    differing = np.mean(agent.act_batch(observations) != best)
+    assert differing == pytest.approx(epsilon * 3 / 4, abs=0.02)
 
 
 @pytest.mark.parametrize(
     ("steps", "expected"), [(0, 1.0), (250, 0.8), (500, 0.6), (1000, 0.2), (5000, 0.2)]
 )
-def test_epsilon_falls_with_the_steps(steps, expected):
+def test_epsilon_is_annealed_over_the_steps(steps, expected):
     agent = make("DDDQN", epsilon_start=1.0, epsilon_final=0.2, epsilon_steps=1000)
     assert agent.epsilon == 1.0
     agent.progressed(steps, 0.5)
     assert agent.epsilon == pytest.approx(expected)
 
 
-def test_epsilon_is_final_at_once_where_it_has_no_steps():
+def test_epsilon_is_final_at_once_if_epsilon_steps_is_zero():
     agent = make("DDDQN", epsilon_start=1.0, epsilon_final=0.2, epsilon_steps=0)
     agent.progressed(1, 0.0)
     assert agent.epsilon == pytest.approx(0.2)

@@ -1,4 +1,4 @@
-"""On a GPU, where there is one: what is recorded does what is written, and goes on being that."""
+"""Updates recorded as CUDA graphs equal eager updates, also after a restore. Requires a GPU."""
 
 import numpy as np
 import pytest
@@ -8,7 +8,7 @@ from gymnasium import spaces
 from shoal.train import AgentSpaces, make_agent
 from shoal.train._agents import Step
 
-pytestmark = pytest.mark.skipif(not torch.cuda.is_available(), reason="there is no GPU")
+pytestmark = pytest.mark.skipif(not torch.cuda.is_available(), reason="requires a GPU")
 
 KINDS = {
     "DDDQN": {"batch_size": 32, "epsilon_steps": 100},
@@ -19,7 +19,7 @@ KINDS = {
 SLOTS = 4
 
 
-def made(name, compilation, seed=0):
+def make_on_gpu(name, compilation, seed=0):
     kind = "DDDQN" if name == "prioritized" else name
     space = spaces.Discrete(3) if kind == "DDDQN" else spaces.Box(-1.0, 1.0, (2,))
     settings = KINDS[name] | {"hidden_dim": [32], "compile": compilation}
@@ -28,22 +28,23 @@ def made(name, compilation, seed=0):
     )
 
 
-def lived(agent, steps, seed):
-    """An agent after so many steps; updates are made in each, and actions are looked at."""
+def train(agent, steps, seed):
+    """Train for a number of steps with an update in each, and return the actions."""
     rng = np.random.default_rng(seed)
-    done = []
+    all_actions = []
     for number in range(steps):
-        seen, after = rng.standard_normal((2, SLOTS, 5)).astype(np.float32)
+        before, after = rng.standard_normal((2, SLOTS, 5)).astype(np.float32)
         if agent.is_on_policy:
             agent.learn(0)
-        done.append(agent.explore(seen))
+        all_actions.append(agent.explore(before))
         terminated, truncated = rng.random((2, SLOTS)) < 0.1
         rewards = rng.standard_normal(SLOTS)
-        agent.remember(Step(seen, done[-1], rewards, after, terminated, truncated & ~terminated))
+        truncated &= ~terminated
+        agent.remember(Step(before, all_actions[-1], rewards, after, terminated, truncated))
         agent.progressed(number * SLOTS, number / steps)
         if not agent.is_on_policy:
             agent.learn(1)
-    return np.concatenate(done)
+    return np.concatenate(all_actions)
 
 
 def parameters(agent):
@@ -51,18 +52,18 @@ def parameters(agent):
 
 
 @pytest.mark.parametrize("name", KINDS)
-def test_what_is_recorded_is_what_is_written(name):
-    """Through all that changes meanwhile: epsilon, the correction of priorities, the rate."""
-    written, recorded = made(name, "none"), made(name, "graph")
-    np.testing.assert_array_equal(lived(written, 80, seed=1), lived(recorded, 80, seed=1))
-    assert torch.equal(parameters(written), parameters(recorded))
+def test_recorded_updates_equal_eager_updates(name):
+    """Also while epsilon, the priority beta and the learning rate change."""
+    eager, recorded = make_on_gpu(name, "none"), make_on_gpu(name, "graph")
+    np.testing.assert_array_equal(train(eager, 80, seed=1), train(recorded, 80, seed=1))
+    assert torch.equal(parameters(eager), parameters(recorded))
 
 
 @pytest.mark.parametrize("name", KINDS)
-def test_what_was_saved_goes_on_alike(name):
-    first, second = made(name, "graph"), made(name, "graph", seed=9)
-    lived(first, 60, seed=1)
-    lived(second, 30, seed=2)  # has recorded already when it is restored
+def test_a_restored_agent_continues_like_the_saved_one(name):
+    first, second = make_on_gpu(name, "graph"), make_on_gpu(name, "graph", seed=9)
+    train(first, 60, seed=1)
+    train(second, 30, seed=2)  # its graphs are recorded before the restore
     second.restore(first.state())
-    np.testing.assert_array_equal(lived(first, 40, seed=3), lived(second, 40, seed=3))
+    np.testing.assert_array_equal(train(first, 40, seed=3), train(second, 40, seed=3))
     assert torch.equal(parameters(first), parameters(second))

@@ -1,4 +1,4 @@
-"""How likely PPO holds its actions, next to the distributions of torch."""
+"""The policies of PPO, compared with the distributions of torch."""
 
 import math
 
@@ -9,113 +9,113 @@ from gymnasium import spaces
 from torch.distributions import Categorical, Normal
 
 from shoal.train import AgentSpaces
-from shoal.train._agents.policies import ChoicePolicy, NumberPolicy
+from shoal.train._agents.policies import CategoricalPolicy, GaussianPolicy
 from shoal.train._config.agent_settings import PPOSettings
 
 LOW, HIGH = np.array([-2.0, 0.0], np.float32), np.array([1.0, 4.0], np.float32)
 SMALL = {"hidden_dim": [8]}
 
 
-def choices(count=4, push=1.0):
-    policy = ChoicePolicy(AgentSpaces(3, spaces.Discrete(count)), PPOSettings(**SMALL))
+def categorical(count=4, scale=1.0):
+    policy = CategoricalPolicy(AgentSpaces(3, spaces.Discrete(count)), PPOSettings(**SMALL))
     with torch.no_grad():
-        policy.actor[-1].weight.mul_(100.0 * push)
+        policy.actor[-1].weight.mul_(100.0 * scale)
     return policy
 
 
-def numbers(log_std=-0.5):
+def gaussian(log_std=-0.5):
     box = spaces.Box(LOW, HIGH)
-    policy = NumberPolicy(AgentSpaces(3, box), PPOSettings(log_std=log_std, **SMALL))
+    policy = GaussianPolicy(AgentSpaces(3, box), PPOSettings(log_std=log_std, **SMALL))
     with torch.no_grad():
         policy.actor[-1].weight.mul_(50.0)
         policy.log_std.add_(torch.tensor([0.0, 0.3]))
     return policy
 
 
-def test_choices_are_drawn_as_often_as_they_are_likely():
-    policy, generator = choices(), torch.Generator().manual_seed(0)
+def test_discrete_actions_are_sampled_by_their_probabilities():
+    policy, generator = categorical(), torch.Generator().manual_seed(0)
     state = torch.randn(1, 3)
-    drawn, _ = policy.draw(state.expand(40_000, 3), generator)
-    likely = policy.actor(state).softmax(1)[0].detach().numpy()
-    assert likely.max() < 0.9
-    found = np.bincount(drawn, minlength=4) / 40_000
-    np.testing.assert_allclose(found, likely, atol=0.01)
+    actions, _ = policy.sample(state.expand(40_000, 3), generator)
+    probabilities = policy.actor(state).softmax(1)[0].detach().numpy()
+    assert probabilities.max() < 0.9
+    frequencies = np.bincount(actions, minlength=4) / 40_000
+    np.testing.assert_allclose(frequencies, probabilities, atol=0.01)
 
 
-def test_a_choice_that_is_hardly_likely_is_hardly_drawn():
-    policy, generator = choices(2), torch.Generator().manual_seed(0)
+def test_a_rare_action_is_sampled_rarely():
+    policy, generator = categorical(2), torch.Generator().manual_seed(0)
     with torch.no_grad():
         policy.actor[-1].weight.zero_()
         policy.actor[-1].bias.copy_(torch.tensor([0.0, math.log(0.001)]))
-    drawn, density = policy.draw(torch.zeros(100_000, 3), generator)
-    assert float(drawn.double().mean()) == pytest.approx(0.001, abs=0.0005)
-    assert density[drawn == 1].exp().mean().item() == pytest.approx(0.001, rel=0.01)
+    actions, log_prob = policy.sample(torch.zeros(100_000, 3), generator)
+    assert float(actions.double().mean()) == pytest.approx(0.001, abs=0.0005)
+    assert log_prob[actions == 1].exp().mean().item() == pytest.approx(0.001, rel=0.01)
 
 
-def test_choices_have_the_density_and_entropy_of_torch():
-    policy, generator = choices(), torch.Generator().manual_seed(0)
+def test_categorical_log_probs_and_entropy_match_torch():
+    policy, generator = categorical(), torch.Generator().manual_seed(0)
     states = torch.randn(50, 3)
-    drawn, density = policy.draw(states, generator)
+    actions, log_prob = policy.sample(states, generator)
     expected = Categorical(logits=policy.actor(states))
-    torch.testing.assert_close(density, expected.log_prob(drawn))
-    judged, entropy, value = policy.judge(states, drawn)
-    torch.testing.assert_close(judged, density)
+    torch.testing.assert_close(log_prob, expected.log_prob(actions))
+    evaluated, entropy, value = policy.evaluate_actions(states, actions)
+    torch.testing.assert_close(evaluated, log_prob)
     torch.testing.assert_close(entropy, expected.entropy())
     assert torch.equal(value, policy.value(states))
-    assert torch.equal(policy.best(states), expected.probs.argmax(1))
+    assert torch.equal(policy.mode(states), expected.probs.argmax(1))
 
 
-@pytest.mark.parametrize("push", [1e3, 1e6])
-def test_choices_that_are_certain_stay_finite(push):
-    policy, generator = choices(push=push), torch.Generator().manual_seed(0)
+@pytest.mark.parametrize("scale", [1e3, 1e6])
+def test_near_certain_actions_have_finite_log_probs_and_gradients(scale):
+    policy, generator = categorical(scale=scale), torch.Generator().manual_seed(0)
     states = torch.randn(200, 3)
-    drawn, density = policy.draw(states, generator)
-    judged, entropy, _ = policy.judge(states, drawn)
-    (judged.sum() + entropy.sum()).backward()
-    for found in (density, judged, entropy, *(p.grad for p in policy.actor.parameters())):
-        assert bool(found.isfinite().all())
+    actions, log_prob = policy.sample(states, generator)
+    evaluated, entropy, _ = policy.evaluate_actions(states, actions)
+    (evaluated.sum() + entropy.sum()).backward()
+    gradients = [parameter.grad for parameter in policy.actor.parameters()]
+    for tensor in (log_prob, evaluated, entropy, *gradients):
+        assert bool(tensor.isfinite().all())
 
 
-def test_numbers_have_the_density_and_entropy_of_torch():
-    """In units of the reach of each number, which no ratio of densities depends on."""
-    policy, generator = numbers(), torch.Generator().manual_seed(0)
+def test_gaussian_log_probs_and_entropy_match_torch():
+    """They are those of normalized actions; probability ratios do not depend on this."""
+    policy, generator = gaussian(), torch.Generator().manual_seed(0)
     states = torch.randn(50, 3)
-    drawn, density = policy.draw(states, generator)
-    middle, reach = torch.as_tensor((LOW + HIGH) / 2), torch.as_tensor((HIGH - LOW) / 2)
+    actions, log_prob = policy.sample(states, generator)
+    center, half_range = torch.as_tensor((LOW + HIGH) / 2), torch.as_tensor((HIGH - LOW) / 2)
     expected = Normal(policy.actor(states), policy.log_std.exp())
-    log_prob = expected.log_prob((drawn - middle) / reach).sum(1)
-    torch.testing.assert_close(density, log_prob, rtol=1e-4, atol=1e-5)
-    judged, entropy, value = policy.judge(states, drawn)
-    torch.testing.assert_close(judged, log_prob, rtol=1e-4, atol=1e-5)
+    expected_log_prob = expected.log_prob((actions - center) / half_range).sum(1)
+    torch.testing.assert_close(log_prob, expected_log_prob, rtol=1e-4, atol=1e-5)
+    evaluated, entropy, value = policy.evaluate_actions(states, actions)
+    torch.testing.assert_close(evaluated, expected_log_prob, rtol=1e-4, atol=1e-5)
     torch.testing.assert_close(entropy.expand(50), expected.entropy().sum(1))
     assert torch.equal(value, policy.value(states))
 
 
-def test_numbers_are_drawn_around_their_means():
-    policy, generator = numbers(), torch.Generator().manual_seed(0)
+def test_continuous_actions_are_sampled_with_the_mean_and_deviation():
+    policy, generator = gaussian(), torch.Generator().manual_seed(0)
     state = torch.randn(1, 3)
-    drawn = policy.draw(state.expand(20_000, 3), generator)[0].detach().numpy()
+    actions = policy.sample(state.expand(20_000, 3), generator)[0].detach().numpy()
     mean = (policy.actor(state)[0].detach().numpy()) * (HIGH - LOW) / 2 + (LOW + HIGH) / 2
-    np.testing.assert_allclose(drawn.mean(0), mean, atol=0.05)
+    np.testing.assert_allclose(actions.mean(0), mean, atol=0.05)
     deviation = np.exp([-0.5, -0.2]) * (HIGH - LOW) / 2
-    np.testing.assert_allclose(drawn.std(0), deviation, rtol=0.03)
-    best = policy.best(state)[0].detach().numpy()
+    np.testing.assert_allclose(actions.std(0), deviation, rtol=0.03)
+    best = policy.mode(state)[0].detach().numpy()
     np.testing.assert_allclose(best, np.clip(mean, LOW, HIGH), rtol=1e-5)
 
 
-def test_the_likeliest_numbers_are_within_their_bounds():
-    policy = numbers()
+def test_the_mode_of_continuous_actions_is_within_the_bounds():
+    policy = gaussian()
     with torch.no_grad():
         policy.actor[-1].weight.mul_(1e3)
-    found = policy.best(torch.randn(100, 3)).detach().numpy()
-    assert (found >= LOW).all()
-    assert (found <= HIGH).all()
-    assert (found == LOW).any()
-    assert (found == HIGH).any()
+    actions = policy.mode(torch.randn(100, 3)).detach().numpy()
+    assert (actions >= LOW).all()
+    assert (actions <= HIGH).all()
+    assert (actions == LOW).any()
+    assert (actions == HIGH).any()
 
 
-def test_policies_begin_undecided():
-    """So that nothing is ruled out before it was tried."""
-    policy = ChoicePolicy(AgentSpaces(3, spaces.Discrete(4)), PPOSettings(hidden_dim=[64, 64]))
-    likely = policy.actor(torch.randn(100, 3)).softmax(1)
-    assert (likely - 0.25).abs().max().item() < 0.05
+def test_an_untrained_policy_is_nearly_uniform():
+    policy = CategoricalPolicy(AgentSpaces(3, spaces.Discrete(4)), PPOSettings(hidden_dim=[64, 64]))
+    probabilities = policy.actor(torch.randn(100, 3)).softmax(1)
+    assert (probabilities - 0.25).abs().max().item() < 0.05

@@ -1,4 +1,4 @@
-"""Advantages, next to a plain loop over the steps of each slot."""
+"""The rollout buffer and its advantages, compared with a loop over the steps of each slot."""
 
 import numpy as np
 import pytest
@@ -15,27 +15,28 @@ from tests.train.agents.making import same
 CPU = torch.device("cpu")
 
 
-def plain_advantages(rewards, values, later, terminated, truncated, gamma, decay):
-    """Generalised advantages of one slot, one step after the other, as they are defined.
+def reference_advantages(rewards, values, next_values, terminated, truncated, gamma, gae_lambda):
+    """Return the generalized advantage estimates of one slot, computed by their definition.
 
     Args:
-        rewards: Of each step.
-        values: Of the state before each step.
-        later: Of the state that each step led to; where an episode ended, of its last one.
-        terminated: Whether the episode is over for good.
-        truncated: Whether it was cut short.
-        gamma: The discount of a step.
-        decay: How much is carried on from one step to the one before.
+        rewards: The reward of each step.
+        values: The value of the state before each step.
+        next_values: The value of the state after each step; the final one where an episode ended.
+        terminated: Whether the step terminated the episode.
+        truncated: Whether the step truncated the episode.
+        gamma: The discount factor.
+        gae_lambda: The decay of advantage estimation.
     """
     advantages = [0.0] * len(rewards)
-    for begin in range(len(rewards)):
+    for start in range(len(rewards)):
         weight = 1.0
-        for step in range(begin, len(rewards)):
-            worth = 0.0 if terminated[step] else later[step]
-            advantages[begin] += weight * (rewards[step] + gamma * worth - values[step])
+        for step in range(start, len(rewards)):
+            next_value = 0.0 if terminated[step] else next_values[step]
+            delta = rewards[step] + gamma * next_value - values[step]
+            advantages[start] += weight * delta
             if terminated[step] or truncated[step]:
                 break
-            weight *= gamma * decay
+            weight *= gamma * gae_lambda
     return advantages
 
 
@@ -44,108 +45,109 @@ def plain_advantages(rewards, values, later, terminated, truncated, gamma, decay
     steps=st.integers(1, 9),
     slots=st.integers(1, 4),
     gamma=st.sampled_from([0.0, 0.5, 0.99, 1.0]),
-    decay=st.sampled_from([0.0, 0.7, 0.95, 1.0]),
-    ends=st.sampled_from([0.0, 0.2, 0.7]),
+    gae_lambda=st.sampled_from([0.0, 0.7, 0.95, 1.0]),
+    end_probability=st.sampled_from([0.0, 0.2, 0.7]),
     seed=st.integers(0, 2**31),
 )
-def test_advantages_are_those_of_a_plain_loop(steps, slots, gamma, decay, ends, seed):
-    """Through the agent: what is truncated is worth what its last state is, what terminated not."""
-    small = {"hidden_dim": [4], "rollout_steps": steps, "gamma": gamma, "gae_lambda": decay}
+def test_advantages_equal_the_reference(steps, slots, gamma, gae_lambda, end_probability, seed):
+    """Values are bootstrapped at a truncation, but not at a termination."""
+    small = {"hidden_dim": [4], "rollout_steps": steps, "gamma": gamma, "gae_lambda": gae_lambda}
     agent = make_agent("PPO", AgentSpaces(2, spaces.Discrete(3)), small, num_slots=slots)
     rng = np.random.default_rng(seed)
-    seen = rng.normal(size=(slots, 2)).astype(np.float32)
+    states = rng.normal(size=(slots, 2)).astype(np.float32)
     columns = {name: np.zeros((steps, slots)) for name in Step._fields[2:]}
-    values, later = np.zeros((steps, slots)), np.zeros((steps, slots))
+    values, next_values = np.zeros((steps, slots)), np.zeros((steps, slots))
     for number in range(steps):
-        values[number] = agent.evaluate(seen)
-        actions = agent.explore(seen)
+        values[number] = agent.evaluate(states)
+        actions = agent.explore(states)
         after = rng.normal(size=(slots, 2)).astype(np.float32)
         step = Step(
-            seen,
+            states,
             actions,
             rng.normal(0, 3, slots),
             after,
-            rng.random(slots) < ends,
-            rng.random(slots) < ends,
+            rng.random(slots) < end_probability,
+            rng.random(slots) < end_probability,
         )
         agent.remember(step)
-        later[number] = agent.evaluate(after)
+        next_values[number] = agent.evaluate(after)
         for name in ("rewards", "terminated", "truncated"):
             columns[name][number] = getattr(step, name)
         ended = step.terminated | step.truncated
-        seen = np.where(ended[:, None], rng.normal(size=(slots, 2)), after).astype(np.float32)
+        reset = rng.normal(size=(slots, 2))
+        states = np.where(ended[:, None], reset, after).astype(np.float32)
     assert agent.rollout.is_full
-    agent.rollout.values[-1].copy_(torch.as_tensor(later[-1]))
-    agent.rollout.compute_advantages(gamma, decay)
+    agent.rollout.values[-1].copy_(torch.as_tensor(next_values[-1]))
+    agent.rollout.compute_advantages(gamma, gae_lambda)
     for slot in range(slots):
-        expected = plain_advantages(
+        expected = reference_advantages(
             columns["rewards"][:, slot],
             values[:, slot],
-            later[:, slot],
+            next_values[:, slot],
             columns["terminated"][:, slot],
             columns["truncated"][:, slot],
             gamma,
-            decay,
+            gae_lambda,
         )
-        found = agent.rollout.advantages[:, slot].numpy()
-        np.testing.assert_allclose(found, expected, rtol=1e-4, atol=1e-4)
-    taken = agent.rollout.take(torch.arange(steps * slots))
+        advantages = agent.rollout.advantages[:, slot].numpy()
+        np.testing.assert_allclose(advantages, expected, rtol=1e-4, atol=1e-4)
+    batch = agent.rollout.take(torch.arange(steps * slots))
     expected = agent.rollout.advantages.numpy().ravel() + values.ravel()
-    np.testing.assert_allclose(taken.returns, expected, rtol=1e-4, atol=1e-4)
+    np.testing.assert_allclose(batch.returns, expected, rtol=1e-4, atol=1e-4)
 
 
-def test_a_last_state_is_asked_for_its_value_when_the_rollout_is_full(monkeypatch):
-    """In the middle of an episode the rollout ends, but the episode goes on."""
+def test_the_value_after_the_last_step_of_a_rollout_is_bootstrapped(monkeypatch):
+    """The rollout ends in the middle of an episode."""
     settings_ = {"hidden_dim": [4], "rollout_steps": 2, "gamma": 0.9, "gae_lambda": 1.0}
     agent = make_agent("PPO", AgentSpaces(2, spaces.Discrete(3)), settings_, num_slots=1)
     no, last = np.array([False]), np.array([[3.0, -1.0]], np.float32)
-    seen = np.ones((1, 2), np.float32)
-    before = agent.evaluate(np.concatenate([seen, last]))
-    for after in (seen, last):
-        actions = agent.explore(seen)
-        agent.remember(Step(seen, actions, np.array([1.0]), after, no, no))
-    kept = []
-    monkeypatch.setattr(agent, "_run_update", lambda: kept.append(agent.rollout.advantages.clone()))
+    state = np.ones((1, 2), np.float32)
+    values = agent.evaluate(np.concatenate([state, last]))
+    for after in (state, last):
+        actions = agent.explore(state)
+        agent.remember(Step(state, actions, np.array([1.0]), after, no, no))
+    used = []
+    monkeypatch.setattr(agent, "_run_update", lambda: used.append(agent.rollout.advantages.clone()))
     agent.learn(0)
-    value, worth = before.tolist()
-    expected = [1.0 + 0.9 * (1.0 + 0.9 * worth) - value, 1.0 + 0.9 * worth - value]
-    assert kept[0][:, 0].tolist() == pytest.approx(expected, rel=1e-4)
+    value, last_value = values.tolist()
+    expected = [1.0 + 0.9 * (1.0 + 0.9 * last_value) - value, 1.0 + 0.9 * last_value - value]
+    assert used[0][:, 0].tolist() == pytest.approx(expected, rel=1e-4)
 
 
-def filled(rollout, steps, slots, width, rng):
+def fill(rollout, steps, slots, width, rng):
     for _ in range(steps):
-        rollout.begin(
+        rollout.begin_step(
             torch.tensor(rng.normal(size=(slots, width))),
             torch.tensor(rng.integers(0, 4, slots)),
             torch.tensor(rng.normal(size=slots)),
             torch.tensor(rng.normal(size=slots)),
         )
-        rollout.end(rng.normal(size=slots).astype(np.float32), rng.random(slots) < 0.2)
+        rollout.end_step(rng.normal(size=slots).astype(np.float32), rng.random(slots) < 0.2)
 
 
-def test_steps_are_taken_by_their_places():
+def test_steps_are_gathered_by_index():
     rollout, rng = Rollout(5, 3, 2, (), CPU), np.random.default_rng(0)
-    filled(rollout, 5, 3, 2, rng)
+    fill(rollout, 5, 3, 2, rng)
     rollout.values[-1].zero_()
     rollout.compute_advantages(0.9, 0.9)
-    places = torch.tensor([14, 0, 7, 7])
-    taken = rollout.take(places)
-    for row, place in enumerate(places.tolist()):
-        step, slot = divmod(place, 3)
-        assert torch.equal(taken.observations[row], rollout.observations[step, slot])
-        assert taken.actions[row] == rollout.actions[step, slot]
-        assert taken.densities[row] == rollout.densities[step, slot]
-        assert taken.values[row] == rollout.values[step, slot]
-        assert taken.advantages[row] == rollout.advantages[step, slot]
-        assert taken.returns[row] == rollout.values[step, slot] + rollout.advantages[step, slot]
+    indices = torch.tensor([14, 0, 7, 7])
+    batch = rollout.take(indices)
+    for row, index in enumerate(indices.tolist()):
+        step, slot = divmod(index, 3)
+        assert torch.equal(batch.observations[row], rollout.observations[step, slot])
+        assert batch.actions[row] == rollout.actions[step, slot]
+        assert batch.log_probs[row] == rollout.log_probs[step, slot]
+        assert batch.values[row] == rollout.values[step, slot]
+        assert batch.advantages[row] == rollout.advantages[step, slot]
+        assert batch.returns[row] == rollout.values[step, slot] + rollout.advantages[step, slot]
 
 
 @pytest.mark.parametrize("steps", [0, 1, 4, 5])
-def test_a_rollout_is_restored_in_the_middle(steps):
+def test_a_partial_rollout_is_restored(steps):
     rng = np.random.default_rng(0)
     one, other = Rollout(5, 3, 2, (), CPU), Rollout(5, 3, 2, (), CPU)
-    filled(one, steps, 3, 2, rng)
-    filled(other, 2, 3, 2, np.random.default_rng(1))
+    fill(one, steps, 3, 2, rng)
+    fill(other, 2, 3, 2, np.random.default_rng(1))
     other.restore(one.state())
     assert (other.filled, other.is_full) == (steps, steps == 5)
     assert same(one.state(), other.state())
@@ -154,11 +156,11 @@ def test_a_rollout_is_restored_in_the_middle(steps):
     assert other.filled == steps
 
 
-def test_a_state_is_not_written_to_afterwards():
+def test_a_returned_state_is_not_overwritten_later():
     one, rng = Rollout(5, 3, 2, (), CPU), np.random.default_rng(0)
-    filled(one, 3, 3, 2, rng)
+    fill(one, 3, 3, 2, rng)
     state = one.state()
     before = {name: value if name == "filled" else value.clone() for name, value in state.items()}
     one.clear()
-    filled(one, 5, 3, 2, rng)
+    fill(one, 5, 3, 2, rng)
     assert same(state, before)

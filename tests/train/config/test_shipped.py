@@ -1,6 +1,7 @@
-"""The configs that come along."""
+"""The included configs."""
 
 import json
+import re
 
 import pytest
 
@@ -13,24 +14,24 @@ FILES = sorted(SHIPPED.glob("*.json"))
 
 
 @pytest.mark.parametrize("file", FILES, ids=lambda file: file.stem)
-def test_configs_that_come_along_are_right(file):
+def test_included_configs_are_valid(file):
     config = load_config(file)
     settings = convert(merged_hyperparameters(config), AGENTS[config.agent.type].settings_type)
     assert config.description
     assert settings.hidden_dim
-    # Nothing is said of hockey that does not count there.
+    # CartPole and Pendulum already have a time limit.
     raw = json.loads(file.read_text())
     assert "max_episode_steps" not in raw["training"] or config.task.id == HOCKEY
 
 
 @pytest.mark.parametrize("file", FILES, ids=lambda file: file.stem)
-def test_configs_that_come_along_are_found_by_name(file):
+def test_included_configs_are_found_by_name(file):
     config = load_config(file)
     for name in (file.stem, file.name, f"configs/{file.name}"):
         assert load_config(name) == config
 
 
-def test_a_file_of_the_same_name_counts_more(tmp_path, monkeypatch):
+def test_a_file_takes_precedence_over_an_included_config_of_the_same_name(tmp_path, monkeypatch):
     raw = json.loads((SHIPPED / "cartpole_dddqn.json").read_text()) | {"description": "mine"}
     monkeypatch.chdir(tmp_path)
     (tmp_path / "configs").mkdir()
@@ -50,25 +51,23 @@ def test_a_file_of_the_same_name_counts_more(tmp_path, monkeypatch):
         (HOCKEY, None, True),
     ],
 )
-def test_there_is_a_config_for_everything_that_is_promised(task, agent, has_league):
-    found = [
+def test_every_supported_combination_has_an_included_config(task, agent, has_league):
+    matching = [
         config
         for config in map(load_config, FILES)
         if config.task.id == task
         and agent in (None, config.agent.type)
         and (config.league is not None) is has_league
     ]
-    assert found
+    assert matching
 
 
-def test_the_configs_that_the_documentation_names_are_there():
-    text = shoal.train.__doc__.partition("some come along:")[2].partition(". ")[0]
-    names = text.replace("``", " ").replace(",", " ").replace(" and ", " ").split()
-    assert len(names) >= 4
-    assert set(names) <= {file.stem for file in FILES}
+def test_the_module_docstring_lists_the_included_configs():
+    listed = re.search(r"(?:``\w+``(?:,| and)\s+)+``\w+``", shoal.train.__doc__)[0]
+    assert set(re.findall(r"\w+_\w+", listed)) == {file.stem for file in FILES}
 
 
-def test_the_guides_config_is_as_the_guide_has_it():
+def test_the_curriculum_config_has_the_phases_of_the_guide():
     config = load_config("configs/curriculum_simple.json")
     assert config.task.id == HOCKEY
     assert len(config.curriculum.phases) > 1

@@ -1,4 +1,4 @@
-"""Priorities: places are drawn as often as their weights say, whatever was put in before."""
+"""The priorities of prioritized replay: sampling in proportion to weights."""
 
 import numpy as np
 import pytest
@@ -19,7 +19,7 @@ def weights(priorities, capacity):
     return priorities.state()["weights"][:capacity].numpy()
 
 
-def sums_hold(priorities):
+def tree_is_consistent(priorities):
     sums = priorities._sums
     half = len(sums) // 2
     return torch.equal(sums[1:half], sums[2 : 2 * half : 2] + sums[3 : 2 * half : 2])
@@ -27,27 +27,26 @@ def sums_hold(priorities):
 
 @pytest.mark.parametrize("alpha", [0.0, 0.6, 1.0])
 @pytest.mark.parametrize("capacity", [1, 2, 5, 8, 100])
-def test_places_are_drawn_in_proportion_to_their_weights(capacity, alpha):
+def test_indices_are_sampled_in_proportion_to_their_weights(capacity, alpha):
     priorities = Priorities(capacity, CPU, alpha)
     priorities.add(np.arange(capacity))
     errors = torch.rand(capacity, generator=generator(1)) * 5
     priorities.update(torch.arange(capacity), errors)
     expected = (errors.double().numpy() + 1e-6) ** alpha
     expected /= expected.sum()
-    drawn, likely = priorities.draw(50_000, generator())
-    found = np.bincount(drawn.numpy(), minlength=capacity) / 50_000
-    np.testing.assert_allclose(found, expected, atol=0.003)
-    np.testing.assert_allclose(likely.numpy(), expected[drawn.numpy()], rtol=1e-6)
+    indices, probabilities = priorities.sample(50_000, generator())
+    frequencies = np.bincount(indices.numpy(), minlength=capacity) / 50_000
+    np.testing.assert_allclose(frequencies, expected, atol=0.003)
+    np.testing.assert_allclose(probabilities.numpy(), expected[indices.numpy()], rtol=1e-6)
 
 
-def test_a_batch_has_one_of_each_equal_share():
-    """So a place with a quarter of all weight is in a batch of eight at least once, and most often
-    twice."""
+def test_sampling_is_stratified():
+    """With four equal weights, each index occurs exactly twice in a batch of eight."""
     priorities = Priorities(4, CPU, 1.0)
     priorities.add(np.arange(4))
     for seed in range(50):
-        drawn, _ = priorities.draw(8, generator(seed))
-        assert np.bincount(drawn, minlength=4).tolist() == [2, 2, 2, 2]
+        indices, _ = priorities.sample(8, generator(seed))
+        assert np.bincount(indices, minlength=4).tolist() == [2, 2, 2, 2]
 
 
 @settings(max_examples=100, deadline=None)
@@ -60,28 +59,28 @@ def test_a_batch_has_one_of_each_equal_share():
         max_size=8,
     ),
 )
-def test_sums_hold_after_any_updates(capacity, rounds):
-    """Also where a place is updated twice at once; which of the two counts is not said."""
+def test_the_tree_is_consistent_after_any_updates(capacity, rounds):
+    """If an update has an index twice, either of the two weights may be kept."""
     priorities = Priorities(capacity, CPU, 0.6)
     priorities.add(np.arange(capacity))
     for updates in rounds:
-        places = torch.tensor([place % capacity for place, _ in updates])
+        indices = torch.tensor([index % capacity for index, _ in updates])
         errors = torch.tensor([error for _, error in updates])
         before = weights(priorities, capacity).copy()
-        priorities.update(places, errors)
+        priorities.update(indices, errors)
         after = weights(priorities, capacity)
-        possible = {place: set() for place in places.tolist()}
-        for place, error in zip(places.tolist(), errors.tolist(), strict=True):
-            possible[place].add((abs(error) + 1e-6) ** 0.6)
-        for place in range(capacity):
-            if place in possible:
-                assert any(after[place] == pytest.approx(one) for one in possible[place])
+        possible = {index: set() for index in indices.tolist()}
+        for index, error in zip(indices.tolist(), errors.tolist(), strict=True):
+            possible[index].add((abs(error) + 1e-6) ** 0.6)
+        for index in range(capacity):
+            if index in possible:
+                assert any(after[index] == pytest.approx(weight) for weight in possible[index])
             else:
-                assert after[place] == before[place]
-        assert sums_hold(priorities)
-        drawn, likely = priorities.draw(30, generator())
-        assert 0 <= drawn.min() <= drawn.max() < capacity
-        np.testing.assert_allclose(likely, after[drawn.numpy()] / after.sum(), rtol=1e-9)
+                assert after[index] == before[index]
+        assert tree_is_consistent(priorities)
+        sampled, probabilities = priorities.sample(30, generator())
+        assert 0 <= sampled.min() <= sampled.max() < capacity
+        np.testing.assert_allclose(probabilities, after[sampled.numpy()] / after.sum(), rtol=1e-9)
 
 
 @settings(max_examples=100, deadline=None)
@@ -91,29 +90,31 @@ def test_sums_hold_after_any_updates(capacity, rounds):
     st.lists(st.floats(0, 1e9, width=32), min_size=40, max_size=40),
     st.integers(0, 100),
 )
-def test_only_what_is_there_is_drawn(capacity, present, errors, seed):
-    """Whatever rounding says, and however different weights are."""
-    places = np.array(sorted({place % capacity for place in present}))
+def test_indices_without_weight_are_never_sampled(capacity, present, errors, seed):
+    """Also if weights differ by many orders of magnitude, in spite of rounding."""
+    indices = np.array(sorted({index % capacity for index in present}))
     priorities = Priorities(capacity, CPU, 1.0)
-    priorities.add(places)
-    priorities.update(torch.as_tensor(places), torch.tensor(errors[: len(places)]))
-    drawn, likely = priorities.draw(200, generator(seed))
-    assert set(drawn.tolist()) <= set(places.tolist())
-    assert bool((likely > 0).all())
+    priorities.add(indices)
+    priorities.update(torch.as_tensor(indices), torch.tensor(errors[: len(indices)]))
+    sampled, probabilities = priorities.sample(200, generator(seed))
+    assert set(sampled.tolist()) <= set(indices.tolist())
+    assert bool((probabilities > 0).all())
 
 
-@pytest.mark.parametrize("share", [0.0, float(np.nextafter(1.0, 0.0))])
-def test_the_extreme_draws_are_places(share, monkeypatch):
+@pytest.mark.parametrize("uniform", [0.0, float(np.nextafter(1.0, 0.0))])
+def test_the_extreme_random_numbers_give_valid_indices(uniform, monkeypatch):
     priorities = Priorities(11, CPU, 1.0)
     priorities.add(np.array([2, 3, 9]))
     priorities.update(torch.tensor([2, 3, 9]), torch.tensor([0.1, 0.2, 0.3]))
-    monkeypatch.setattr(torch, "rand", lambda n, **_: torch.full((n,), share, dtype=torch.float64))
-    drawn, _ = priorities.draw(7, generator())
-    assert set(drawn.tolist()) <= {2, 3, 9}
-    assert drawn[0 if share == 0.0 else -1] == (2 if share == 0.0 else 9)
+    monkeypatch.setattr(
+        torch, "rand", lambda n, **_: torch.full((n,), uniform, dtype=torch.float64)
+    )
+    indices, _ = priorities.sample(7, generator())
+    assert set(indices.tolist()) <= {2, 3, 9}
+    assert indices[0 if uniform == 0.0 else -1] == (2 if uniform == 0.0 else 9)
 
 
-def test_what_is_new_is_as_important_as_anything_has_been():
+def test_new_transitions_get_the_largest_weight_so_far():
     priorities = Priorities(4, CPU, 1.0)
     priorities.add(np.array([0, 1]))
     assert weights(priorities, 4).tolist() == [1.0, 1.0, 0.0, 0.0]
@@ -123,23 +124,23 @@ def test_what_is_new_is_as_important_as_anything_has_been():
     np.testing.assert_allclose(weights(priorities, 4), [0.25, 0.5, 7.0, 0.0], rtol=1e-5)
 
 
-def test_what_takes_an_old_place_has_its_own_weight():
+def test_an_overwritten_transition_gets_a_new_weight():
     priorities = Priorities(3, CPU, 1.0)
     priorities.add(np.arange(3))
     priorities.update(torch.arange(3), torch.tensor([0.1, 0.2, 0.3]))
     priorities.add(np.array([1]))
     np.testing.assert_allclose(weights(priorities, 3), [0.1, 1.0, 0.3], rtol=1e-4)
-    assert sums_hold(priorities)
+    assert tree_is_consistent(priorities)
 
 
-def test_after_clearing_only_what_is_added_is_drawn():
+def test_after_clear_only_new_transitions_are_sampled():
     priorities = Priorities(8, CPU, 0.5)
     priorities.add(np.arange(8))
     priorities.clear()
     priorities.add(np.array([3]))
-    drawn, likely = priorities.draw(20, generator())
-    assert set(drawn.tolist()) == {3}
-    assert set(likely.tolist()) == {1.0}
+    indices, probabilities = priorities.sample(20, generator())
+    assert set(indices.tolist()) == {3}
+    assert set(probabilities.tolist()) == {1.0}
 
 
 @settings(max_examples=60, deadline=None)
@@ -151,17 +152,17 @@ def test_priorities_are_restored_exactly(capacity, seed, updates):
     other.update(torch.arange(capacity), torch.full((capacity,), 99.0))
     one.add(np.arange(rng.integers(1, capacity + 1)))
 
-    def disturb(priorities, random):
-        places = random.integers(0, capacity, 5)
-        priorities.update(torch.as_tensor(places), torch.as_tensor(random.normal(0, 9, 5)))
+    def update_randomly(priorities, random):
+        indices = random.integers(0, capacity, 5)
+        priorities.update(torch.as_tensor(indices), torch.as_tensor(random.normal(0, 9, 5)))
         priorities.add(random.permutation(capacity)[:2])
 
     for _ in range(updates):
-        disturb(one, rng)
+        update_randomly(one, rng)
     other.restore({name: value.clone() for name, value in one.state().items()})
     assert torch.equal(one._sums, other._sums)
     for number in range(3):
-        assert all(map(torch.equal, one.draw(9, generator(1)), other.draw(9, generator(1))))
-        disturb(one, np.random.default_rng(number))
-        disturb(other, np.random.default_rng(number))
+        assert all(map(torch.equal, one.sample(9, generator(1)), other.sample(9, generator(1))))
+        update_randomly(one, np.random.default_rng(number))
+        update_randomly(other, np.random.default_rng(number))
     assert torch.equal(one._sums, other._sums)

@@ -1,4 +1,4 @@
-"""Records of runs that never were, and ways to compare them."""
+"""Records of invented runs, and their comparison."""
 
 import math
 import random
@@ -24,18 +24,18 @@ FIELDS = {
 
 
 def records(kind):
-    """Any record of a kind."""
+    """Return a strategy for records of a kind."""
     hints = get_type_hints(kind)
     return st.builds(kind, **{name: FIELDS[hints[name]] for name in kind._fields})
 
 
-def same(some, others):
-    """Whether records are the same; to be nobody's number is to be the same."""
-    return repr(some) == repr(others)
+def same(records, others):
+    """Return whether records are equal, with nan equal to nan."""
+    return repr(records) == repr(others)
 
 
 def progress(step=1000, **changes):
-    """How far a run of 4000 steps is."""
+    """Return a progress record of a run of 4000 steps."""
     record = ProgressRecord(
         step=step,
         episodes=step // 80,
@@ -55,40 +55,40 @@ def progress(step=1000, **changes):
 
 
 def evaluation(step=1000, opponent="weak", **changes):
-    """Ten games against somebody."""
+    """Return an evaluation of ten games against an opponent."""
     record = EvaluationRecord(step, opponent, 10, 6, 1, 3, 0.6, 0.31, 0.83, 2.5, 77.0)
     return record._replace(**changes)
 
 
-def alone(step=1000, **changes):
-    """Ten episodes where nobody can win."""
+def evaluation_without_opponent(step=1000, **changes):
+    """Return an evaluation of ten episodes without an opponent or a winner."""
     record = EvaluationRecord(step, "", 10, None, None, None, None, -3.0, 4.0, 0.5, 77.0)
     return record._replace(**changes)
 
 
 def rating(step=1000, player="main", **changes):
-    """What is held of a player."""
+    """Return the rating of a player."""
     record = RatingRecord(step, player, "main", 18.5, 25.0, 2.1666, 12)
     return record._replace(**changes)
 
 
 def episode(number=1, **changes):
-    """An episode that was won."""
+    """Return an episode that was won."""
     record = EpisodeRecord(80 * number, number, "basics", 0, 80, 1.5, 2.5, "weak", 1)
     return record._replace(**changes)
 
 
 def run(episodes=200):
-    """A whole run, with two phases, two opponents and a league."""
+    """Return the records of a run with two phases, two opponents and a league."""
     noise = random.Random(0)
-    told = [
+    progress_records = [
         progress(step, phase=name, phase_number=number)
         for step in range(500, 4001, 500)
         for number, name in [(int(step > 2000), "self-play" if step > 2000 else "basics")]
     ]
     return RunRecords(
         [episode(n, reward=math.sin(n / 50) + noise.gauss(0, 1)) for n in range(1, episodes + 1)],
-        told,
+        progress_records,
         [evaluation(step, name) for step in (1000, 2000, 3000) for name in ("weak", "strong")],
         [rating(step, name) for step in (1000, 2000) for name in ("main", "snapshot-1")],
     )

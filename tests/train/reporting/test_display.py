@@ -1,4 +1,4 @@
-"""Displays fit everywhere, tell what they are told, and leave the terminal as it was."""
+"""Displays: their content, any terminal size, and the restored terminal."""
 
 import gc
 import io
@@ -13,14 +13,14 @@ import pytest
 from rich.console import Console
 
 from shoal.train._reporting.display import LiveDisplay, PlainDisplay, SilentDisplay, make_display
-from tests.train.reporting.records import alone, evaluation, progress, rating
+from tests.train.reporting.records import evaluation, evaluation_without_opponent, progress, rating
 
 SHOW, HIDE = "\x1b[?25h", "\x1b[?25l"
 SIZES = [(1, 1), (2, 5), (5, 24), (9, 2), (20, 24), (63, 50), (80, 24), (250, 60)]
 
 
-class Clock:
-    """A clock that goes on when it is told to."""
+class ManualClock:
+    """A clock that is advanced by hand."""
 
     def __init__(self):
         self.now = 0.0
@@ -29,8 +29,8 @@ class Clock:
         return self.now
 
 
-class Hasty:
-    """A clock by which every call is a second later."""
+class TickingClock:
+    """A clock that advances by a second with each call."""
 
     def __init__(self):
         self.now = 0.0
@@ -46,13 +46,13 @@ def terminal(width=100, height=50):
     )
 
 
-def tell_everything(display):
+def show_everything(display):
     for step in range(0, 4001, 200):
         display.progress(progress(step))
     display.progress(progress(3000, phase="self-play", phase_number=1, mean_reward=None))
     for name in ("weak", "strong", *(f"snapshot-{number}" for number in range(30))):
         display.evaluation(evaluation(opponent=name))
-    display.evaluation(alone())
+    display.evaluation(evaluation_without_opponent())
     display.ratings([rating(player=f"player-{number}", rating=number) for number in range(40)])
     display.note("checkpoint saved")
 
@@ -65,17 +65,17 @@ def text_of(console):
 
 
 @pytest.mark.parametrize(("width", "height"), SIZES)
-def test_it_fits_any_terminal(width, height):
+def test_the_panel_fits_any_terminal(width, height):
     console = terminal(width, height)
     with LiveDisplay(
         "a run of a long name", ["basics", "self-play"], "4,000 steps", console=console,
-        clock=Hasty(),
+        clock=TickingClock(),
     ) as display:  # fmt: skip
-        tell_everything(display)
+        show_everything(display)
     assert max(len(line) for line in text_of(console).splitlines()) <= max(width, 2)
 
 
-def test_it_tells_what_there_is_to_tell():
+def test_the_panel_shows_all_records():
     console = terminal(120)
     with LiveDisplay("hockey", ["basics", "self-play"], "for fun", console=console) as display:
         for step in (1000, 2000):
@@ -85,47 +85,47 @@ def test_it_tells_what_there_is_to_tell():
         display.evaluation(evaluation(opponent="strong"))
         display.ratings([rating(player="snapshot-1", rating=1.5), rating()])
     last = text_of(console).split("hockey")[-1]
-    for told in (
+    for texts in (
         ["for fun", "phase 1 of 2: basics", "50.0%"],
         ["steps/s 100", "updates/s 25", "updates per step 0.25", "time left 20 s"],
-        ["return lately 2 ▁█", "critic 0.25", "actor -1.5"],
+        ["recent return 2 ▁█", "critic 0.25", "actor -1.5"],
         ["weak 60.0% 31.0% to 83.0% 10 2,000", "strong 60.0% 31.0% to 83.0% 10 1,000"],
         ["main 18.5 2.2 25.0 12", "snapshot-1 1.5"],
     ):
-        for text in told:
+        for text in texts:
             assert text in re.sub(r" +", " ", last)
     assert "12.3%" not in last
 
 
-def test_what_names_say_is_not_obeyed():
+def test_markup_and_control_characters_in_names_are_escaped():
     console = terminal()
-    named = "[bold]one[/] [/]two :dog: \x1b[31m\ud800\n three"
-    with LiveDisplay(named, [named], named, console=console, clock=Hasty()) as display:
-        display.progress(progress(phase=named, losses={named: 1.0}))
-        display.evaluation(evaluation(opponent=named))
-        display.ratings([rating(player=named)])
-        display.note(named)
+    name = "[bold]one[/] [/]two :dog: \x1b[31m\ud800\n three"
+    with LiveDisplay(name, [name], name, console=console, clock=TickingClock()) as display:
+        display.progress(progress(phase=name, losses={name: 1.0}))
+        display.evaluation(evaluation(opponent=name))
+        display.ratings([rating(player=name)])
+        display.note(name)
     assert text_of(console).count("[bold]one[/] [/]two :dog: ?[31m??") >= 1
     assert "\x1b[31m" not in console.file.getvalue()
 
 
 @pytest.mark.parametrize("number", [float("nan"), float("inf"), -float("inf"), 1e308, 5e-324, 0])
-def test_any_number_can_be_shown(number, capsys):
+def test_extreme_numbers_can_be_shown(number, capsys):
     record = progress()._replace(
         seconds=number, phase_share=number, share=number, steps_per_second=number,
         updates_per_second=number, mean_reward=number, win_rate=number, losses={"one": number},
     )  # fmt: skip
-    tested = evaluation(win_rate=number, low=number, high=number, mean_reward=number)
-    displays = [LiveDisplay("run", ["one"], console=terminal(), clock=Hasty())]
-    displays += [PlainDisplay("run", ["one"], clock=Hasty())]
+    evaluated = evaluation(win_rate=number, low=number, high=number, mean_reward=number)
+    displays = [LiveDisplay("run", ["one"], console=terminal(), clock=TickingClock())]
+    displays += [PlainDisplay("run", ["one"], clock=TickingClock())]
     for display in displays:
         with display:
             display.progress(record)
-            display.evaluation(tested)
+            display.evaluation(evaluated)
             display.ratings([rating(rating=number, mean=number, deviation=number)])
 
 
-def test_notes_stay_above_the_picture():
+def test_notes_are_printed_above_the_panel():
     console = terminal()
     with LiveDisplay("run", ["one"], console=console) as display:
         display.note("checkpoint saved\nand another")
@@ -135,8 +135,8 @@ def test_notes_stay_above_the_picture():
     assert lines[lines.index("and another") + 1].startswith("╭")
 
 
-def test_it_is_drawn_now_and_then_only_and_once_more_in_the_end():
-    console, clock = terminal(), Clock()
+def test_the_panel_is_refreshed_at_most_twice_a_second_and_on_close():
+    console, clock = terminal(), ManualClock()
     display = LiveDisplay("run", ["one"], console=console, clock=clock)
     display.progress(progress(1000))
     assert "1,000" not in text_of(console)
@@ -163,7 +163,7 @@ def test_the_terminal_is_restored_after_an_error():
     assert len(console.file.getvalue()) == length
 
 
-def test_the_terminal_is_restored_if_nobody_closes_the_display():
+def test_the_terminal_is_restored_when_the_display_is_garbage_collected():
     console, stdout = terminal(), sys.stdout
     display = LiveDisplay("run", ["one"], console=console)
     del display
@@ -183,35 +183,35 @@ print(type(display).__name__)
 
 
 @pytest.mark.parametrize("end", ["", "raise SystemExit(3)", "1 / 0"])
-def test_a_program_leaves_its_terminal_as_it_was(end):
-    here, there = pty.openpty()
+def test_the_terminal_is_restored_when_the_program_exits(end):
+    controller, terminal_end = pty.openpty()
     with subprocess.Popen(
-        [sys.executable, "-c", PROGRAM.format(end)], stdout=there, stderr=subprocess.DEVNULL,
+        [sys.executable, "-c", PROGRAM.format(end)], stdout=terminal_end, stderr=subprocess.DEVNULL,
         env={**os.environ, "TERM": "xterm", "PYTHONIOENCODING": "utf-8"},
     ):  # fmt: skip
-        os.close(there)
-        told = b""
+        os.close(terminal_end)
+        output = b""
         try:
-            while some := os.read(here, 4096):
-                told += some
-        except OSError:  # so the end of a terminal is told
-            os.close(here)
-    assert b"LiveDisplay" in told
-    assert told.rindex(SHOW.encode()) > told.rindex(HIDE.encode())
+            while data := os.read(controller, 4096):
+                output += data
+        except OSError:  # Linux reports a closed terminal as an error
+            os.close(controller)
+    assert b"LiveDisplay" in output
+    assert output.rindex(SHOW.encode()) > output.rindex(HIDE.encode())
 
 
 # Displays without a terminal
 
 
-def test_who_wants_nothing_gets_nothing(capsys):
+def test_without_verbose_nothing_is_printed(capsys):
     with make_display(False, "run", ["one"]) as display:
         assert isinstance(display, SilentDisplay)
-        tell_everything(display)
+        show_everything(display)
     assert capsys.readouterr() == ("", "")
 
 
 class Screen(io.TextIOWrapper):
-    """A standard output that says that it is a terminal."""
+    """A standard output that claims to be a terminal."""
 
     def isatty(self):
         return True
@@ -226,7 +226,7 @@ class Screen(io.TextIOWrapper):
         ("xterm", "latin-1", PlainDisplay),
     ],
 )
-def test_a_terminal_that_can_do_too_little_gets_lines(monkeypatch, term, encoding, kind):
+def test_a_limited_terminal_gets_the_plain_display(monkeypatch, term, encoding, kind):
     screen = Screen(io.BytesIO(), encoding=encoding)
     monkeypatch.setattr(sys, "stdout", screen)
     monkeypatch.setenv("TERM", term)
@@ -235,20 +235,20 @@ def test_a_terminal_that_can_do_too_little_gets_lines(monkeypatch, term, encodin
         monkeypatch.delenv(name, raising=False)
     with make_display(True, "flöte 笛", ["one"]) as display:
         assert type(display) is kind
-        tell_everything(display)
+        show_everything(display)
         display.note("笛")
     screen.flush()
     assert screen.buffer.getvalue()
 
 
-def test_a_program_without_output(monkeypatch):
+def test_a_display_without_standard_output_is_silent(monkeypatch):
     monkeypatch.setattr(sys, "stdout", None)
     with make_display(True, "run", ["one"]) as display:
-        tell_everything(display)
+        show_everything(display)
 
 
-def test_lines_of_progress(capsys):
-    clock = Clock()
+def test_progress_is_printed_every_ten_seconds(capsys):
+    clock = ManualClock()
     display = PlainDisplay("run", ["basics", "self-play"], clock=clock)
     for step in range(0, 3001, 200):
         display.progress(progress(step))
@@ -261,12 +261,12 @@ def test_lines_of_progress(capsys):
     ]  # fmt: skip
     assert lines[1] == (
         "[run] 25.0% | phase 1/2 basics 25.0% | step 1,000 | 100 steps/s | 50 updates/s | "
-        "return 1 | wins 50.0% | 30 s left"
+        "return 1 | win rate 50.0% | 30 s left"
     )
 
 
-def test_what_was_told_last_is_printed_in_any_case(capsys):
-    display = PlainDisplay("run", ["basics"], clock=Clock())
+def test_the_last_progress_is_always_printed(capsys):
+    display = PlainDisplay("run", ["basics"], clock=ManualClock())
     for step in (1000, 2000, 3000):
         display.progress(progress(step, mean_reward=None, win_rate=None))
     assert capsys.readouterr().out.count("\n") == 1
@@ -277,15 +277,15 @@ def test_what_was_told_last_is_printed_in_any_case(capsys):
     assert "step 3,500" in capsys.readouterr().out
 
 
-def test_other_lines(capsys):
+def test_lines_of_evaluations_ratings_and_notes(capsys):
     with PlainDisplay("run", ["basics"]) as display:
         display.evaluation(evaluation())
-        display.evaluation(alone())
+        display.evaluation(evaluation_without_opponent())
         display.ratings([])
         display.ratings([rating(player=str(number), rating=number) for number in range(9)])
         display.note("checkpoint saved\nat last")
     assert capsys.readouterr().out.splitlines() == [
-        "[run] evaluation against weak: won 60.0% (31.0% to 83.0%) in 10 games",
+        "[run] evaluation against weak: win rate 60.0% (31.0% to 83.0%) in 10 games",
         "[run] evaluation: mean return 0.5 (-3 to 4) in 10 games",
         "[run] league: 8 8.0, 7 7.0, 6 6.0, 5 5.0, 4 4.0",
         "[run] checkpoint saved",
@@ -293,8 +293,8 @@ def test_other_lines(capsys):
     ]
 
 
-def test_older_progress_is_not_printed_after_newer_lines(capsys):
-    with PlainDisplay("run", ["one"], clock=Clock()) as display:
+def test_pending_progress_is_discarded_by_a_note(capsys):
+    with PlainDisplay("run", ["one"], clock=ManualClock()) as display:
         display.progress(progress(1000))
         display.progress(progress(2000))
         display.note("saved")

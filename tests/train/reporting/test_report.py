@@ -1,4 +1,4 @@
-"""A report is one page that holds everything, and only what it was told."""
+"""The report: its content, and the escaping of all text."""
 
 import json
 import re
@@ -10,13 +10,19 @@ import numpy as np
 
 from shoal.train._reporting.logs import RunLogs
 from shoal.train._reporting.report import write_report
-from tests.train.reporting.records import alone, evaluation, progress, rating, run
+from tests.train.reporting.records import (
+    evaluation,
+    evaluation_without_opponent,
+    progress,
+    rating,
+    run,
+)
 
 EVIL = "</pre><script>alert('1')</script>&<img src=x onerror=\"alert(2)\">"
 
 
 class Page(HTMLParser):
-    """What a browser would find."""
+    """The tags, links and texts of an HTML page."""
 
     VOID = ("meta", "img", "br")
 
@@ -30,12 +36,12 @@ class Page(HTMLParser):
 
     def handle_starttag(self, tag, attributes):
         self.tags[tag] += 1
-        given = dict(attributes)
-        assert not any(name.startswith("on") for name in given)
-        if "src" in given:
-            self.sources.append(given["src"])
-        if "href" in given:
-            self.links.append(given["href"])
+        values = dict(attributes)
+        assert not any(name.startswith("on") for name in values)
+        if "src" in values:
+            self.sources.append(values["src"])
+        if "href" in values:
+            self.links.append(values["href"])
         if tag not in self.VOID:
             self.open.append(tag)
 
@@ -47,7 +53,7 @@ class Page(HTMLParser):
             self.texts.append(data.strip())
 
 
-def logged(folder, records):
+def write_logs(folder, records):
     logs = RunLogs(folder)
     logs.episodes.append(records.episodes)
     logs.progress.append(records.progress)
@@ -56,13 +62,13 @@ def logged(folder, records):
     logs.close()
 
 
-def rows(page, first):
-    """The rows of the table whose first column has this name, as one text."""
+def text_from(page, first):
+    """Return the text of the page from this one on."""
     return " ".join(page.texts[page.texts.index(first) :])
 
 
-def test_a_whole_run(tmp_path):
-    logged(tmp_path, run())
+def test_the_report_of_a_complete_run(tmp_path):
+    write_logs(tmp_path, run())
     (tmp_path / "plots").mkdir()
     for name in ("losses", "learning_curve", "mine"):
         (tmp_path / "plots" / f"{name}.png").write_bytes(name.encode())
@@ -81,8 +87,8 @@ def test_a_whole_run(tmp_path):
         "data:image/png;base64,bG9zc2Vz",
     ]
     assert page.links == ["video.mp4"]
-    told = " ".join(page.texts)
-    assert told.startswith(f"{tmp_path.name} {tmp_path.name} 4,000 steps in 40 s, written 20")
+    page_text = " ".join(page.texts)
+    assert page_text.startswith(f"{tmp_path.name} {tmp_path.name} 4,000 steps in 40 s, written 20")
     for text in (
         "best return 12.35 steps 4,000 train seconds 1 h 06 min done yes win rate 75.0% nothing -",
         'list [1, "two"] opponents weak 0.9 strong 0.25',
@@ -91,51 +97,56 @@ def test_a_whole_run(tmp_path):
         "environment steps 4,000 100 100 100 updates 2,000 50 50 50",
         "main main 18.5 25.0 2.2 12 snapshot-1 main",
     ):
-        assert text in told
+        assert text in page_text
     config = re.search(r"<pre>(.*)</pre>", path.read_text("utf-8"), re.DOTALL)[1]
     assert json.loads(config.replace("&quot;", '"')) == {
         "agent": {"rate": 3e-4, "sizes": [256, 256]}
     }
 
 
-def test_nothing_that_is_told_becomes_a_part_of_the_page(tmp_path):
-    plain = tmp_path / "plain"
-    logged(plain, run())
-    names = Page(write_report(plain, {"a": "b", "c": {"d": "e"}}, {"f": "g"})).tags
-    odd = tmp_path / "odd"
+def test_all_text_is_escaped(tmp_path):
+    ordinary = tmp_path / "ordinary"
+    write_logs(ordinary, run())
+    tags = Page(write_report(ordinary, {"a": "b", "c": {"d": "e"}}, {"f": "g"})).tags
+    evil = tmp_path / "evil"
     records = run()
-    logged(
-        odd,
+    write_logs(
+        evil,
         records._replace(
             progress=[row._replace(phase=EVIL + row.phase) for row in records.progress],
             evaluations=[row._replace(opponent=EVIL + row.opponent) for row in records.evaluations],
             ratings=[row._replace(player=EVIL + row.player, role=EVIL) for row in records.ratings],
         ),
     )
-    path = write_report(odd, {EVIL: EVIL, EVIL * 2: {EVIL: EVIL}}, {EVIL: [EVIL]}, title=EVIL)
-    assert Page(path).tags == names
+    path = write_report(evil, {EVIL: EVIL, EVIL * 2: {EVIL: EVIL}}, {EVIL: [EVIL]}, title=EVIL)
+    assert Page(path).tags == tags
     assert Page(path).texts.count(EVIL) >= 6
 
 
-def test_a_run_that_told_nothing(tmp_path):
+def test_the_report_of_a_run_without_records(tmp_path):
     page = Page(write_report(tmp_path, {}, {}, title="a run"))
     assert page.texts[:2] == ["a run", "a run"]
     assert page.tags["section"] == 0
     assert re.match(r"written 20\d\d-", page.texts[2])
 
 
-def test_where_nobody_can_win_there_are_no_columns_of_wins(tmp_path):
-    logged(tmp_path, run()._replace(evaluations=[alone(1000), alone(2000)]))
+def test_without_winners_there_are_no_win_columns(tmp_path):
+    write_logs(
+        tmp_path,
+        run()._replace(
+            evaluations=[evaluation_without_opponent(1000), evaluation_without_opponent(2000)]
+        ),
+    )
     page = Page(write_report(tmp_path, {}, {}))
-    assert "nobody 2,000 10 0.5 -3 to 4 77" in rows(page, "against")
+    assert "none 2,000 10 0.5 -3 to 4 77" in text_from(page, "opponent")
     assert "win rate" not in page.texts
-    logged(tmp_path, run()._replace(evaluations=[evaluation(opponent="")]))
+    write_logs(tmp_path, run()._replace(evaluations=[evaluation(opponent="")]))
     assert "win rate" in Page(write_report(tmp_path, {}, {})).texts
 
 
-def test_values_that_are_hard_to_write(tmp_path):
+def test_values_without_a_plain_text_form_are_written(tmp_path):
     numbers = [float("nan"), float("inf"), -1e308]
-    logged(
+    write_logs(
         tmp_path,
         run()._replace(
             progress=[
@@ -155,11 +166,11 @@ def test_values_that_are_hard_to_write(tmp_path):
     assert "nan" in page.texts
 
 
-def test_a_log_that_cannot_be_read_is_reported(tmp_path):
-    logged(tmp_path, run())
+def test_the_report_says_if_a_log_could_not_be_read(tmp_path):
+    write_logs(tmp_path, run())
     with (tmp_path / "logs" / "progress.csv").open("a") as log:
-        log.write("what is this?\n")
+        log.write("not a record\n")
     page = Page(write_report(tmp_path, {"steps": 1}, {"seed": 0}))
     [problem] = [text for text in page.texts if "A log could not be read" in text]
-    assert "progress.csv, line 10 is no ProgressRecord: it has 1 columns" in problem
+    assert "progress.csv, line 10 is not a valid ProgressRecord: it has 1 columns" in problem
     assert "steps" in page.texts

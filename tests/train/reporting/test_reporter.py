@@ -1,4 +1,4 @@
-"""A reporter tells everyone, and nothing that only tells can end a run."""
+"""The reporter: all outputs get the records, and a failing output does not end the run."""
 
 import io
 import sys
@@ -14,18 +14,17 @@ from tests.train.reporting.records import episode, evaluation, progress, rating,
 
 
 @pytest.fixture(autouse=True)
-def coarse(monkeypatch):
-    """Small pictures, which are drawn sooner."""
+def low_resolution(monkeypatch):
+    """Draw small images, which is faster."""
     monkeypatch.setitem(STYLE, "savefig.dpi", 40)
 
 
-def reporting(folder, verbose=False, **how):
-    return Reporter(
-        folder, "run", ["basics", "self-play"], verbose=verbose, **{"tensorboard": False, **how}
-    )
+def make_reporter(folder, verbose=False, **options):
+    options = {"tensorboard": False} | options
+    return Reporter(folder, "run", ["basics", "self-play"], verbose=verbose, **options)
 
 
-def tell(report, records):
+def report_all(report, records):
     report.episodes(records.episodes)
     for row in records.progress:
         report.progress(row)
@@ -34,123 +33,125 @@ def tell(report, records):
     report.ratings(records.ratings)
 
 
-def test_everyone_is_told(tmp_path, capsys):
+def test_records_reach_all_outputs(tmp_path, capsys):
     records = run()
-    with reporting(tmp_path, verbose=True, tensorboard=True) as report:
-        tell(report, records)
+    with make_reporter(tmp_path, verbose=True, tensorboard=True) as report:
+        report_all(report, records)
         report.note("checkpoint saved")
         path = report.finish({"steps": 4000}, {"seed": 3})
         assert read_run(tmp_path) == records
     assert path.read_text("utf-8").count("data:image/png") == 5
     assert len(list((tmp_path / "tensorboard").iterdir())) == 1
     lines = capsys.readouterr().out
-    for told in ("step 4,000", "against weak", "league: main", "checkpoint saved", str(path)):
-        assert f"{told}" in lines
+    for text in ("step 4,000", "against weak", "league: main", "checkpoint saved", str(path)):
+        assert text in lines
 
 
-def test_a_run_that_goes_on_has_the_logs_of_one_that_never_stopped(tmp_path):
+def test_a_resumed_run_has_the_same_logs_as_an_uninterrupted_one(tmp_path):
     first, then = run(50), run(80)
     for folder in ("one", "other"):
-        with reporting(tmp_path / folder) as report:
-            tell(report, first)
+        with make_reporter(tmp_path / folder) as report:
+            report_all(report, first)
             checkpoint = report.positions()
             if folder == "one":
-                tell(report, then)
+                report_all(report, then)
             else:
-                tell(report, run(5))
-    with reporting(tmp_path / "other", cut_to=checkpoint, resumed_step=4000) as report:
-        tell(report, then)
+                report_all(report, run(5))
+    with make_reporter(tmp_path / "other", cut_to=checkpoint, resumed_step=4000) as report:
+        report_all(report, then)
     assert read_run(tmp_path / "other") == read_run(tmp_path / "one")
     for log in (tmp_path / "one" / "logs").iterdir():
         assert (tmp_path / "other" / "logs" / log.name).read_bytes() == log.read_bytes()
 
 
-def test_the_board_of_a_run_that_goes_on_is_purged(tmp_path, monkeypatch):
-    asked = []
-    monkeypatch.setattr(reporter, "open_board", lambda *args: asked.append(args))
-    for how in ({}, {"cut_to": {}, "resumed_step": 3000}, {"cut_to": {}}):
-        reporting(tmp_path, tensorboard=True, **how).close()
-    assert [purge_step for _, purge_step in asked] == [None, 3001, 1]
+def test_a_resumed_run_purges_its_tensorboard_logs(tmp_path, monkeypatch):
+    calls = []
+    monkeypatch.setattr(reporter, "open_board", lambda *args: calls.append(args))
+    for options in ({}, {"cut_to": {}, "resumed_step": 3000}, {"cut_to": {}}):
+        make_reporter(tmp_path, tensorboard=True, **options).close()
+    assert [purge_step for _, purge_step in calls] == [None, 3001, 1]
 
 
-def test_a_lost_log_does_not_keep_a_run_from_going_on(tmp_path):
-    with reporting(tmp_path) as report:
-        tell(report, run(50))
+def test_a_run_can_be_resumed_without_one_of_its_logs(tmp_path):
+    with make_reporter(tmp_path) as report:
+        report_all(report, run(50))
         checkpoint = report.positions()
-        tell(report, run(50))
+        report_all(report, run(50))
     (tmp_path / "logs" / "episodes.csv").unlink()
-    with pytest.warns(RuntimeWarning, match=r"a log goes on as it is: .*episodes.csv has \d+ byte"):
-        report = reporting(tmp_path, cut_to=checkpoint)
+    with pytest.warns(RuntimeWarning, match=r"a log was not truncated .*episodes.csv cannot be"):
+        report = make_reporter(tmp_path, cut_to=checkpoint)
     report.episodes([episode()])
     report.close()
     assert read_records(tmp_path / "logs" / "episodes.csv", EpisodeRecord) == [episode()]
     assert len(read_run(tmp_path).progress) == len(run(50).progress)
 
 
-def test_without_tensorboard_a_run_goes_on(tmp_path, monkeypatch):
+def test_without_tensorboard_a_run_continues(tmp_path, monkeypatch):
     monkeypatch.setitem(sys.modules, "torch.utils.tensorboard", None)
-    with pytest.warns(UserWarning, match="this run has no board"):
-        report = reporting(tmp_path, tensorboard=True)
-    tell(report, run(5))
+    with pytest.warns(UserWarning, match="no TensorBoard logs are written"):
+        report = make_reporter(tmp_path, tensorboard=True)
+    report_all(report, run(5))
     report.close()
     assert not (tmp_path / "tensorboard").exists()
 
 
-@pytest.mark.parametrize("why", ["a plot fails", "no matplotlib", "a damaged log"])
-def test_a_report_is_written_though_plots_fail(tmp_path, monkeypatch, why):
+@pytest.mark.parametrize("cause", ["a plot fails", "no matplotlib", "a damaged log"])
+def test_the_report_is_written_even_if_plots_fail(tmp_path, monkeypatch, cause):
     def fail(records):
-        raise ZeroDivisionError("by nothing")
+        raise ZeroDivisionError("division by zero")
 
-    with reporting(tmp_path) as report:
+    with make_reporter(tmp_path) as report:
         report.progress(progress())
-        if why == "a plot fails":
+        if cause == "a plot fails":
             monkeypatch.setattr(charts, "losses", fail)
-        elif why == "no matplotlib":
+        elif cause == "no matplotlib":
             monkeypatch.setitem(sys.modules, "matplotlib", None)
         else:
             with (tmp_path / "logs" / "ratings.csv").open("a") as log:
-                log.write("what is this?\n")
-        with pytest.warns(RuntimeWarning, match="the report lacks plots: "):
+                log.write("not a record\n")
+        with pytest.warns(RuntimeWarning, match="plots are missing from the report: "):
             path = report.finish({}, {})
-        assert path.read_text("utf-8").count("data:image/png") == 3 * (why == "a plot fails")
+        assert path.read_text("utf-8").count("data:image/png") == 3 * (cause == "a plot fails")
 
 
-class Gone(io.StringIO):
-    """A terminal that somebody closes."""
+class ClosableTerminal(io.StringIO):
+    """A terminal that can be closed."""
 
-    gone = False
+    is_closed = False
 
     def isatty(self):
         return True
 
     def write(self, text):
-        if self.gone:
+        if self.is_closed:
             raise OSError(5, "Input/output error")
         return super().write(text)
 
 
 @pytest.mark.parametrize("term", ["xterm", "dumb"])
-def test_a_run_outlives_its_terminal(tmp_path, monkeypatch, term):
-    screen = Gone()
+def test_a_run_continues_when_its_terminal_is_closed(tmp_path, monkeypatch, term):
+    screen = ClosableTerminal()
     monkeypatch.setenv("TERM", term)
     monkeypatch.setattr(sys, "stdout", screen)
-    with reporting(tmp_path, verbose=True) as report:
-        report.note("all is well")
-        screen.gone = True
-        with pytest.warns(RuntimeWarning, match="nothing is shown any more: .*Input/output error"):
-            report.note("is it?")
-        tell(report, run(5))
-        report.note("it is")
+    with make_reporter(tmp_path, verbose=True) as report:
+        report.note("first")
+        screen.is_closed = True
+        with pytest.warns(
+            RuntimeWarning, match="the display failed and was closed: .*Input/output"
+        ):
+            report.note("second")
+        report_all(report, run(5))
+        report.note("third")
     assert sys.stdout is screen
     assert read_run(tmp_path) == run(5)
 
 
-def test_an_error_in_training_leaves_logs_and_terminal_in_order(tmp_path, monkeypatch):
-    screen = Gone()
+def test_an_error_in_training_closes_logs_and_restores_the_terminal(tmp_path, monkeypatch):
+    screen = ClosableTerminal()
     monkeypatch.setenv("TERM", "xterm")
     monkeypatch.setattr(sys, "stdout", screen)
-    with suppress(ZeroDivisionError), reporting(tmp_path, verbose=True) as report:
-        tell(report, run(5))
+    with suppress(ZeroDivisionError), make_reporter(tmp_path, verbose=True) as report:
+        report_all(report, run(5))
         assert sys.stdout is not screen
         raise ZeroDivisionError
     assert sys.stdout is screen
@@ -159,7 +160,7 @@ def test_an_error_in_training_leaves_logs_and_terminal_in_order(tmp_path, monkey
     report.close()
 
 
-def test_if_it_cannot_begin_it_leaves_nothing_open(tmp_path, monkeypatch):
+def test_an_error_in_the_constructor_closes_the_logs(tmp_path, monkeypatch):
     closed = []
 
     class Logs(reporter.RunLogs):
@@ -167,20 +168,20 @@ def test_if_it_cannot_begin_it_leaves_nothing_open(tmp_path, monkeypatch):
             super().close()
             closed.append(True)
 
-    def fail(*how):
+    def fail(*args):
         raise ValueError("no such terminal")
 
     monkeypatch.setattr(reporter, "RunLogs", Logs)
     monkeypatch.setattr(reporter, "make_display", fail)
     with pytest.raises(ValueError, match="no such terminal"):
-        reporting(tmp_path)
+        make_reporter(tmp_path)
     assert closed
 
 
-def test_silence(tmp_path, capsys):
-    with reporting(tmp_path) as report:
-        assert all(isinstance(shown, display.SilentDisplay) for shown in report._displays)
+def test_without_verbose_nothing_is_printed(tmp_path, capsys):
+    with make_reporter(tmp_path) as report:
+        assert all(isinstance(each, display.SilentDisplay) for each in report._displays)
         report.evaluation(evaluation())
         report.ratings([rating()])
-        report.note("nobody hears this")
+        report.note("not shown")
     assert capsys.readouterr() == ("", "")

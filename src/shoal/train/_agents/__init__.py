@@ -1,4 +1,4 @@
-"""Agents: what they are, how they act, and how they learn."""
+"""The agents: DDDQN, SAC and PPO."""
 
 from shoal.train._agents.actions import AgentSpaces
 from shoal.train._agents.base import Agent, Step

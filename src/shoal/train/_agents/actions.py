@@ -1,4 +1,4 @@
-"""Actions as agents choose them, and as environments take them."""
+"""Convert between the actions of agents and those of environments."""
 
 from __future__ import annotations
 
@@ -10,20 +10,22 @@ import numpy as np
 import numpy.typing as npt
 from gymnasium import spaces
 
-__all__ = ["AgentSpaces", "Choices", "Numbers"]
+__all__ = ["AgentSpaces", "ContinuousActions", "DiscreteActions"]
 
-_MOST_CHOICES = 100_000
+_MAX_CHOICES = 100_000
 
 
 class AgentSpaces:
-    """What an agent observes and does.
+    """The observations and actions of an agent.
 
     Args:
-        observation_size: How many numbers an observation has.
-        action_space: A ``Box`` of one dimension with bounds, or a ``Discrete``.
-        observation_scale: What observations are divided by, number by number.
-        table: For agents that make choices where actions are numbers: a row for each choice.
-        switches: Which numbers of an action only count as being above one half or not.
+        observation_size: The length of an observation.
+        action_space: A ``Discrete`` space, or a one-dimensional ``Box`` with bounds.
+        observation_scale: Observations are divided by this scale, element by element.
+        table: For agents with discrete actions in a ``Box`` action space: the action of each
+            choice, one row each.
+        switches: The indices of ``Box`` action elements that are on/off switches (on above one
+            half); a grid uses only their lowest and highest value.
 
     Example:
         >>> AgentSpaces(4, spaces.Discrete(2)).choices().count
@@ -50,11 +52,13 @@ class AgentSpaces:
             )
         if isinstance(action_space, spaces.Box):
             if not np.issubdtype(action_space.dtype, np.floating):
-                raise ValueError(f"numbers of actions must be floating, got {action_space}")
+                raise ValueError(f"Box actions must have a floating dtype, got {action_space}")
             if not action_space.is_bounded():
-                raise ValueError(f"actions must have bounds, got {action_space}")
+                raise ValueError(f"Box actions must have finite bounds, got {action_space}")
             if (action_space.low >= action_space.high).any():
-                raise ValueError(f"each number of an action must have a range, got {action_space}")
+                raise ValueError(
+                    f"the low bounds of Box actions must be below the high ones, got {action_space}"
+                )
         self.observation_size = observation_size
         self.action_space = action_space
         scale = np.ones(observation_size) if observation_scale is None else observation_scale
@@ -64,44 +68,51 @@ class AgentSpaces:
         self.table = None if table is None else np.asarray(table, np.float32)
         self.switches = switches
 
-    def choices(self, fineness: int | None = None) -> Choices:
-        """Actions as choices: those of the space, of the table, or of a grid over all numbers."""
+    def choices(self, fineness: int | None = None) -> DiscreteActions:
+        """Return discrete actions: those of the space, of the table, or of a grid over the bounds.
+
+        Args:
+            fineness: The number of grid values for each element of a ``Box`` action.
+        """
         if isinstance(self.action_space, spaces.Discrete):
             if fineness is not None:
-                raise ValueError("action_fineness is for continuous actions, and these are choices")
-            return Choices(int(self.action_space.n), start=int(self.action_space.start))
+                raise ValueError(
+                    "action_fineness is for continuous actions, but the actions are "
+                    f"{self.action_space}"
+                )
+            return DiscreteActions(int(self.action_space.n), start=int(self.action_space.start))
         assert isinstance(self.action_space, spaces.Box)
         if fineness is None:
             if self.table is None:
                 raise ValueError(
-                    f"actions are {self.action_space}: action_fineness must say into how many "
-                    "values each of their numbers is divided"
+                    f"actions are {self.action_space}: set action_fineness to the number of values "
+                    "for each element of an action"
                 )
-            return Choices(len(self.table), table=self.table)
+            return DiscreteActions(len(self.table), table=self.table)
         low, high = self.action_space.low, self.action_space.high
-        values = [2 if k in self.switches else fineness for k in range(len(low))]
-        if prod(values) > _MOST_CHOICES:
+        counts = [2 if k in self.switches else fineness for k in range(len(low))]
+        if prod(counts) > _MAX_CHOICES:
             raise ValueError(
-                f"action_fineness {fineness} makes {prod(values):,} choices of {len(low)} numbers; "
-                f"there may be {_MOST_CHOICES:,}"
+                f"action_fineness {fineness} makes {prod(counts):,} choices for actions of length "
+                f"{len(low)}: the maximum is {_MAX_CHOICES:,}"
             )
-        axes = [np.linspace(low[k], high[k], count) for k, count in enumerate(values)]
+        axes = [np.linspace(low[k], high[k], count) for k, count in enumerate(counts)]
         grid = np.array(list(product(*axes)), self.action_space.dtype)
-        return Choices(len(grid), table=grid)
+        return DiscreteActions(len(grid), table=grid)
 
-    def numbers(self) -> Numbers:
-        """Actions as numbers."""
+    def numbers(self) -> ContinuousActions:
+        """Return continuous actions."""
         if not isinstance(self.action_space, spaces.Box):
             raise ValueError(f"expected continuous actions, got {self.action_space}")
-        return Numbers(self.action_space.low, self.action_space.high)
+        return ContinuousActions(self.action_space.low, self.action_space.high)
 
     @property
     def is_discrete(self) -> bool:
-        """Whether environments take choices."""
+        """Whether the action space of the environment is ``Discrete``."""
         return isinstance(self.action_space, spaces.Discrete)
 
     def state(self) -> dict[str, Any]:
-        """All of it as plain data, for files."""
+        """Return the spaces as plain data, for files."""
         space: dict[str, Any]
         if isinstance(self.action_space, spaces.Discrete):
             space = {"n": int(self.action_space.n), "start": int(self.action_space.start)}
@@ -122,15 +133,15 @@ class AgentSpaces:
 
     @classmethod
     def from_state(cls, state: dict[str, Any]) -> AgentSpaces:
-        """What :meth:`state` has told."""
+        """Create spaces from what :meth:`state` returned."""
         space = state["action_space"]
         action_space: spaces.Space[Any]
         if "n" in space:
             action_space = spaces.Discrete(space["n"], start=space["start"])
         else:
-            kind = np.dtype(space["dtype"]).type
-            low, high = (np.asarray(space[name], kind) for name in ("low", "high"))
-            action_space = spaces.Box(low, high, dtype=kind)
+            dtype = np.dtype(space["dtype"]).type
+            low, high = (np.asarray(space[name], dtype) for name in ("low", "high"))
+            action_space = spaces.Box(low, high, dtype=dtype)
         return cls(
             state["observation_size"],
             action_space,
@@ -140,8 +151,14 @@ class AgentSpaces:
         )
 
 
-class Choices:
-    """An agent chooses one of so many; the environment takes that number, or a row of the table."""
+class DiscreteActions:
+    """Actions that an agent chooses by index.
+
+    Args:
+        count: The number of choices.
+        table: The environment's action for each choice; None if it is the index.
+        start: The environment's action for index 0, if there is no table.
+    """
 
     def __init__(
         self, count: int, *, table: npt.NDArray[Any] | None = None, start: int = 0
@@ -151,14 +168,19 @@ class Choices:
         self._start = start
 
     def to_environment(self, actions: npt.NDArray[Any]) -> npt.NDArray[Any]:
-        """What the environment takes."""
+        """Convert indices to actions of the environment."""
         if self.table is not None:
             return np.asarray(self.table[actions])
         return np.asarray(actions + self._start) if self._start else actions
 
 
-class Numbers:
-    """An agent gives numbers between the bounds of the space, as the environment takes them."""
+class ContinuousActions:
+    """Actions within the bounds of a ``Box`` space.
+
+    Args:
+        low: The lower bounds.
+        high: The upper bounds.
+    """
 
     def __init__(self, low: npt.NDArray[Any], high: npt.NDArray[Any]) -> None:
         self.size = len(low)
@@ -167,6 +189,6 @@ class Numbers:
         self._bounds = low, high
 
     def to_environment(self, actions: npt.NDArray[Any]) -> npt.NDArray[Any]:
-        """What the environment takes: of its own type, and within its bounds."""
+        """Cast actions to the dtype of the space and clip them to its bounds."""
         low, high = self._bounds
         return np.asarray(np.clip(actions.astype(low.dtype, copy=False), low, high))

@@ -1,4 +1,4 @@
-"""What every agent is and has."""
+"""The base class of all agents, and the format of agent files."""
 
 from __future__ import annotations
 
@@ -15,8 +15,8 @@ import torch
 from torch import Tensor, nn
 
 from shoal.errors import CheckpointError
-from shoal.train._agents.actions import AgentSpaces, Choices, Numbers
-from shoal.train._agents.repeated import Repeated, chosen_compilation
+from shoal.train._agents.actions import AgentSpaces, ContinuousActions, DiscreteActions
+from shoal.train._agents.compilation import CompiledFunction, resolve_compilation
 from shoal.train._config.agent_settings import AgentSettings
 from shoal.train._files import read_file, write_file
 
@@ -24,34 +24,34 @@ __all__ = ["RUN_AGENTS", "Agent", "Step", "read_agent"]
 
 Array = npt.NDArray[Any]
 
-_FILE = "agent"
+_FILE_TYPE = "agent"
 
 RUN_AGENTS = ("best.agent", "final.agent")
-"""The agents that a run leaves in its folder."""
+"""The agent files in the folder of a run, the preferred one first."""
 
 
 class Step(NamedTuple):
-    """A step of all slots, as an agent sees it."""
+    """A step of all slots, as an agent learns from it."""
 
     observations: Array
     actions: Array
-    """As the agent has chosen them."""
+    """As returned by ``explore`` or ``random_actions``."""
     rewards: Array
     next_observations: Array
-    """Where an episode has ended, its last one, not the first of the next."""
+    """The final observation where an episode ended, not the first one of the next episode."""
     terminated: npt.NDArray[np.bool_]
     truncated: npt.NDArray[np.bool_]
 
 
 class Agent(ABC):
-    """Learns what to do, in all slots of a vector at once.
+    """A learning agent that acts in all slots of a vector at once.
 
     Args:
-        spaces: What it observes and does.
-        settings: What can be chosen; the defaults if they are left out.
-        num_slots: How many slots it trains in.
-        device: Where it computes.
-        seed: Of everything that is random about it.
+        spaces: The observations and actions of the agent.
+        settings: The hyperparameters; the defaults if omitted.
+        num_slots: The number of slots that the agent trains in.
+        device: The device of the networks and of the training data.
+        seed: The seed of all random numbers of the agent.
     """
 
     kind: ClassVar[str]
@@ -59,12 +59,12 @@ class Agent(ABC):
     is_on_policy: ClassVar[bool] = False
 
     network_settings: ClassVar[tuple[str, ...]] = ("hidden_dim", "activation")
-    """The settings that must be the same for what one has learnt to be of use to another."""
+    """The settings that must be equal for an agent to load the networks of another one."""
 
     network: nn.Module
-    """All parameters, as an agent's file holds them."""
-    actions: Choices | Numbers
-    """How its actions become those that environments take."""
+    """All parameters that an agent file holds."""
+    actions: DiscreteActions | ContinuousActions
+    """Converts the agent's actions to those of the environments."""
 
     def __init__(
         self,
@@ -80,125 +80,145 @@ class Agent(ABC):
         self.num_slots = num_slots
         self.device = torch.device(device)
         self.generator = torch.Generator(self.device).manual_seed(seed)
-        self._totals = torch.zeros(len(self.metric_names), device=self.device)
-        self._updates_in_totals = 0
+        self._metric_sums = torch.zeros(len(self.metric_names), device=self.device)
+        self._metric_updates = 0
+        # Networks are initialized on the CPU, so only the CPU's generator is forked.
         with torch.random.fork_rng(devices=[]):
-            # Of the CPU alone, where networks are made: those of GPUs would not be set back.
             torch.default_generator.manual_seed(seed)
             self._build()
 
-        is_choice = isinstance(self.actions, Choices)
-        shape = (num_slots,) if is_choice else (num_slots, self.actions.size)  # type: ignore[union-attr]
-        kind = torch.int64 if is_choice else torch.float32
-        # Exploring is recorded, too, so what it reads and writes stays where it is.
-        self._seen_now = torch.zeros(num_slots, spaces.observation_size, device=self.device)
-        self._chosen = torch.zeros(shape, dtype=kind, device=self.device)
-        self._run_choice = self._repeated(self._explore, compiles=False)
+        is_discrete = isinstance(self.actions, DiscreteActions)
+        shape = (num_slots,) if is_discrete else (num_slots, self.actions.size)  # type: ignore[union-attr]
+        dtype = torch.int64 if is_discrete else torch.float32
+        # The input and output of `_explore`, which may be recorded as a CUDA graph.
+        self._current_observations = torch.zeros(
+            num_slots, spaces.observation_size, device=self.device
+        )
+        self._chosen_actions = torch.zeros(shape, dtype=dtype, device=self.device)
+        self._run_explore = self._compiled(self._explore, is_small=True)
 
     metric_names: ClassVar[tuple[str, ...]] = ()
-    """What an update tells of itself, in this order."""
+    """The metrics of an update, in the order of ``_metric_sums``."""
 
-    def _repeated(self, function: Callable[[], None], *, compiles: bool = True) -> Repeated:
-        """What is done again and again; small work is recorded, but not worth compiling."""
-        compilation = chosen_compilation(self.settings.compile, self.device)
-        if compilation == "inductor" and not compiles:
+    def _compiled(
+        self, function: Callable[[], None], *, is_small: bool = False
+    ) -> CompiledFunction:
+        """Return a function that runs as the ``compile`` setting says.
+
+        Small functions may be recorded as CUDA graphs, but are not compiled by inductor.
+        """
+        compilation = resolve_compilation(self.settings.compile, self.device)
+        if compilation == "inductor" and is_small:
             compilation = "graph"
-        return Repeated(function, compilation, self.device, self.generator)
+        return CompiledFunction(function, compilation, self.device, self.generator)
 
     @abstractmethod
     def _build(self) -> None:
-        """Make the networks, and what learns them."""
+        """Create the networks and their optimizers."""
 
     @abstractmethod
-    def _choose(self, states: Tensor, sure: Tensor | bool) -> Tensor:
-        """Actions for these states, in all or some of which nothing is to be explored."""
+    def _choose(self, states: Tensor, deterministic: Tensor | bool) -> Tensor:
+        """Return actions for these states; ``deterministic`` may be a mask over the rows."""
 
     @abstractmethod
-    def _value(self, states: Tensor) -> Tensor:
-        """How much is expected of these states: one number for each."""
+    def _state_values(self, states: Tensor) -> Tensor:
+        """Return the estimated value of each state."""
 
     @abstractmethod
     def _explore(self) -> None:
-        """Choose for what all slots see now."""
+        """Choose actions for ``_current_observations`` and write them to ``_chosen_actions``."""
 
     def explore(self, observations: Array) -> Array:
-        """Actions for all slots while training, in the order of the slots."""
-        seen = self._checked(observations)
-        if len(seen) != self.num_slots:
-            raise ValueError(f"expected a state of each of {self.num_slots} slots, got {len(seen)}")
-        self._seen_now.copy_(torch.from_numpy(seen))
+        """Return the training actions of all slots, exploration included.
+
+        Args:
+            observations: One row per slot, in the order of the slots.
+        """
+        checked = self._checked_states(observations)
+        if len(checked) != self.num_slots:
+            raise ValueError(
+                f"expected {self.num_slots} observations, one per slot, got {len(checked)}"
+            )
+        self._current_observations.copy_(torch.from_numpy(checked))
         with torch.no_grad():
-            self._run_choice()
-        found: Array = self._chosen.cpu().numpy()
-        # Memory of the CPU is written to again in the next step.
-        return found.copy() if self.device.type == "cpu" else found
+            self._run_explore()
+        actions: Array = self._chosen_actions.cpu().numpy()
+        # On the CPU this is a view of a tensor that the next call overwrites.
+        return actions.copy() if self.device.type == "cpu" else actions
 
     @abstractmethod
     def remember(self, step: Step) -> None:
-        """Take in what came of the actions that ``explore`` has given."""
+        """Store the step that followed the last actions."""
 
     @abstractmethod
     def learn(self, due: int) -> int:
-        """Make updates; returns how many gradient steps it were.
+        """Update the networks, and return the number of gradient steps made.
 
         Args:
-            due: How many the pace of the run asks for. Agents that learn from what they have just
-                done, and only once, have a pace of their own.
+            due: The number of gradient steps to make. On-policy agents ignore it and update when
+                their rollout is full.
         """
 
     def act(self, state: npt.ArrayLike, deterministic: bool = False) -> Any:
-        """An action for one state: a number for choices, else an array."""
+        """Return an action for one state: an int if actions are discrete, otherwise an array.
+
+        Args:
+            state: The observation, a vector.
+            deterministic: Whether to return the best action instead of exploring.
+        """
         action = self.act_batch(np.asarray(state, np.float32)[None], deterministic)[0]
-        return int(action) if isinstance(self.actions, Choices) else action
+        return int(action) if isinstance(self.actions, DiscreteActions) else action
 
     def act_batch(
         self, states: npt.ArrayLike, deterministic: bool | npt.NDArray[np.bool_] = False
     ) -> Array:
-        """Actions for many states, by one pass through the network.
+        """Return actions for many states from one forward pass.
 
         Args:
-            states: (rows, numbers).
-            deterministic: Do what is held best, instead of exploring: everywhere, or in the rows
-                where this is true.
+            states: Observations of the shape (rows, observation size).
+            deterministic: Whether to return the best actions instead of exploring; an array selects
+                this for each row.
         """
-        sure: Tensor | bool
+        mask: Tensor | bool
         if isinstance(deterministic, np.ndarray):
-            sure = torch.from_numpy(deterministic).to(self.device)
+            mask = torch.from_numpy(deterministic).to(self.device)
         else:
-            sure = bool(deterministic)
+            mask = bool(deterministic)
         with torch.no_grad():
-            return self._choose(self._seen(states), sure).cpu().numpy()
+            return self._choose(self._to_tensor(states), mask).cpu().numpy()
 
     def evaluate(self, states: npt.ArrayLike) -> npt.NDArray[np.float32]:
-        """How much reward the agent expects from each of these states on, discounted."""
+        """Return the estimated value (expected discounted return) of each state."""
         with torch.no_grad():
-            found: npt.NDArray[np.float32] = self._value(self._seen(states)).cpu().numpy()
-        return found
+            values: npt.NDArray[np.float32] = (
+                self._state_values(self._to_tensor(states)).cpu().numpy()
+            )
+        return values
 
     def act_in_environment(
         self, states: npt.ArrayLike, deterministic: bool | npt.NDArray[np.bool_] = True
     ) -> Array:
-        """Actions as the environment takes them."""
+        """Return actions in the action space of the environment."""
         return self.actions.to_environment(self.act_batch(states, deterministic))
 
     def random_actions(self) -> Array:
-        """Actions for all slots, drawn uniformly."""
-        if isinstance(self.actions, Choices):
+        """Return uniformly random actions for all slots."""
+        if isinstance(self.actions, DiscreteActions):
             shape = (self.num_slots,)
-            drawn = torch.randint(
+            actions = torch.randint(
                 self.actions.count, shape, generator=self.generator, device=self.device
             )
-            return drawn.cpu().numpy()
-        share = torch.rand(
+            return actions.cpu().numpy()
+        uniform = torch.rand(
             self.num_slots, self.actions.size, generator=self.generator, device=self.device
         )
         low, high = self.actions.low, self.actions.high
-        return np.asarray(low + share.cpu().numpy() * (high - low), np.float32)
+        return np.asarray(low + uniform.cpu().numpy() * (high - low), np.float32)
 
-    def _seen(self, states: npt.ArrayLike) -> Tensor:
-        return torch.from_numpy(self._checked(states)).to(self.device)
+    def _to_tensor(self, states: npt.ArrayLike) -> Tensor:
+        return torch.from_numpy(self._checked_states(states)).to(self.device)
 
-    def _checked(self, states: npt.ArrayLike) -> npt.NDArray[np.float32]:
+    def _checked_states(self, states: npt.ArrayLike) -> npt.NDArray[np.float32]:
         array = np.require(states, np.float32, ["C", "W"])
         if array.ndim != 2 or array.shape[1] != self.spaces.observation_size:
             raise ValueError(
@@ -207,41 +227,46 @@ class Agent(ABC):
             )
         return array
 
-    # ---- While a run goes on
+    # ---- During a run
 
     def begin_as(self, description: dict[str, Any], name: str) -> None:
-        """Begin anew with what another agent has learnt: with none of what was one's own."""
+        """Restart training from another agent's networks; nothing of this agent is kept."""
         self.take(description, name)
         self.clear_memory()
         self.cut()
 
     @abstractmethod
     def progressed(self, steps: int, share: float) -> None:
-        """The run has come to this environment step, and to this part of its whole."""
+        """Update schedules such as epsilon or the learning rate.
+
+        Args:
+            steps: Environment steps of the run so far.
+            share: The completed fraction of the run, from 0 to 1.
+        """
 
     @abstractmethod
     def cut(self) -> None:
-        """All slots begin new episodes, and what was begun is not continued."""
+        """Discard unfinished episodes: all slots start new ones."""
 
     @abstractmethod
     def clear_memory(self) -> None:
-        """Forget what was experienced, but not what was learnt."""
+        """Discard the stored experience; the networks stay as they are."""
 
     def metrics(self) -> dict[str, float]:
-        """What updates have told of themselves since the last call, on average."""
-        count, self._updates_in_totals = self._updates_in_totals, 0
+        """Return the mean metrics of the updates since the last call; empty without updates."""
+        count, self._metric_updates = self._metric_updates, 0
         if not count:
             return {}
-        found = dict(zip(self.metric_names, (self._totals / count).tolist(), strict=True))
-        self._totals.zero_()
-        return found
+        means = (self._metric_sums / count).tolist()
+        self._metric_sums.zero_()
+        return dict(zip(self.metric_names, means, strict=True))
 
     @abstractmethod
     def state(self, *, with_memory: bool = True) -> dict[str, Any]:
-        """All that the rest of a run depends on.
+        """Return everything that the rest of a run depends on.
 
         Args:
-            with_memory: Whether what was experienced is a part of it.
+            with_memory: Whether to include the stored experience.
         """
 
     def _common_state(self) -> dict[str, Any]:
@@ -249,31 +274,31 @@ class Agent(ABC):
             "network": self.network.state_dict(),
             "generator": self.generator.get_state(),
             "device": self.device.type,
-            "totals": self._totals,
-            "updates_in_totals": self._updates_in_totals,
+            "totals": self._metric_sums,
+            "updates_in_totals": self._metric_updates,
         }
 
     def restore(self, state: dict[str, Any]) -> None:
-        """Be what :meth:`state` was of."""
+        """Restore what :meth:`state` returned."""
         self.network.load_state_dict(state["network"])
         if state["device"] == self.device.type:
             self.generator.set_state(state["generator"].cpu())
         else:
-            here = self.device.type
             warnings.warn(
-                f"the run was on {state['device']} and goes on on {here}: it draws other numbers",
+                f"the run was started on {state['device']} and resumes on {self.device.type}: its "
+                "random numbers will differ from those of an uninterrupted run",
                 stacklevel=2,
             )
-        self._run_choice.forget()
-        self._totals.copy_(state["totals"])
-        self._updates_in_totals = state["updates_in_totals"]
+        self._run_explore.reset()
+        self._metric_sums.copy_(state["totals"])
+        self._metric_updates = state["updates_in_totals"]
 
     # ---- Files
 
     def description(self) -> dict[str, Any]:
-        """What an agent's file holds."""
+        """Return the content of an agent file: settings, spaces and networks."""
         return {
-            "file": _FILE,
+            "file": _FILE_TYPE,
             "kind": self.kind,
             "settings": msgspec.to_builtins(self.settings),
             "spaces": self.spaces.state(),
@@ -281,47 +306,61 @@ class Agent(ABC):
         }
 
     def save(self, path: str | Path) -> None:
-        """Write what the agent has learnt into a file, without what it remembers."""
+        """Write the networks and settings to a file, without the stored experience."""
         write_file(Path(path), self.description())
 
     def load(self, path: str | Path) -> Self:
-        """Take what was learnt from a file; it must be of an agent like this one."""
+        """Load networks from the file of an agent with equal spaces and network settings.
+
+        Raises:
+            CheckpointError: The file holds no such agent. This agent is unchanged.
+        """
         self.take(read_agent(path), str(path))
         return self
 
     def take(self, description: dict[str, Any], name: str) -> None:
-        """Take what another agent has learnt, given its description."""
+        """Load networks from the description of an agent.
+
+        Args:
+            description: As returned by :meth:`description`.
+            name: The name of the agent, for error messages.
+
+        Raises:
+            CheckpointError: Its kind, spaces or network settings differ from this agent's.
+        """
         if description["kind"] != self.kind:
             raise CheckpointError(f"{name} is of {description['kind']}, not of {self.kind}")
-        mine = self.description()
-        for part, names in (("spaces", mine["spaces"]), ("settings", self.network_settings)):
+        own = self.description()
+        for part, names in (("spaces", own["spaces"]), ("settings", self.network_settings)):
             for key in names:
-                theirs, ours = description[part].get(key), mine[part][key]
-                if theirs != ours:
+                actual, expected = description[part].get(key), own[part][key]
+                if actual != expected:
                     raise CheckpointError(
-                        f"{name} is of another agent than this: its {key} is {theirs}, not {ours}"
+                        f"{name} does not fit this agent: {key} is {actual}, expected {expected}"
                     )
         self.network.load_state_dict(description["network"])
 
 
 def read_agent(path: str | Path) -> dict[str, Any]:
-    """What an agent has learnt: of its file, of a checkpoint, or of a run's best agent.
+    """Read the description of an agent from an agent file, a checkpoint or the folder of a run.
+
+    Of a run, this is the best agent, or the final one, or that of the latest checkpoint.
 
     Raises:
-        CheckpointError: There is none, or it is damaged.
+        CheckpointError: The path holds no agent, or its file is damaged.
     """
     path = Path(path)
     if path.is_dir():
-        found = [path / name for name in RUN_AGENTS if (path / name).is_file()]
-        found += sorted(path.glob("checkpoints/*.checkpoint"), reverse=True)
-        if not found:
+        files = [path / name for name in RUN_AGENTS if (path / name).is_file()]
+        files += sorted(path.glob("checkpoints/*.checkpoint"), reverse=True)
+        if not files:
             raise CheckpointError(f"{path} has no agent yet, and no checkpoint")
-        path = found[0]
+        path = files[0]
     if not path.is_file():
         raise CheckpointError(f"there is no agent {path}")
     data = read_file(path)
     if isinstance(agent := data.get("agent"), dict):
         data = agent
-    if data.get("file") != _FILE:
-        raise CheckpointError(f"{path} is not the file of an agent")
+    if data.get("file") != _FILE_TYPE:
+        raise CheckpointError(f"{path} is not an agent file")
     return data

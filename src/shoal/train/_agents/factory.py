@@ -1,4 +1,4 @@
-"""Agents by name, and from files."""
+"""Create agents by name, and load them from files."""
 
 from __future__ import annotations
 
@@ -18,6 +18,7 @@ from shoal.train._config.loading import convert
 __all__ = ["AGENTS", "agent_from", "load_agent", "make_agent"]
 
 AGENTS: dict[str, type[Agent]] = {agent.kind: agent for agent in (DDDQN, SAC, PPO)}
+"""The agent classes by name."""
 
 
 def make_agent(
@@ -29,24 +30,26 @@ def make_agent(
     device: str | torch.device = "cpu",
     seed: int = 0,
 ) -> Agent:
-    """An agent that has learnt nothing yet.
+    """Create an untrained agent.
 
     Args:
         kind: ``"DDDQN"``, ``"SAC"`` or ``"PPO"``.
-        spaces: What it observes and does.
-        hyperparameters: Its settings by name; see :mod:`shoal.train._config.agent_settings`.
-        num_slots: How many slots it trains in.
-        device: Where it computes.
-        seed: Of everything that is random about it.
+        spaces: The observations and actions of the agent.
+        hyperparameters: Settings by name; see :mod:`shoal.train._config.agent_settings`.
+        num_slots: The number of slots that the agent trains in.
+        device: The device of the networks and the replay buffer.
+        seed: The seed of all random numbers of the agent.
 
     Raises:
-        ConfigError: A setting is unknown, or cannot be.
+        ConfigError: A setting is unknown or has an invalid value.
     """
     if kind not in AGENTS:
-        raise ValueError(f"there is no agent {kind!r}; there are {', '.join(AGENTS)}")
-    made = AGENTS[kind]
-    settings = convert(dict(hyperparameters or {}), made.settings_type, "agent.hyperparameters")
-    return made(spaces, settings, num_slots=num_slots, device=device, seed=seed)
+        raise ValueError(f"unknown agent {kind!r}: expected one of {', '.join(AGENTS)}")
+    agent_class = AGENTS[kind]
+    settings = convert(
+        dict(hyperparameters or {}), agent_class.settings_type, "agent.hyperparameters"
+    )
+    return agent_class(spaces, settings, num_slots=num_slots, device=device, seed=seed)
 
 
 def agent_from(
@@ -57,11 +60,13 @@ def agent_from(
     seed: int = 0,
     name: str = "an agent",
 ) -> Agent:
-    """An agent that has learnt what a description of it holds."""
-    # What only training needs is not needed here.
-    small = {"buffer_size": 1, "rollout_steps": 1}
+    """Create an agent from its description, as returned by ``Agent.description``.
+
+    The agent is meant for acting: its replay buffer or rollout has the smallest possible size.
+    """
+    training_only = {"buffer_size": 1, "rollout_steps": 1}
     settings = dict(description["settings"])
-    settings |= {key: value for key, value in small.items() if key in settings}
+    settings |= {key: value for key, value in training_only.items() if key in settings}
     agent = make_agent(
         description["kind"],
         AgentSpaces.from_state(description["spaces"]),
@@ -75,9 +80,9 @@ def agent_from(
 
 
 def load_agent(path: str | Path, device: str | torch.device = "cpu", seed: int = 0) -> Agent:
-    """An agent from a file that ``save`` has written, a checkpoint, or the folder of a run.
+    """Load an agent from an agent file, a checkpoint or the folder of a run.
 
     Raises:
-        CheckpointError: There is none, or it is damaged.
+        CheckpointError: The path holds no agent, or its file is damaged.
     """
     return agent_from(read_agent(path), device=device, seed=seed, name=str(path))

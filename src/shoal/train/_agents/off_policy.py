@@ -1,4 +1,4 @@
-"""What agents have in common that learn from what they remember."""
+"""The base class of off-policy agents: replay buffer, n-step returns and target networks."""
 
 from __future__ import annotations
 
@@ -8,18 +8,18 @@ from typing import Any
 import torch
 from torch import Tensor, nn
 
-from shoal.train._agents.actions import Numbers
+from shoal.train._agents.actions import ContinuousActions
 from shoal.train._agents.base import Agent, Array, Step
-from shoal.train._agents.learner import Learner
-from shoal.train._replay import Memory, NStep, RowLayout
+from shoal.train._agents.flat_adam import FlatAdam
+from shoal.train._replay import NStepBuffer, ReplayBuffer, RowLayout
 
 __all__ = ["OffPolicyAgent"]
 
 
 class OffPolicyAgent(Agent):
-    """Remembers transitions, and learns from batches of them."""
+    """An agent that stores transitions in a replay buffer and learns from sampled batches."""
 
-    memory: Memory
+    memory: ReplayBuffer
 
     def _build(self) -> None:
         settings, size = self.settings, self.spaces.observation_size
@@ -27,119 +27,120 @@ class OffPolicyAgent(Agent):
         layout = RowLayout(
             {
                 "observations": size,
-                "actions": self.actions.size if isinstance(self.actions, Numbers) else 0,
+                "actions": self.actions.size if isinstance(self.actions, ContinuousActions) else 0,
                 "rewards": 0,
                 "next_observations": size,
                 "discounts": 0,
             }
         )
-        self.memory = Memory(settings.buffer_size, layout, self.device)
-        self.n_step = NStep(settings.n_step, settings.gamma)
+        self.memory = ReplayBuffer(settings.buffer_size, layout, self.device)
+        self.n_step = NStepBuffer(settings.n_step, settings.gamma)
         self.updates = 0
-        self._run = self._repeated(self._update)
+        self._run_update = self._compiled(self._update)
 
     @abstractmethod
     def _build_networks(self) -> None:
-        """Make the networks and their optimisers."""
+        """Create the networks and their optimizers."""
 
     @abstractmethod
     def _learn_from_batch(self) -> None:
-        """Draw a batch, and learn from it."""
+        """Sample a batch and make a gradient step."""
 
     @abstractmethod
-    def _followers(self) -> tuple[Tensor, Tensor]:
-        """The parameters of target networks, and those that they follow."""
+    def _target_vectors(self) -> tuple[Tensor, Tensor]:
+        """Return the flat parameters of the target networks and of the networks they track."""
 
     @abstractmethod
-    def _learners(self) -> dict[str, Learner]:
-        """What steps the parameters."""
+    def _optimizers(self) -> dict[str, FlatAdam]:
+        """Return the optimizers by their names in checkpoints."""
 
-    def _learner(self, module: nn.Module) -> Learner:
-        return Learner(module, self.settings.learning_rate, self.settings.max_grad_norm)
+    def _make_optimizer(self, module: nn.Module) -> FlatAdam:
+        return FlatAdam(module, self.settings.learning_rate, self.settings.max_grad_norm)
 
     def remember(self, step: Step) -> None:
-        """Put what is complete into the memory."""
-        found = self.n_step.add(
+        """Store the transitions that this step completes in the replay buffer."""
+        transitions = self.n_step.add(
             step.observations,
-            self._remembered(step.actions),
+            step.actions,
             step.rewards,
             step.next_observations,
             step.terminated,
             step.truncated,
         )
-        if len(found.rewards):
-            places = self.memory.add(self.memory.layout.pack(found._asdict()))
-            self._remembered_at(places)
+        if len(transitions.rewards):
+            rows = self.memory.layout.pack(transitions._asdict())
+            self._on_added(self.memory.add(rows))
 
-    def _remembered(self, actions: Array) -> Array:
-        """Actions as they are remembered."""
-        return actions
-
-    def _remembered_at(self, places: Array) -> None:
-        """New transitions are at these places."""
+    def _on_added(self, indices: Array) -> None:
+        """Called with the indices of transitions that were added to the replay buffer."""
 
     def learn(self, due: int) -> int:
-        """Make the updates that are due, as soon as there is a batch to learn from."""
+        """Make ``due`` updates, or none while the replay buffer holds less than a batch."""
         if self.memory.size < min(self.settings.batch_size, self.memory.capacity):
             return 0
         for _ in range(due):
-            self._run()
+            self._run_update()
             self.updates += 1
             self._after_update()
-        self._updates_in_totals += due
+        self._metric_updates += due
         return due
 
     def _update(self) -> None:
         self._learn_from_batch()
         if self.settings.target_update_freq == 1:
-            self._follow()
+            self._update_targets()
 
     def _after_update(self) -> None:
-        """An update was made."""
-        often = self.settings.target_update_freq
-        if often > 1 and self.updates % often == 0:
-            self._follow()
+        """Called after each update, outside of the compiled function."""
+        frequency = self.settings.target_update_freq
+        if frequency > 1 and self.updates % frequency == 0:
+            self._update_targets()
 
     @torch.no_grad()
-    def _follow(self) -> None:
-        """Target networks go a small way towards those that they follow."""
-        targets, followed = self._followers()
-        targets.lerp_(followed, self.settings.tau)
+    def _update_targets(self) -> None:
+        """Move the target networks towards the learned networks by ``tau``."""
+        target, source = self._target_vectors()
+        target.lerp_(source, self.settings.tau)
 
     def progressed(self, steps: int, share: float) -> None:
-        """Nothing depends on it."""
+        """Do nothing: no schedule depends on the progress."""
 
     def cut(self) -> None:
-        """What is not complete will never be."""
-        self.n_step.forget()
+        """Discard the incomplete n-step transitions."""
+        self.n_step.clear()
 
     def begin_as(self, description: dict[str, Any], name: str) -> None:
-        """Begin anew with what another agent has learnt."""
+        """Start from another agent's networks, with an empty replay buffer and new optimizers."""
         super().begin_as(description, name)
-        for learner in self._learners().values():
-            learner.forget()
+        for optimizer in self._optimizers().values():
+            optimizer.reset()
 
     def clear_memory(self) -> None:
-        """Forget all transitions."""
+        """Clear the replay buffer."""
         self.memory.clear()
 
     def state(self, *, with_memory: bool = True) -> dict[str, Any]:
-        """All that the rest of a run depends on."""
-        found = self._common_state() | {
-            "learners": {name: learner.state() for name, learner in self._learners().items()},
+        """Return everything that the rest of a run depends on.
+
+        Args:
+            with_memory: Whether to include the replay buffer.
+        """
+        optimizers = self._optimizers()
+        state = self._common_state() | {
+            "learners": {name: optimizer.state() for name, optimizer in optimizers.items()},
             "updates": self.updates,
         }
         if with_memory:
-            found |= {"memory": self.memory.state(), "n_step": self.n_step.state()}
-        return found
+            state |= {"memory": self.memory.state(), "n_step": self.n_step.state()}
+        return state
 
     def restore(self, state: dict[str, Any]) -> None:
-        """Be what :meth:`state` was of."""
+        """Restore what :meth:`state` returned."""
         super().restore(state)
-        for name, learner in self._learners().items():
-            learner.restore(state["learners"][name])
+        for name, optimizer in self._optimizers().items():
+            optimizer.restore(state["learners"][name])
         self.updates = state["updates"]
         if "memory" in state:
             self.memory.restore(state["memory"])
             self.n_step.restore(state["n_step"])
-        self._run.forget()
+        self._run_update.reset()

@@ -1,4 +1,4 @@
-"""PPO: learns from what it has just done, in all slots of a massive vector at once."""
+"""PPO: proximal policy optimization, an on-policy agent."""
 
 from __future__ import annotations
 
@@ -8,10 +8,10 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from shoal.train._agents.actions import Choices
+from shoal.train._agents.actions import DiscreteActions
 from shoal.train._agents.base import Agent, Array, Step
-from shoal.train._agents.learner import Learner
-from shoal.train._agents.policies import ChoicePolicy, NumberPolicy
+from shoal.train._agents.flat_adam import FlatAdam
+from shoal.train._agents.policies import CategoricalPolicy, GaussianPolicy
 from shoal.train._agents.rollout import Rollout
 from shoal.train._config.agent_settings import PPOSettings
 
@@ -19,7 +19,7 @@ __all__ = ["PPO"]
 
 
 class PPO(Agent):
-    """Proximal policy optimisation.
+    """Proximal policy optimization.
 
     Example:
         >>> import numpy as np
@@ -49,153 +49,166 @@ class PPO(Agent):
         settings, spaces = self.settings, self.spaces
         if spaces.is_discrete:
             self.actions = spaces.choices()
-            policy: ChoicePolicy | NumberPolicy = ChoicePolicy(spaces, settings)
+            policy: CategoricalPolicy | GaussianPolicy = CategoricalPolicy(spaces, settings)
         else:
             self.actions = spaces.numbers()
-            policy = NumberPolicy(spaces, settings)
+            policy = GaussianPolicy(spaces, settings)
         self.network = self.policy = policy.to(self.device)
-        self._learner = Learner(
+        self._optimizer = FlatAdam(
             self.policy, settings.learning_rate, settings.max_grad_norm, epsilon=1e-5
         )
-        slots, width = self.num_slots, spaces.observation_size
-        action_shape = () if isinstance(self.actions, Choices) else (self.actions.size,)
-        self.rollout = Rollout(settings.rollout_steps, slots, width, action_shape, self.device)
-        self._density = torch.zeros(slots, device=self.device)
+        slots, size = self.num_slots, spaces.observation_size
+        action_shape = () if isinstance(self.actions, DiscreteActions) else (self.actions.size,)
+        self.rollout = Rollout(settings.rollout_steps, slots, size, action_shape, self.device)
+        # Of the chosen actions and of the current observations.
+        self._log_probs = torch.zeros(slots, device=self.device)
         self._values = torch.zeros(slots, device=self.device)
         count = settings.rollout_steps * slots
-        # An advantage is compared with others: a part of one step would teach nothing.
-        self._parts = max(1, min(settings.minibatches, count // 2))
-        self._batch_size = count // self._parts
-        self._places = torch.zeros(self._batch_size, dtype=torch.int64, device=self.device)
-        self._run_update = self._repeated(self._update)
-        self._run_advantages = self._repeated(self._advantages, compiles=False)
+        # Advantages are normalized per minibatch: a minibatch of one step would teach nothing.
+        self._num_minibatches = max(1, min(settings.minibatches, count // 2))
+        self._batch_size = count // self._num_minibatches
+        self._indices = torch.zeros(self._batch_size, dtype=torch.int64, device=self.device)
+        self._run_update = self._compiled(self._update)
+        self._run_advantages = self._compiled(self._compute_advantages, is_small=True)
         self.updates = 0
         self._share = 0.0
 
-    def _choose(self, states: Tensor, sure: Tensor | bool) -> Tensor:
-        if sure is True:
-            return self.policy.best(states)
-        where = sure if isinstance(sure, Tensor) else None
-        return self.policy.bounded(self.policy.draw(states, self.generator, where)[0])
+    def _choose(self, states: Tensor, deterministic: Tensor | bool) -> Tensor:
+        if deterministic is True:
+            return self.policy.mode(states)
+        mask = deterministic if isinstance(deterministic, Tensor) else None
+        return self.policy.clip(self.policy.sample(states, self.generator, mask)[0])
 
-    def _value(self, states: Tensor) -> Tensor:
+    def _state_values(self, states: Tensor) -> Tensor:
         return self.policy.value(states)
 
     def explore(self, observations: Array) -> Array:
-        """Actions for all slots; they, and what the agent thought of them, are kept."""
+        """Return sampled actions for all slots, and begin a step of the rollout with them.
+
+        Args:
+            observations: One row per slot, in the order of the slots.
+        """
         actions = super().explore(observations)
-        self.rollout.begin(self._seen_now, self._chosen, self._density, self._values)
+        self.rollout.begin_step(
+            self._current_observations, self._chosen_actions, self._log_probs, self._values
+        )
         return actions
 
     def _explore(self) -> None:
-        chosen, density = self.policy.draw(self._seen_now, self.generator)
-        self._chosen.copy_(chosen)
-        self._density.copy_(density)
-        self._values.copy_(self.policy.value(self._seen_now))
+        actions, log_probs = self.policy.sample(self._current_observations, self.generator)
+        self._chosen_actions.copy_(actions)
+        self._log_probs.copy_(log_probs)
+        self._values.copy_(self.policy.value(self._current_observations))
 
     def remember(self, step: Step) -> None:
-        """Keep rewards and ends. What was cut short is worth what its last state is."""
+        """Store rewards and episode ends; bootstrap from the final state at a truncation."""
         rewards = np.asarray(step.rewards, np.float32)
-        cut = np.flatnonzero(step.truncated & ~step.terminated)
-        if len(cut):
+        truncated = np.flatnonzero(step.truncated & ~step.terminated)
+        if len(truncated):
             rewards = rewards.copy()
-            rewards[cut] += self.settings.gamma * self.evaluate(step.next_observations[cut])
-        self.rollout.end(rewards, step.terminated | step.truncated)
+            final_values = self.evaluate(step.next_observations[truncated])
+            rewards[truncated] += self.settings.gamma * final_values
+        self.rollout.end_step(rewards, step.terminated | step.truncated)
         if self.rollout.is_full:
-            self._last = np.array(step.next_observations, np.float32)
+            self._last_observations = np.array(step.next_observations, np.float32)
 
     def learn(self, due: int) -> int:  # noqa: ARG002
-        """Once the slots have taken all steps of a rollout, learn from it; else nothing."""
+        """Update the policy if the rollout is full, and return the number of gradient steps."""
         if not self.rollout.is_full:
             return 0
         settings = self.settings
         if settings.anneal:
-            self._learner.set_rate(settings.learning_rate * max(0.0, 1.0 - self._share))
+            remaining = max(0.0, 1.0 - self._share)
+            self._optimizer.set_learning_rate(settings.learning_rate * remaining)
         with torch.no_grad():
-            later = torch.from_numpy(self._last).to(self.device)
-            self.rollout.values[-1].copy_(self.policy.value(later))
+            last_observations = torch.from_numpy(self._last_observations).to(self.device)
+            self.rollout.values[-1].copy_(self.policy.value(last_observations))
         self._run_advantages()
         count = settings.rollout_steps * self.num_slots
-        batches = self._parts
+        batches = self._num_minibatches
         for _ in range(settings.epochs):
             order = torch.randperm(count, generator=self.generator, device=self.device)
-            for places in order[: batches * self._batch_size].view(batches, -1):
-                self._places.copy_(places)
+            for indices in order[: batches * self._batch_size].view(batches, -1):
+                self._indices.copy_(indices)
                 self._run_update()
         if settings.normalize_observations:
-            self.policy.scaled.learn(self.rollout.observations.flatten(0, 1))
+            self.policy.scaled.update(self.rollout.observations.flatten(0, 1))
         self.rollout.clear()
-        made: int = settings.epochs * batches
-        self._updates_in_totals += made
-        self.updates += made
-        return made
+        updates: int = settings.epochs * batches
+        self._metric_updates += updates
+        self.updates += updates
+        return updates
 
-    def _advantages(self) -> None:
+    def _compute_advantages(self) -> None:
         self.rollout.compute_advantages(self.settings.gamma, self.settings.gae_lambda)
 
     def _update(self) -> None:
         settings = self.settings
-        batch = self.rollout.take(self._places)
-        density, entropy, value = self.policy.judge(batch.observations, batch.actions)
-        change = density - batch.densities
-        ratio = change.exp()
-        advantage = batch.advantages
-        advantage = (advantage - advantage.mean()) / (advantage.std(correction=0) + 1e-8)
-        bounded = ratio.clamp(1.0 - settings.clip, 1.0 + settings.clip)
-        policy_loss = -torch.minimum(ratio * advantage, bounded * advantage).mean()
-        errors = (value - batch.returns).square()
+        batch = self.rollout.take(self._indices)
+        log_probs, entropy, values = self.policy.evaluate_actions(batch.observations, batch.actions)
+        log_ratio = log_probs - batch.log_probs
+        ratio = log_ratio.exp()
+        advantages = batch.advantages
+        advantages = (advantages - advantages.mean()) / (advantages.std(correction=0) + 1e-8)
+        clipped_ratio = ratio.clamp(1.0 - settings.clip, 1.0 + settings.clip)
+        policy_loss = -torch.minimum(ratio * advantages, clipped_ratio * advantages).mean()
+        errors = (values - batch.returns).square()
         if settings.clip_value:
-            near = batch.values + (value - batch.values).clamp(-settings.clip, settings.clip)
-            errors = torch.maximum(errors, (near - batch.returns).square())
+            change = (values - batch.values).clamp(-settings.clip, settings.clip)
+            errors = torch.maximum(errors, (batch.values + change - batch.returns).square())
         value_loss = 0.5 * errors.mean()
         loss = policy_loss + settings.value_coefficient * value_loss
         mean_entropy = entropy.mean()
         if settings.entropy:
             loss = loss - settings.entropy * mean_entropy
-        self._learner.descend(loss)
+        self._optimizer.step(loss)
         with torch.no_grad():
-            divergence = (ratio - 1.0 - change).mean()
-            clipped = ((ratio - 1.0).abs() > settings.clip).float().mean()
-            told = policy_loss, value_loss, mean_entropy, divergence, clipped
-            self._totals += torch.stack(told)
+            approx_kl = (ratio - 1.0 - log_ratio).mean()
+            clip_fraction = ((ratio - 1.0).abs() > settings.clip).float().mean()
+            metrics = policy_loss, value_loss, mean_entropy, approx_kl, clip_fraction
+            self._metric_sums += torch.stack(metrics)
 
     def progressed(self, steps: int, share: float) -> None:  # noqa: ARG002
-        """The learning rate falls, where it was asked to."""
+        """Keep the progress of the run for the learning-rate schedule (``anneal``)."""
         self._share = share
 
     def cut(self) -> None:
-        """Nothing is to be done: what was cut short was said to be truncated."""
+        """Do nothing: unfinished episodes were already reported as truncated."""
 
     def begin_as(self, description: dict[str, Any], name: str) -> None:
-        """Begin anew with what another agent has learnt."""
+        """Restart training from another agent's policy, with a new optimizer."""
         super().begin_as(description, name)
-        self._learner.forget()
+        self._optimizer.reset()
 
     def clear_memory(self) -> None:
-        """Forget the steps of this rollout."""
+        """Discard the steps of the current rollout."""
         self.rollout.clear()
 
     def state(self, *, with_memory: bool = True) -> dict[str, Any]:
-        """All that the rest of a run depends on."""
-        found = self._common_state() | {
-            "learner": self._learner.state(),
+        """Return everything that the rest of a run depends on.
+
+        Args:
+            with_memory: Whether to include the rollout.
+        """
+        state = self._common_state() | {
+            "learner": self._optimizer.state(),
             "updates": self.updates,
             "share": self._share,
         }
         if with_memory:
-            found["rollout"] = self.rollout.state()
+            state["rollout"] = self.rollout.state()
             if self.rollout.is_full:
-                found["last"] = self._last
-        return found
+                state["last"] = self._last_observations
+        return state
 
     def restore(self, state: dict[str, Any]) -> None:
-        """Be what :meth:`state` was of."""
+        """Restore what :meth:`state` returned."""
         super().restore(state)
-        self._learner.restore(state["learner"])
+        self._optimizer.restore(state["learner"])
         self.updates, self._share = state["updates"], state["share"]
         if "rollout" in state:
             self.rollout.restore(state["rollout"])
             if "last" in state:
-                self._last = state["last"]
-        self._run_update.forget()
-        self._run_advantages.forget()
+                self._last_observations = state["last"]
+        self._run_update.reset()
+        self._run_advantages.reset()

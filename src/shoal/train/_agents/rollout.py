@@ -1,4 +1,4 @@
-"""What all slots have just done: the steps between two times of learning, on the device."""
+"""The rollout buffer of PPO: the steps of all slots since the last update, on the device."""
 
 from __future__ import annotations
 
@@ -11,107 +11,118 @@ from torch import Tensor
 
 __all__ = ["Rollout", "RolloutBatch"]
 
+_STATE = {
+    "observations": "observations",
+    "actions": "actions",
+    "densities": "log_probs",
+    "values": "values",
+    "outcomes": "outcomes",
+}
+"""The attributes that a checkpoint holds, by their keys in it."""
+
 
 class RolloutBatch(NamedTuple):
-    """Some steps of some slots; a row for each."""
+    """A minibatch of steps, one row per step."""
 
     observations: Tensor
     actions: Tensor
-    densities: Tensor
-    """The logarithms of how likely the actions were when they were chosen."""
+    log_probs: Tensor
+    """Log-probabilities of the actions under the policy that chose them."""
     values: Tensor
     advantages: Tensor
     returns: Tensor
 
 
 class Rollout:
-    """So many steps of so many slots.
+    """A fixed number of steps of all slots.
 
     Args:
-        steps: How many steps.
-        slots: How many slots.
-        width: How many numbers an observation has.
-        action_shape: Of one action: () for choices.
-        device: Where it all is.
+        steps: The number of steps per slot.
+        slots: The number of slots.
+        observation_size: The length of an observation.
+        action_shape: The shape of one action; () for discrete actions.
+        device: The device of the tensors.
     """
 
     def __init__(
         self,
         steps: int,
         slots: int,
-        width: int,
+        observation_size: int,
         action_shape: tuple[int, ...],
         device: torch.device,
     ) -> None:
         self.steps = steps
         self.filled = 0
-        kind = torch.float32 if action_shape else torch.int64
-        self.observations = torch.zeros(steps, slots, width, device=device)
-        self.actions = torch.zeros(steps, slots, *action_shape, dtype=kind, device=device)
-        self.densities = torch.zeros(steps, slots, device=device)
+        dtype = torch.float32 if action_shape else torch.int64
+        self.observations = torch.zeros(steps, slots, observation_size, device=device)
+        self.actions = torch.zeros(steps, slots, *action_shape, dtype=dtype, device=device)
+        self.log_probs = torch.zeros(steps, slots, device=device)
         self.values = torch.zeros(steps + 1, slots, device=device)
-        self.outcomes = torch.zeros(steps, 2, slots, device=device)  # rewards, and whether it ended
+        # [:, 0] holds rewards, [:, 1] whether the episode ended.
+        self.outcomes = torch.zeros(steps, 2, slots, device=device)
         self.advantages = torch.zeros(steps, slots, device=device)
         self._staging = torch.zeros(2, slots, pin_memory=device.type == "cuda")
 
     @property
     def is_full(self) -> bool:
-        """Whether all steps were taken."""
+        """Whether all steps have been taken."""
         return self.filled == self.steps
 
-    def begin(self, observations: Tensor, actions: Tensor, density: Tensor, value: Tensor) -> None:
-        """A step begins."""
+    def begin_step(
+        self, observations: Tensor, actions: Tensor, log_probs: Tensor, values: Tensor
+    ) -> None:
+        """Store what is known before the environments step."""
         self.observations[self.filled].copy_(observations)
         self.actions[self.filled].copy_(actions)
-        self.densities[self.filled].copy_(density)
-        self.values[self.filled].copy_(value)
+        self.log_probs[self.filled].copy_(log_probs)
+        self.values[self.filled].copy_(values)
 
-    def end(self, rewards: npt.NDArray[np.float32], ended: npt.NDArray[np.bool_]) -> None:
-        """What came of the step that has begun."""
+    def end_step(self, rewards: npt.NDArray[np.float32], ended: npt.NDArray[np.bool_]) -> None:
+        """Store rewards and episode ends, which completes the step."""
         self._staging[0].copy_(torch.from_numpy(rewards))
         self._staging[1].copy_(torch.from_numpy(ended))
         self.outcomes[self.filled].copy_(self._staging)
         self.filled += 1
 
-    def compute_advantages(self, gamma: float, decay: float) -> None:
-        """How much better each action was than expected, by generalised advantage estimation."""
-        rewards, goes_on = self.outcomes[:, 0], 1.0 - self.outcomes[:, 1]
-        errors = rewards + gamma * self.values[1:] * goes_on - self.values[:-1]
-        carried = gamma * decay * goes_on
-        total = torch.zeros_like(errors[0])
+    def compute_advantages(self, gamma: float, gae_lambda: float) -> None:
+        """Compute the advantages by generalized advantage estimation (GAE)."""
+        rewards, not_ended = self.outcomes[:, 0], 1.0 - self.outcomes[:, 1]
+        deltas = rewards + gamma * self.values[1:] * not_ended - self.values[:-1]
+        decay = gamma * gae_lambda * not_ended
+        advantage = torch.zeros_like(deltas[0])
         for step in range(self.steps - 1, -1, -1):
-            total = torch.addcmul(errors[step], carried[step], total)
-            self.advantages[step].copy_(total)
+            advantage = torch.addcmul(deltas[step], decay[step], advantage)
+            self.advantages[step].copy_(advantage)
 
-    def take(self, places: Tensor) -> RolloutBatch:
-        """Steps, by their places in the order of steps and slots."""
+    def take(self, indices: Tensor) -> RolloutBatch:
+        """Gather steps by index into the flattened (steps, slots) order."""
 
-        def taken(column: Tensor) -> Tensor:
-            return column.flatten(0, 1).index_select(0, places)
+        def gather(column: Tensor) -> Tensor:
+            return column.flatten(0, 1).index_select(0, indices)
 
-        values, advantages = taken(self.values[:-1]), taken(self.advantages)
+        values, advantages = gather(self.values[:-1]), gather(self.advantages)
         return RolloutBatch(
-            taken(self.observations),
-            taken(self.actions),
-            taken(self.densities),
+            gather(self.observations),
+            gather(self.actions),
+            gather(self.log_probs),
             values,
             advantages,
             values + advantages,
         )
 
     def clear(self) -> None:
-        """Begin anew."""
+        """Start an empty rollout."""
         self.filled = 0
 
     def state(self) -> dict[str, Any]:
-        """Everything in it."""
-        names = ("observations", "actions", "densities", "values", "outcomes")
+        """Return a copy of the steps taken so far."""
         return {"filled": self.filled} | {
-            name: getattr(self, name)[: self.filled].clone() for name in names
+            key: getattr(self, name)[: self.filled].clone() for key, name in _STATE.items()
         }
 
     def restore(self, state: dict[str, Any]) -> None:
-        """Be what :meth:`state` was of."""
+        """Restore what :meth:`state` returned."""
         self.filled = state["filled"]
-        for name in ("observations", "actions", "densities", "values", "outcomes"):
-            getattr(self, name)[: self.filled].copy_(state[name])
+        for key, name in _STATE.items():
+            getattr(self, name)[: self.filled].copy_(state[key])

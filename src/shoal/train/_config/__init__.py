@@ -1,4 +1,4 @@
-"""Configs of training runs: JSON, checked before anything happens."""
+"""Configs of training runs: JSON files, validated before a run starts."""
 
 from shoal.train._config.loading import (
     HOCKEY,

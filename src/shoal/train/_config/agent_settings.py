@@ -1,4 +1,4 @@
-"""What can be chosen of each agent, and what is chosen where the user says nothing."""
+"""The hyperparameters of each agent and their defaults."""
 
 from __future__ import annotations
 
@@ -25,99 +25,116 @@ Compiling = Literal["auto", "none", "graph", "inductor"]
 
 
 class AgentSettings(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
-    """What all agents have."""
+    """Hyperparameters of all agents."""
 
     learning_rate: Positive = 3e-4
     gamma: Share = 0.99
-    """How much a reward counts that comes one step later."""
+    """The discount factor."""
     hidden_dim: Sizes = field(default_factory=lambda: [256, 256])
     """The widths of the hidden layers."""
     activation: Literal["relu", "tanh", "elu", "silu"] = "relu"
     max_grad_norm: Positive | None = None
+    """Gradients with a larger norm are clipped to this norm; None for no clipping."""
     compile: Compiling = "auto"
-    """How updates are run: ``graph`` records them once as a CUDA graph, ``inductor`` compiles them
-    by ``torch.compile``, besides. ``auto`` is ``graph`` on a GPU, and ``none`` elsewhere."""
+    """How updates are run. ``none``: eagerly. ``graph``: recorded once as a CUDA graph.
+    ``inductor``: compiled by ``torch.compile``, and recorded on a GPU. ``auto``: ``graph`` on a
+    GPU, ``none`` on the CPU."""
 
     def rows_of_update(self, num_envs: int) -> int:
-        """How many rows an update passes through a network at once."""
+        """Return the batch size of a forward pass in an update."""
         raise NotImplementedError
 
 
 class OffPolicySettings(AgentSettings, frozen=True, kw_only=True, forbid_unknown_fields=True):
-    """What agents have that remember."""
+    """Hyperparameters of agents with a replay buffer."""
 
     batch_size: Count = 256
     buffer_size: Count = 1_000_000
-    """How many transitions are remembered."""
+    """The capacity of the replay buffer, in transitions."""
     tau: Annotated[float, Meta(gt=0, le=1)] = 0.005
-    """How far target networks follow, every ``target_update_freq`` updates."""
+    """The soft update coefficient of target networks; 1 copies the parameters."""
     target_update_freq: Count = 1
+    """Gradient steps between updates of the target networks."""
     n_step: Count = 1
-    """Over how many steps rewards are added up before a value is estimated."""
+    """The number of steps over which rewards are summed before the value is bootstrapped."""
 
     def rows_of_update(self, num_envs: int) -> int:  # noqa: ARG002
-        """How many rows an update passes through a network at once."""
+        """Return the batch size of a forward pass in an update."""
         return self.batch_size
 
 
 class DDDQNSettings(OffPolicySettings, frozen=True, kw_only=True, forbid_unknown_fields=True):
-    """What can be chosen of :class:`~shoal.train.DDDQN`."""
+    """Hyperparameters of :class:`~shoal.train.DDDQN`."""
 
     max_grad_norm: Positive | None = 10.0
     double: bool = True
+    """Whether to use double Q-learning."""
     dueling: bool = True
+    """Whether to use a dueling network."""
     epsilon_start: Share = 1.0
-    """How often an action is drawn uniformly, at first."""
+    """The initial probability of a random action."""
     epsilon_final: Share = 0.05
     epsilon_steps: Natural = 50_000
-    """Environment steps from one to the other, those of the warm-up included."""
+    """Environment steps, warm-up included, over which epsilon is annealed linearly."""
     prioritized: bool = False
-    """Whether transitions are drawn by how much was learnt of them."""
+    """Whether to use prioritized experience replay."""
     priority_alpha: Share = 0.6
+    """The exponent of TD errors: 0 for uniform, 1 for proportional priorities."""
     priority_beta: Share = 0.4
-    """How much is corrected for that at first; it grows to 1 over ``priority_beta_updates``."""
+    """The initial exponent of the importance-sampling weights. It is annealed linearly to 1 over
+    ``priority_beta_updates`` gradient steps."""
     priority_beta_updates: Count = 100_000
     action_fineness: Annotated[int, Meta(ge=2)] | None = None
-    """Into how many values each number of a continuous action is divided; every combination is a
-    choice. By default the eight choices of hockey; elsewhere it must be said."""
+    """The number of grid values for each element of a continuous action; every combination is a
+    discrete action. The default for hockey are its eight discrete actions; other environments with
+    continuous actions require this setting."""
 
 
 class SACSettings(OffPolicySettings, frozen=True, kw_only=True, forbid_unknown_fields=True):
-    """What can be chosen of :class:`~shoal.train.SAC`."""
+    """Hyperparameters of :class:`~shoal.train.SAC`."""
 
     alpha: NotNegative = 1.0
-    """The temperature: how much randomness is worth. Where it is learnt, what it begins with."""
+    """The entropy temperature; the initial one if ``learn_alpha`` is true."""
     learn_alpha: bool = True
+    """Whether to learn the temperature."""
     target_entropy: float | None = None
-    """What the temperature is learnt for; by default minus the size of an action."""
+    """The entropy that the learned temperature aims for; by default minus the length of an
+    action."""
     noise: Literal["normal", "pink"] = "normal"
-    """Of exploration: ``pink`` noise changes slowly; each slot has its own."""
+    """The exploration noise. ``pink`` noise is correlated over time."""
     noise_period: Annotated[int, Meta(ge=2)] = 256
-    """Steps over which pink noise is correlated."""
+    """The number of steps over which pink noise is correlated."""
 
 
 class PPOSettings(AgentSettings, frozen=True, kw_only=True, forbid_unknown_fields=True):
-    """What can be chosen of :class:`~shoal.train.PPO`."""
+    """Hyperparameters of :class:`~shoal.train.PPO`."""
 
     max_grad_norm: Positive | None = 0.5
     rollout_steps: Count = 128
-    """Steps of each slot between updates."""
+    """Steps per slot in a rollout."""
     epochs: Count = 4
+    """Passes over each rollout."""
     minibatches: Count = 4
-    """Into how many parts each epoch is divided."""
+    """Minibatches per epoch."""
     gae_lambda: Share = 0.95
+    """The lambda of generalized advantage estimation."""
     clip: Positive = 0.2
+    """The clip range of the probability ratio."""
     clip_value: bool = False
+    """Whether to clip the change of values, too."""
     entropy: NotNegative = 0.0
+    """The coefficient of the entropy bonus."""
     value_coefficient: NotNegative = 0.5
+    """The coefficient of the value loss."""
     log_std: float = 0.0
-    """Of continuous actions, before anything is learnt."""
+    """The initial log standard deviation of continuous actions, relative to half their range."""
     normalize_observations: bool = False
+    """Whether to normalize observations by their running mean and standard deviation."""
     anneal: bool = False
-    """Whether the learning rate falls linearly to 0 over the run."""
+    """Whether to anneal the learning rate linearly to 0 over the run."""
 
     def rows_of_update(self, num_envs: int) -> int:
-        """How many rows an update passes through a network at once."""
+        """Return the batch size of a forward pass in an update."""
         return self.rollout_steps * num_envs // self.minibatches
 
 
@@ -126,4 +143,4 @@ AGENT_SETTINGS: dict[str, type[AgentSettings]] = {
     "SAC": SACSettings,
     "PPO": PPOSettings,
 }
-"""By the names of the agents."""
+"""The settings class of each agent, by the name of the agent."""

@@ -1,4 +1,4 @@
-"""Reads configs, and says precisely what is wrong with one that cannot be."""
+"""Load and validate configs; errors name the path of the invalid field."""
 
 from __future__ import annotations
 
@@ -36,43 +36,43 @@ __all__ = [
 T = TypeVar("T")
 
 HOCKEY = "shoal/Hockey-v0"
-"""The environment that has modes, opponents and shaped rewards."""
+"""The environment with modes, opponents and shaped rewards."""
 
 _VECTOR_OPTIONS = {"pin", "seeding", "thread_affinity_offset", "workers"}
 
 SHIPPED = Path(__file__).parent.parent / "configs"
-"""The configs that come along."""
+"""The folder of the included configs."""
 
 
 def config_file(path: str | Path) -> Path:
-    """The file that is meant: this one, or where there is none, a config that comes along.
+    """Return the path of a config: the file itself, or an included config of this name.
 
     >>> config_file("configs/curriculum_simple.json").name
     'curriculum_simple.json'
     """
-    wanted = Path(path)
-    if wanted.is_file():
-        return wanted
-    shipped = SHIPPED / f"{wanted.stem}.json"
-    is_name = wanted.parent in (Path(), Path("configs")) and wanted.suffix in ("", ".json")
-    if is_name and shipped.is_file():
-        return shipped
+    requested = Path(path)
+    if requested.is_file():
+        return requested
+    included = SHIPPED / f"{requested.stem}.json"
+    is_name = requested.parent in (Path(), Path("configs")) and requested.suffix in ("", ".json")
+    if is_name and included.is_file():
+        return included
     names = sorted(file.stem for file in SHIPPED.glob("*.json"))
     raise FileNotFoundError(
-        f"there is no config {wanted}, and none of this name comes along: those that do are "
-        f"{', '.join(names)}"
+        f"there is no config {requested}, neither a file nor an included config: the included ones "
+        f"are {', '.join(names)}"
     )
 
 
 def load_config(path: str | Path) -> Config:
-    """Read a config.
+    """Load and validate a config.
 
     Args:
-        path: A JSON file, or the name of a config that comes along.
+        path: A JSON file, or the name of an included config.
 
     Raises:
-        ConfigError: Something in it is wrong; the message names where.
-        FileNotFoundError: There is no such file.
+        ConfigError: The config is invalid; the message names the path of the field.
+        FileNotFoundError: There is neither such a file nor an included config of this name.
 
     Example:
         >>> load_config("cartpole_dddqn").agent.type
@@ -90,7 +90,7 @@ def load_config(path: str | Path) -> Config:
 
 
 def parse_config(raw: Any) -> Config:
-    """A config from what JSON gives.
+    """Return the config of decoded JSON.
 
     >>> parse_config({"agent": {"type": "DDDQN"}, "curriculum": {"phasse": []}})
     Traceback (most recent call last):
@@ -101,97 +101,108 @@ def parse_config(raw: Any) -> Config:
 
 
 def checked(config: Config) -> Config:
-    """The same config, if it can be: one that was made in Python may be wrong, too."""
+    """Return the config if it is valid; configs created in Python may be invalid, too.
+
+    Raises:
+        ConfigError: The config is invalid.
+    """
     config = convert(msgspec.to_builtins(config), Config)
     settings = AGENT_SETTINGS[config.agent.type]
     convert(config.hyperparameters, settings, "hyperparameters")
     convert(config.agent.hyperparameters, settings, "agent.hyperparameters")
-    for problem in _misplaced(config):
+    for problem in _task_problems(config):
         raise ConfigError(problem)
     for number, phase in enumerate(config.curriculum.phases):
-        for problem in _problems(phase, config):
+        for problem in _phase_problems(phase, config):
             raise ConfigError(f"curriculum.phases[{number}]{problem}")
     names = [phase.name for phase in config.curriculum.phases]
     for number, name in enumerate(names):
         if name in names[:number]:
-            raise ConfigError(f"curriculum.phases[{number}].name {name!r} is given twice")
+            raise ConfigError(f"curriculum.phases[{number}].name {name!r} is a duplicate")
     return config
 
 
-def convert(raw: Any, wanted: type[T], prefix: str = "") -> T:
-    """Raw data as this class of settings, or an error that names the path of what is wrong.
+def convert(raw: Any, struct: type[T], prefix: str = "") -> T:
+    """Convert decoded JSON to a struct.
 
     Args:
-        raw: What JSON gives.
-        wanted: A class of settings.
-        prefix: Where in the config it stands.
+        raw: The decoded JSON.
+        struct: A class of settings.
+        prefix: The path of ``raw`` in the config.
+
+    Raises:
+        ConfigError: A field is invalid; the message names its path.
     """
     try:
-        return msgspec.convert(raw, wanted)
+        return msgspec.convert(raw, struct)
     except msgspec.ValidationError as error:
-        raise ConfigError(_explained(str(error), wanted, prefix)) from error
+        raise ConfigError(_message(str(error), struct, prefix)) from error
 
 
 _UNKNOWN = re.compile(r"Object contains unknown field `(.*)`$")
 _MISSING = re.compile(r"Object missing required field `(.*)`$")
 
 
-def _explained(message: str, wanted: type, prefix: str) -> str:
-    what, _, where = message.partition(" - at `")
-    path = where.rstrip("`").removeprefix("$").removeprefix(".")
-    place = ".".join(part for part in (prefix, path) if part)
-    dot = f"{place}." if place else ""
-    if found := _UNKNOWN.match(what):
-        names = _field_names(wanted, path)
-        alike = {name.lower(): name for name in names}
-        close = get_close_matches(found[1].lower(), alike, n=1, cutoff=0.5)
-        hint = f"did you mean {dot}{alike[close[0]]}?" if close else f"there are {', '.join(names)}"
-        return f"{dot}{found[1]} is unknown; {hint}"
-    if found := _MISSING.match(what):
-        return f"{dot}{found[1]} is missing"
-    if what.startswith("Invalid enum value"):
-        given = what.removeprefix("Invalid enum value ")
-        possible = ", ".join(map(repr, get_args(_inner(_type_at(wanted, path)))))
-        return f"{place}: must be one of {possible}, got {given}"
-    return f"{place or 'the config'}: {what[:1].lower()}{what[1:]}".replace("`", "")
+def _message(msgspec_message: str, struct: type, prefix: str) -> str:
+    """Return our message for an error of msgspec, with the full path of the field."""
+    problem, _, location = msgspec_message.partition(" - at `")
+    relative_path = location.rstrip("`").removeprefix("$").removeprefix(".")
+    path = ".".join(part for part in (prefix, relative_path) if part)
+    parent = f"{path}." if path else ""
+    if match := _UNKNOWN.match(problem):
+        names = _field_names(struct, relative_path)
+        lower = {name.lower(): name for name in names}
+        close = get_close_matches(match[1].lower(), lower, n=1, cutoff=0.5)
+        if close:
+            return f"{parent}{match[1]} is unknown; did you mean {parent}{lower[close[0]]}?"
+        return f"{parent}{match[1]} is unknown; expected one of {', '.join(names)}"
+    if match := _MISSING.match(problem):
+        return f"{parent}{match[1]} is missing"
+    if problem.startswith("Invalid enum value"):
+        value = problem.removeprefix("Invalid enum value ")
+        allowed = ", ".join(map(repr, get_args(_unwrapped(_type_at(struct, relative_path)))))
+        return f"{path}: must be one of {allowed}, got {value}"
+    return f"{path or 'the config'}: {problem[:1].lower()}{problem[1:]}".replace("`", "")
 
 
-def _field_names(wanted: type, path: str) -> list[str]:
-    """The names that the settings have to which a path leads."""
-    return list(_inner(_type_at(wanted, path)).__struct_fields__)
+def _field_names(struct: type, path: str) -> list[str]:
+    """Return the field names of the struct at a path."""
+    return list(_unwrapped(_type_at(struct, path)).__struct_fields__)
 
 
-def _type_at(wanted: type, path: str) -> Any:
-    """The type of what a path leads to."""
-    here: Any = wanted
+def _type_at(struct: type, path: str) -> Any:
+    """Return the type at a path."""
+    current: Any = struct
     for part in re.findall(r"[^.\[\]]+|\[[^\]]*\]", path):
-        here = _inner(here)
+        current = _unwrapped(current)
         if part.startswith("["):
-            inner = get_args(here)
-            here = inner[0] if get_origin(here) in (list, tuple) else inner[-1]
+            arguments = get_args(current)
+            is_sequence = get_origin(current) in (list, tuple)
+            current = arguments[0] if is_sequence else arguments[-1]
         else:
-            here = get_type_hints(here, include_extras=True)[part]
-    return here
+            current = get_type_hints(current, include_extras=True)[part]
+    return current
 
 
-def _inner(kind: Any) -> Any:
-    """A type without annotation, and without None."""
-    while get_origin(kind) in (Annotated, Union, types.UnionType):
-        kind = next(part for part in get_args(kind) if part is not type(None))
-    return kind
+def _unwrapped(hint: Any) -> Any:
+    """Return a type without ``Annotated`` and without None."""
+    while get_origin(hint) in (Annotated, Union, types.UnionType):
+        hint = next(part for part in get_args(hint) if part is not type(None))
+    return hint
 
 
-def _misplaced(config: Config) -> Iterator[str]:
-    """What cannot be said of the environment that is trained on."""
+def _task_problems(config: Config) -> Iterator[str]:
+    """Yield errors about settings that do not apply to the environment."""
     if config.task.id == HOCKEY:
         for name in sorted(config.task.arguments.keys() - _VECTOR_OPTIONS):
             yield (
-                f"task.arguments.{name}: hockey takes {', '.join(sorted(_VECTOR_OPTIONS))} here; "
-                "modes, keep_mode and opponents belong to curriculum.phases"
+                f"task.arguments.{name} is not supported for hockey: expected one of "
+                f"{', '.join(sorted(_VECTOR_OPTIONS))}; modes, keep_mode and opponents belong to "
+                "curriculum.phases"
             )
         league = config.league
         if league and not (league.exploiter_share or "league" in _opponent_types(config)):
-            yield "league: no phase has an opponent of type league, so nobody would play in it"
+            yield "league: no phase has an opponent of type league, so the league is unused"
         return
     if config.league is not None:
         yield f"league: only {HOCKEY} has a league, not {config.task.id}"
@@ -204,8 +215,8 @@ def _opponent_types(config: Config) -> set[str]:
     return {part.type for opponent in opponents for part in [opponent, *(opponent.opponents or [])]}
 
 
-def _problems(phase: Phase, config: Config) -> Iterator[str]:
-    """What is wrong with a phase that each of its fields by itself does not show."""
+def _phase_problems(phase: Phase, config: Config) -> Iterator[str]:
+    """Yield errors about combinations of the fields of a phase."""
     if (phase.episodes is None) == (phase.steps is None):
         yield " must have either episodes or steps"
     environment = phase.environment
@@ -220,41 +231,43 @@ def _problems(phase: Phase, config: Config) -> Iterator[str]:
     if environment.mode is not None and environment.mixture is not None:
         yield ".environment must have either mode or mixture, not both"
     if environment.mixture is not None and not any(part.weight for part in environment.mixture):
-        yield ".environment.mixture: a weight must be above 0"
-    yield from (f".opponent{problem}" for problem in _problems_of(phase.opponent, config))
+        yield ".environment.mixture: at least one weight must be above 0"
+    yield from (f".opponent{problem}" for problem in _opponent_problems(phase.opponent, config))
 
 
-def _problems_of(opponent: OpponentConfig, config: Config) -> Iterator[str]:
+def _opponent_problems(opponent: OpponentConfig, config: Config) -> Iterator[str]:
+    """Yield errors about an opponent, as they follow its path."""
     is_mixture, opponents = opponent.type == "weighted_mixture", opponent.opponents
     if is_mixture != (opponents is not None) or opponents == []:
-        yield ".opponents goes with type weighted_mixture, and must not be empty there"
+        yield ".opponents must be a non-empty list for type weighted_mixture, and absent otherwise"
     if opponent.checkpoint is not None and opponent.type != "self_play":
-        yield f".checkpoint goes with type self_play, not with {opponent.type}"
+        yield f".checkpoint requires type self_play, got {opponent.type}"
     if opponent.type == "league" and config.league is None:
         yield ".type is league, but the config has no league"
     mixed = opponent.opponents or []
     if mixed and not any(part.weight for part in mixed):
-        yield ".opponents: a weight must be above 0"
+        yield ".opponents: at least one weight must be above 0"
     for number, part in enumerate(mixed):
         if part.type == "weighted_mixture":
-            yield f".opponents[{number}].type: a mixture cannot hold a mixture"
-        yield from (f".opponents[{number}]{problem}" for problem in _problems_of(part, config))
+            yield f".opponents[{number}].type: a mixture cannot contain a mixture"
+        problems = _opponent_problems(part, config)
+        yield from (f".opponents[{number}]{problem}" for problem in problems)
 
 
 def merged_hyperparameters(config: Config) -> Mapping[str, Any]:
-    """The settings of the agent, from both places where they may stand."""
+    """Return the agent's settings; ``agent.hyperparameters`` override ``hyperparameters``."""
     return {**config.hyperparameters, **config.agent.hyperparameters}
 
 
 def settings_of(config: Config) -> AgentSettings:
-    """The same, with all that are not given."""
+    """Return the agent's settings, defaults included."""
     return convert(merged_hyperparameters(config), AGENT_SETTINGS[config.agent.type])
 
 
 def unused_settings(config: Config) -> list[str]:
-    """What is said of training that an agent does not heed which has a pace of its own."""
+    """Return the names of training settings that an on-policy agent ignores."""
     if issubclass(AGENT_SETTINGS[config.agent.type], OffPolicySettings):
         return []
     names = ("warmup_steps", "updates_per_step", "train_freq")
-    usual = Training()
-    return [name for name in names if getattr(config.training, name) != getattr(usual, name)]
+    defaults = Training()
+    return [name for name in names if getattr(config.training, name) != getattr(defaults, name)]

@@ -1,4 +1,4 @@
-"""What a training config can say: one class for each part of the JSON file."""
+"""The schema of training configs: one class for each object of the JSON file."""
 
 from __future__ import annotations
 
@@ -30,47 +30,47 @@ OpponentType = Literal[
 Name = Annotated[str, Meta(min_length=1)]
 Count = Annotated[int, Meta(ge=1)]
 Natural = Annotated[int, Meta(ge=0)]
-_MOST = 1e12  # so that nothing is infinite
-Positive = Annotated[float, Meta(gt=0, le=_MOST)]
-NotNegative = Annotated[float, Meta(ge=0, le=_MOST)]
+_MAX = 1e12  # excludes infinity
+Positive = Annotated[float, Meta(gt=0, le=_MAX)]
+NotNegative = Annotated[float, Meta(ge=0, le=_MAX)]
 
 
 class ModeShare(Struct, frozen=True, forbid_unknown_fields=True):
-    """A mode of hockey, and how often it is played."""
+    """A mode of hockey, and its relative frequency."""
 
     mode: ModeName
     weight: NotNegative = 1.0
 
 
 class EnvironmentConfig(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
-    """What a phase is played in. Of hockey; other environments have no modes."""
+    """The hockey mode of a phase. Other environments have no modes."""
 
     mode: ModeName | None = None
     mixture: Annotated[list[ModeShare], Meta(min_length=1)] | None = None
-    """Drawn anew for each episode, in the place of ``mode``."""
+    """Modes to draw from for each episode, instead of ``mode``."""
     keep_mode: bool = True
 
 
 class OpponentConfig(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
-    """Who the agent plays against. Of hockey; elsewhere there is nobody."""
+    """The opponent of a phase. Only hockey has opponents."""
 
     type: OpponentType = "none"
     weight: NotNegative = 1.0
-    """In a mixture: how often it is drawn, next to the others."""
+    """The relative frequency of this opponent in a mixture."""
     checkpoint: str | None = None
-    """Of ``self_play``: the file of an agent, or a run; by default, or ``"latest"``, the agent as
-    it is at that moment."""
+    """For ``self_play``: an agent file or the folder of a run. The default, ``"latest"``, is the
+    agent's current networks."""
     deterministic: bool = True
-    """Whether an opponent that is a network does what it holds best, instead of exploring."""
+    """Whether an opponent with a network chooses its best actions instead of exploring."""
     opponents: list[OpponentConfig] | None = None
-    """Of ``weighted_mixture``: one of these is drawn for each episode."""
+    """For ``weighted_mixture``: the opponents to draw from for each episode."""
 
 
 class RewardShaping(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
-    """How much the infos of hockey count beside its reward, from episode to episode.
+    """The weights of hockey's reward infos, which are added to its reward.
 
-    The first ``N`` episodes of a phase have the weights ``..._START`` (and none for the direction
-    of the puck), then the weights change linearly over ``K`` episodes, and remain ``..._FINAL``.
+    In the first ``N`` episodes of a phase, the weights are ``*_START``, and 0 for the direction of
+    the puck. Over the next ``K`` episodes, they change linearly to ``*_FINAL``.
     """
 
     N: Natural
@@ -83,7 +83,7 @@ class RewardShaping(Struct, frozen=True, kw_only=True, forbid_unknown_fields=Tru
 
 
 class Phase(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
-    """A part of a training run, so many episodes or environment steps long."""
+    """A part of a training run; its length is given in ``episodes`` or environment ``steps``."""
 
     name: Name
     episodes: Count | None = None
@@ -92,77 +92,82 @@ class Phase(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     opponent: OpponentConfig = OpponentConfig()
     reward_shaping: RewardShaping | None = None
     clear_buffer: bool = False
-    """Whether what was remembered of earlier phases is forgotten when this one begins."""
+    """Whether to clear the replay buffer when the phase starts."""
 
 
 class Curriculum(Struct, frozen=True, forbid_unknown_fields=True):
-    """The phases, in their order."""
+    """The phases of a run, in order."""
 
     phases: Annotated[list[Phase], Meta(min_length=1)]
 
 
 class Training(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
-    """How a run goes on. Steps are environment steps: a vector of 8 takes eight at a time."""
+    """The schedule of a run.
+
+    Steps are environment steps: a step of a vector of 8 environments counts as 8.
+    """
 
     max_episode_steps: Count | None = None
-    """Episodes are truncated there, if the environment has not ended them before."""
+    """The number of steps after which episodes are truncated."""
     warmup_steps: Natural = 1000
-    """Steps before the first update; actions are drawn uniformly until then."""
+    """Steps with uniformly random actions before the first update."""
     updates_per_step: NotNegative = 1.0
-    """Gradient steps for each environment step, whatever the number of environments."""
+    """Gradient steps per environment step, independent of the number of environments."""
     train_freq: Count = 1
-    """Steps between rounds of updates; the updates of a round are those that became due."""
+    """Steps between rounds of updates. A round makes all updates that are due by then, so this does
+    not change their number."""
     reward_scale: Positive = 1.0
-    """Rewards are multiplied by it before the agent sees them."""
+    """The factor of the rewards that the agent learns from."""
     episode_log_freq: Count = 1
-    """Every how many episodes one is logged: a massive vector ends thousands in a second."""
+    """Log only every n-th episode: large vectors end thousands of episodes per second."""
     checkpoint_save_freq: Count = 100_000
     """Steps between checkpoints."""
     checkpoints_kept: Count = 3
+    """The number of checkpoints to keep; older ones are deleted."""
     checkpoint_replay: bool = True
-    """Whether checkpoints hold what is remembered. Without, they are small, and a run that is
-    resumed fills its memory anew."""
+    """Whether checkpoints include the replay buffer. Without it they are small, and a resumed run
+    starts with an empty one."""
     eval_freq_steps: Count | None = None
-    """Steps between evaluations; 100,000 by default."""
+    """Steps between evaluations. Default: 100,000."""
     eval_num_games: Count | None = None
-    """Games, or episodes, of an evaluation; 200 by default, 20 where there is no opponent."""
+    """Games or episodes per evaluation. Default: 200, or 20 without an opponent."""
     eval_opponents: Annotated[list[str], Meta(min_length=1)] | None = None
-    """Whom evaluations are played against: ``weak``, ``strong``, or files of agents."""
+    """The opponents of evaluations: ``weak``, ``strong``, or agent files."""
     video_episodes: Natural = 1
-    """How many episodes of the best agent are filmed in the end."""
+    """Episodes of the best agent to record as a video at the end of the run."""
     stop_at_reward: float | None = None
-    """End the run when an evaluation has reached this mean reward."""
+    """End the run when an evaluation reaches this mean return."""
     max_seconds: Positive | None = None
-    """End the run after so many seconds of training, those of evaluations not counted."""
+    """End the run after this training time, evaluations not included."""
 
 
 class AgentConfig(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
-    """Which agent, and its settings beside those in ``hyperparameters``."""
+    """The agent, and settings that override those in ``Config.hyperparameters``."""
 
     type: Literal["DDDQN", "SAC", "PPO"]
     hyperparameters: dict[str, Any] = {}
 
 
 class Task(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
-    """What is trained on: hockey, unless it is said."""
+    """The environment to train on."""
 
     id: str = "shoal/Hockey-v0"
     arguments: dict[str, Any] = {}
-    """Given to :func:`shoal.make`, such as ``{"backend": "process"}``, or to the environment."""
+    """Arguments of :func:`shoal.make`, such as ``{"backend": "process"}``, or the environment."""
 
 
 class Config(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
-    """A training run."""
+    """The config of a training run."""
 
     curriculum: Curriculum
     agent: AgentConfig
     training: Training = Training()
     hyperparameters: dict[str, Any] = {}
-    """Settings of the agent; those in ``agent.hyperparameters`` count more."""
+    """Settings of the agent; ``agent.hyperparameters`` override them."""
     task: Task = Task()
     league: LeagueSettings | None = None
     num_envs: Count | None = None
-    """How many environments, where the caller does not say."""
+    """The number of environments, unless the caller passes one."""
     description: str = ""
     seed: Natural | None = None
-    """Of everything that is random, where the caller does not say."""
+    """The seed of the run, unless the caller passes one."""

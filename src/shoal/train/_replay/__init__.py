@@ -1,7 +1,7 @@
-"""What agents remember: transitions in preallocated tensors on the device that learns."""
+"""Replay buffers: transitions in preallocated tensors on the training device."""
 
-from shoal.train._replay.memory import Memory, RowLayout
-from shoal.train._replay.n_step import NStep, Transitions
+from shoal.train._replay.n_step import NStepBuffer, Transitions
 from shoal.train._replay.priorities import Priorities
+from shoal.train._replay.replay_buffer import ReplayBuffer, RowLayout
 
-__all__ = ["Memory", "NStep", "Priorities", "RowLayout", "Transitions"]
+__all__ = ["NStepBuffer", "Priorities", "ReplayBuffer", "RowLayout", "Transitions"]

@@ -1,4 +1,4 @@
-"""Rewards of several steps added up, slot by slot, before they are remembered."""
+"""N-step returns: sum the rewards of several steps before a transition is stored."""
 
 from __future__ import annotations
 
@@ -7,39 +7,40 @@ from typing import Any, NamedTuple
 import numpy as np
 import numpy.typing as npt
 
-__all__ = ["NStep", "Transitions"]
+__all__ = ["NStepBuffer", "Transitions"]
 
 Array = npt.NDArray[Any]
 
 
 class Transitions(NamedTuple):
-    """What was observed and done, and what came of it some steps later; a row for each."""
+    """N-step transitions, one row each."""
 
     observations: Array
     actions: Array
     rewards: Array
-    """The discounted sum of the steps between."""
+    """The discounted sum of the rewards of the steps."""
     next_observations: Array
     discounts: Array
-    """What the value of the next observation is multiplied by: 0 where the episode terminated."""
+    """The factor of the next observation's value: 0 where the episode terminated."""
 
 
-class NStep:
-    """Gathers the last steps of each slot, and gives out what is complete.
+class NStepBuffer:
+    """Collects the last steps of each slot and returns transitions once they are complete.
 
-    A transition ends where its episode does; one that was only truncated still has a value after
-    its end. With one step it gives out what it is given.
+    A transition ends after ``steps`` steps or with its episode. The value after a truncated episode
+    is bootstrapped; the value after a terminated one is 0. With ``steps=1``, each step is returned
+    immediately.
 
     Args:
-        steps: Over how many steps rewards are added up.
-        gamma: The discount of a step.
+        steps: The number of steps over which rewards are summed.
+        gamma: The discount factor.
 
     Example:
         >>> ones, ended = np.ones((1, 1)), np.array([False])
-        >>> gather = NStep(2, 0.5)
-        >>> len(gather.add(ones, ones, np.array([1.0]), ones, ended, ended).rewards)
+        >>> buffer = NStepBuffer(2, 0.5)
+        >>> len(buffer.add(ones, ones, np.array([1.0]), ones, ended, ended).rewards)
         0
-        >>> gather.add(ones, ones, np.array([1.0]), ones, ended, ended).rewards
+        >>> buffer.add(ones, ones, np.array([1.0]), ones, ended, ended).rewards
         array([1.5])
     """
 
@@ -58,7 +59,7 @@ class NStep:
         terminated: npt.NDArray[np.bool_],
         truncated: npt.NDArray[np.bool_],
     ) -> Transitions:
-        """Take in a step of all slots; the transitions that it completes."""
+        """Add a step of all slots, and return the transitions that it completes."""
         if self._steps == 1:
             discounts = self._gamma * ~terminated
             return Transitions(observations, actions, rewards, next_observations, discounts)
@@ -68,48 +69,49 @@ class NStep:
         self._recent = self._recent[-self._steps :]
         self._lengths += 1
         ended = terminated | truncated
-        found = []
-        # The transition that began `back` steps ago, where it is complete.
-        for back in range(len(self._recent), 0, -1):
-            complete = (self._lengths >= back) & (ended | (back == self._steps))
+        parts = []
+        # Complete transitions that started `length` steps ago, this step included.
+        for length in range(len(self._recent), 0, -1):
+            complete = (self._lengths >= length) & (ended | (length == self._steps))
             if complete.any():
-                found.append(self._begun(back, complete, next_observations, terminated))
+                parts.append(self._transitions(length, complete, next_observations, terminated))
         self._lengths[ended] = 0
-        self._lengths[self._lengths == self._steps] -= 1  # given out just now
-        if not found:
+        # The oldest transition of a full window was returned above.
+        self._lengths[self._lengths == self._steps] -= 1
+        if not parts:
             return Transitions(
                 observations[:0], actions[:0], rewards[:0], observations[:0], rewards[:0]
             )
-        return Transitions(*(np.concatenate(parts) for parts in zip(*found, strict=True)))
+        return Transitions(*(np.concatenate(columns) for columns in zip(*parts, strict=True)))
 
-    def _begun(
+    def _transitions(
         self,
-        back: int,
+        length: int,
         slots: npt.NDArray[np.bool_],
         next_observations: Array,
         terminated: npt.NDArray[np.bool_],
     ) -> Transitions:
-        observations, actions, _ = self._recent[-back]
+        observations, actions, _ = self._recent[-length]
         total = np.zeros(int(slots.sum()))
-        for number in range(back):
-            total += self._gamma**number * self._recent[number - back][2][slots]
-        discounts = self._gamma**back * ~terminated[slots]
+        for number in range(length):
+            total += self._gamma**number * self._recent[number - length][2][slots]
+        discounts = self._gamma**length * ~terminated[slots]
         return Transitions(
             observations[slots], actions[slots], total, next_observations[slots], discounts
         )
 
-    def forget(self) -> None:
-        """What is not complete will never be: all slots begin anew."""
+    def clear(self) -> None:
+        """Discard incomplete transitions; all slots start new episodes."""
         self._recent = []
         self._lengths = None
 
     def state(self) -> dict[str, Any]:
-        """What is not complete yet."""
+        """Return the incomplete transitions."""
         lengths = None if self._lengths is None else self._lengths.copy()
         return {"recent": list(self._recent), "lengths": lengths}
 
     def restore(self, state: dict[str, Any]) -> None:
-        """Be what :meth:`state` was of."""
+        """Restore what :meth:`state` returned."""
         lengths = state["lengths"]
         self._recent = list(state["recent"])
         self._lengths = None if lengths is None else lengths.copy()

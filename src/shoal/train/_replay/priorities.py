@@ -1,4 +1,4 @@
-"""Which transitions are drawn how often: a tree of sums on the device."""
+"""The priorities of prioritized experience replay, as a sum tree on the device."""
 
 from __future__ import annotations
 
@@ -13,69 +13,73 @@ __all__ = ["Priorities"]
 
 
 class Priorities:
-    """A weight for each place of a memory, and places drawn as often as their weights say.
+    """A weight for each index of a replay buffer; indices are sampled in proportion to it.
 
     Args:
-        capacity: How many places there are.
-        device: Where the tree is.
-        alpha: How much errors count: 0 not at all, 1 in proportion.
+        capacity: The capacity of the replay buffer.
+        device: The device of the tree.
+        alpha: The exponent of TD errors: 0 for uniform, 1 for proportional priorities.
     """
 
     def __init__(self, capacity: int, device: torch.device, alpha: float) -> None:
         self._depth = max(1, (capacity - 1).bit_length())
         self._leaves = 1 << self._depth
         self._alpha = alpha
-        # Node k is above the nodes 2k and 2k + 1; float64, so that sums of sums stay exact enough.
+        # A binary heap: node k is the parent of 2k and 2k + 1. The sums of sums need float64.
         self._sums = torch.zeros(2 * self._leaves, dtype=torch.float64, device=device)
-        self._largest = torch.ones((), dtype=torch.float64, device=device)
+        self._max_weight = torch.ones((), dtype=torch.float64, device=device)
 
-    def add(self, places: npt.NDArray[np.int64]) -> None:
-        """New transitions are as important as any has been."""
-        there = torch.from_numpy(places).to(self._sums.device)
-        self._put(there, self._largest.expand(len(places)))
+    def add(self, indices: npt.NDArray[np.int64]) -> None:
+        """Give new transitions the largest weight so far."""
+        on_device = torch.from_numpy(indices).to(self._sums.device)
+        self._set(on_device, self._max_weight.expand(len(indices)))
 
-    def update(self, places: Tensor, errors: Tensor) -> None:
-        """These transitions were learnt from, and were so far off."""
+    def update(self, indices: Tensor, errors: Tensor) -> None:
+        """Set the weights of transitions from their TD errors."""
         weights = (errors.double().abs() + 1e-6) ** self._alpha
-        self._largest.copy_(torch.maximum(self._largest, weights.max()))
-        self._put(places, weights)
+        self._max_weight.copy_(torch.maximum(self._max_weight, weights.max()))
+        self._set(indices, weights)
 
-    def _put(self, places: Tensor, weights: Tensor) -> None:
-        nodes = places + self._leaves
+    def _set(self, indices: Tensor, weights: Tensor) -> None:
+        nodes = indices + self._leaves
         self._sums.index_copy_(0, nodes, weights)
         for _ in range(self._depth):
             nodes = nodes >> 1
-            below = self._sums[2 * nodes] + self._sums[2 * nodes + 1]
-            self._sums.index_copy_(0, nodes, below)
+            child_sums = self._sums[2 * nodes] + self._sums[2 * nodes + 1]
+            self._sums.index_copy_(0, nodes, child_sums)
 
-    def draw(self, count: int, generator: torch.Generator) -> tuple[Tensor, Tensor]:
-        """So many places, one from each equal share of all weights, and their probabilities."""
+    def sample(self, count: int, generator: torch.Generator) -> tuple[Tensor, Tensor]:
+        """Return ``count`` indices and their probabilities.
+
+        The sampling is stratified: the total weight is divided into ``count`` equal ranges, and one
+        index is drawn from each.
+        """
         device = self._sums.device
-        shares = torch.rand(count, dtype=torch.float64, device=device, generator=generator)
-        shares = (shares + torch.arange(count, device=device)) / count
+        uniform = torch.rand(count, dtype=torch.float64, device=device, generator=generator)
+        uniform = (uniform + torch.arange(count, device=device)) / count
         total = self._sums[1]
-        left = shares * total
+        remaining = uniform * total
         nodes = torch.ones(count, dtype=torch.int64, device=device)
         for _ in range(self._depth):
             nodes = nodes * 2
-            first = self._sums[nodes]
-            # Never into a branch without weight, whatever rounding says.
-            right = (left >= first) & (self._sums[nodes + 1] > 0)
-            left = torch.where(right, left - first, left)
-            nodes = nodes + right.long()
+            left_sum = self._sums[nodes]
+            # Rounding must not lead into a subtree without weight.
+            goes_right = (remaining >= left_sum) & (self._sums[nodes + 1] > 0)
+            remaining = torch.where(goes_right, remaining - left_sum, remaining)
+            nodes = nodes + goes_right.long()
         return nodes - self._leaves, self._sums[nodes] / total
 
     def clear(self) -> None:
-        """Nothing is remembered any more."""
+        """Set all weights to 0. The weight of new transitions stays as it is."""
         self._sums.zero_()
 
     def state(self) -> dict[str, Any]:
-        """All weights."""
-        return {"weights": self._sums[self._leaves :], "largest": self._largest}
+        """Return all weights."""
+        return {"weights": self._sums[self._leaves :], "largest": self._max_weight}
 
     def restore(self, state: dict[str, Any]) -> None:
-        """Be what :meth:`state` was of."""
-        self._largest.copy_(state["largest"])
+        """Restore what :meth:`state` returned."""
+        self._max_weight.copy_(state["largest"])
         self._sums[self._leaves :].copy_(state["weights"])
         first = self._leaves
         while first > 1:

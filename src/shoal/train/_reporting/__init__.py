@@ -1,4 +1,4 @@
-"""What a run tells while it goes on and once it is done: logs, a display, plots and a report."""
+"""The output of a run: logs, the progress display, plots and the report."""
 
 from __future__ import annotations
 

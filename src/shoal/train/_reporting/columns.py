@@ -1,4 +1,4 @@
-"""The lines of a log: how records become text, and text becomes fields again."""
+"""The CSV format of logs: convert fields to text and back."""
 
 from __future__ import annotations
 
@@ -11,18 +11,18 @@ from collections.abc import Callable, Iterable, Sequence
 from pathlib import Path
 from typing import Any, NamedTuple, get_type_hints
 
-__all__ = ["Column", "check_header", "columns_of", "encoded", "header_of"]
+__all__ = ["Column", "check_header", "columns_of", "encode_rows", "header_of"]
 
 
 class Column(NamedTuple):
-    """How one field is written and read."""
+    """The conversions of one field to text and back."""
 
     write: Callable[[Any], str]
     read: Callable[[str], Any]
 
 
 def columns_of(record_type: type[NamedTuple]) -> dict[str, Column]:
-    """The column of each field, in the order of the fields.
+    """Return the column of each field, in the order of the fields.
 
     Example:
         >>> from shoal.train._records import EpisodeRecord
@@ -35,34 +35,38 @@ def columns_of(record_type: type[NamedTuple]) -> dict[str, Column]:
     for name in record_type._fields:
         if hints[name] not in _COLUMNS:
             raise TypeError(
-                f"{record_type.__name__}.{name} is {hints[name]}, which no column can hold: "
+                f"{record_type.__name__}.{name} is {hints[name]}, which logs do not support: "
                 f"expected one of {', '.join(map(_name, _COLUMNS))}"
             )
         columns[name] = _COLUMNS[hints[name]]
     return columns
 
 
-def encoded(rows: Iterable[Sequence[str]]) -> bytes:
-    """Lines of cells, as they are in a file."""
+def encode_rows(rows: Iterable[Sequence[str]]) -> bytes:
+    """Return rows of cells as lines of a CSV file."""
     text = io.StringIO()
     csv.writer(text, lineterminator="\n").writerows(rows)
     return text.getvalue().encode("utf-8", "surrogatepass")
 
 
 def header_of(record_type: type[NamedTuple]) -> bytes:
-    """The first line of a log of these records."""
-    return encoded([record_type._fields])
+    """Return the header line of a log of these records."""
+    return encode_rows([record_type._fields])
 
 
-def check_header(path: Path, found: bytes, record_type: type[NamedTuple]) -> None:
-    """Raise a ``ValueError`` unless this is the first line of a log of these records."""
+def check_header(path: Path, header: bytes, record_type: type[NamedTuple]) -> None:
+    """Check the header line of a log of these records.
+
+    Raises:
+        ValueError: The header has other columns.
+    """
     expected = header_of(record_type)
-    if found != expected:
-        told = found.decode("utf-8", "replace").strip()
-        raise ValueError(f"{path} has the columns {told}, expected {expected.decode().strip()}")
+    if header != expected:
+        actual = header.decode("utf-8", "replace").strip()
+        raise ValueError(f"{path} has the columns {actual}, expected {expected.decode().strip()}")
 
 
-# A record must be one line, so that a line without an end is known to be torn.
+# Line breaks are escaped: a record is one line, so an unterminated line is an incomplete record.
 _UNESCAPED = {"\\\\": "\\", "\\n": "\n", "\\r": "\r"}
 
 
@@ -71,7 +75,7 @@ def _write_text(text: str) -> str:
 
 
 def _read_text(text: str) -> str:
-    return re.sub(r"\\[\\nr]", lambda found: _UNESCAPED[found[0]], text)
+    return re.sub(r"\\[\\nr]", lambda match: _UNESCAPED[match[0]], text)
 
 
 def _write_int(number: Any) -> str:
@@ -112,5 +116,5 @@ _COLUMNS: dict[Any, Column] = {
 }
 
 
-def _name(kind: Any) -> str:
-    return kind.__name__ if type(kind) is type else str(kind)
+def _name(hint: Any) -> str:
+    return hint.__name__ if type(hint) is type else str(hint)

@@ -1,4 +1,4 @@
-"""Plots of how good the agent is, by opponent and player; None where there is nothing to draw."""
+"""Plots of evaluations by opponent and of league ratings by player. None if there is no data."""
 
 from __future__ import annotations
 
@@ -11,12 +11,12 @@ from matplotlib.ticker import FuncFormatter, PercentFormatter
 
 from shoal.train._records import EvaluationRecord, RatingRecord
 from shoal.train._reporting.axes import (
-    legend,
-    marker,
+    add_legend,
+    format_step_axis,
+    marker_for,
     new_figure,
-    over_steps,
+    set_titles,
     shade_phases,
-    subtitle,
 )
 from shoal.train._reporting.log_reader import RunRecords
 from shoal.train._reporting.phase_spans import phase_spans
@@ -26,51 +26,51 @@ from shoal.train._reporting.style import FAINT, INK, PALETTE, colours_of, compac
 __all__ = ["evaluations", "ratings", "win_rates"]
 
 Entry = tuple[str, str, dict[str, Any]]
-"""A name in a legend, its colour, and what else its line is drawn with."""
+"""A legend entry: its name, its colour and further line properties."""
 
-_NOBODY = "nobody"
+_NO_OPPONENT = "no opponent"
 _LINES = {"main": "-", "snapshot": "-", "exploiter": (0, (5, 1.5)), "scripted": (0, (2, 1.2))}
 
 
 def win_rates(records: RunRecords) -> Figure | None:
-    """How many games were won against each opponent, over steps."""
+    """Plot the win rate against each opponent, over steps."""
     rows = [row for row in records.evaluations if row.win_rate is not None]
     training = finite((row.step, row.win_rate) for row in records.progress)
     figure, [axes] = new_figure()
-    entries = _bands(axes, rows, lambda row: row.win_rate)
+    entries = _plot_bands(axes, rows, lambda row: row.win_rate)
     if len(training[0]):
         dotted: dict[str, Any] = {"linestyle": (0, (1, 1.5)), "linewidth": 1.3}
-        axes.plot(*training, color=INK, marker=marker(training[0]), markersize=2.5, **dotted)
-        entries.append(("while training", INK, dotted))
+        axes.plot(*training, color=INK, marker=marker_for(training[0]), markersize=2.5, **dotted)
+        entries.append(("training", INK, dotted))
     if not entries:
         return None
     axes.set_ylim(-0.02, 1.08)
     axes.yaxis.set_major_formatter(PercentFormatter(1.0))
-    axes.set_ylabel("games won")
+    axes.set_ylabel("win rate")
     _finish(axes, records)
-    subtitle(axes, "Win rates", "bands: 95% intervals")
-    legend(figure, entries)
+    set_titles(axes, "Win rates", "bands: 95% confidence intervals")
+    add_legend(figure, entries)
     return figure
 
 
 def evaluations(records: RunRecords) -> Figure | None:
-    """What evaluations returned where nobody can win, over steps."""
+    """Plot the mean returns of evaluations without a winner, over steps."""
     rows = [row for row in records.evaluations if row.win_rate is None]
     figure, [axes] = new_figure()
-    entries = _bands(axes, rows, lambda row: row.mean_reward)
+    entries = _plot_bands(axes, rows, lambda row: row.mean_reward)
     if not entries:
         return None
     axes.yaxis.set_major_formatter(FuncFormatter(compact))
-    axes.set_ylabel("mean return of an episode")
+    axes.set_ylabel("mean episode return")
     _finish(axes, records)
-    subtitle(axes, "Evaluations", "bands: 95% intervals")
-    if [name for name, _, _ in entries] != [_NOBODY]:
-        legend(figure, entries)
+    set_titles(axes, "Evaluations", "bands: 95% confidence intervals")
+    if [name for name, _, _ in entries] != [_NO_OPPONENT]:
+        add_legend(figure, entries)
     return figure
 
 
 def ratings(records: RunRecords) -> Figure | None:
-    """How strong the players of the league were held to be, over steps."""
+    """Plot the ratings of the league's players, over steps."""
     players: dict[str, list[RatingRecord]] = {}
     for row in records.ratings:
         players.setdefault(row.player, []).append(row)
@@ -79,18 +79,20 @@ def ratings(records: RunRecords) -> Figure | None:
     figure, [axes] = new_figure()
     entries: list[Entry] = []
     for name in others:
-        axes.plot(*_rated(players[name]), color=FAINT, linewidth=0.7, alpha=0.5)
+        axes.plot(*_rating_curve(players[name]), color=FAINT, linewidth=0.7, alpha=0.5)
     for name, colour in colours_of(best).items():
-        newest = players[name][-1]
-        how: dict[str, Any] = {
-            "linestyle": _LINES.get(newest.role, "-"),
-            "linewidth": 2.6 if newest.role == "main" else 1.4,
-            "zorder": 3 if newest.role == "main" else 2,
+        latest = players[name][-1]
+        properties: dict[str, Any] = {
+            "linestyle": _LINES.get(latest.role, "-"),
+            "linewidth": 2.6 if latest.role == "main" else 1.4,
+            "zorder": 3 if latest.role == "main" else 2,
         }
-        steps, rated = _rated(players[name])
+        steps, curve = _rating_curve(players[name])
         if len(steps):
-            axes.plot(steps, rated, color=colour, marker=marker(steps), markersize=2.5, **how)
-            entries.append((f"{name}  {newest.rating:.1f}", colour, how))
+            axes.plot(
+                steps, curve, color=colour, marker=marker_for(steps), markersize=2.5, **properties
+            )
+            entries.append((f"{name}  {latest.rating:.1f}", colour, properties))
     if not entries:
         return None
     if others:
@@ -98,16 +100,16 @@ def ratings(records: RunRecords) -> Figure | None:
     axes.yaxis.set_major_formatter(FuncFormatter(compact))
     axes.set_ylabel("rating")
     _finish(axes, records)
-    subtitle(axes, "League", "rating: the mean less three deviations; the newest at the right")
-    legend(figure, entries)
+    set_titles(axes, "League", "rating: mean minus three deviations; legend: latest rating")
+    add_legend(figure, entries)
     return figure
 
 
-def _rated(rows: Sequence[RatingRecord]) -> Any:
+def _rating_curve(rows: Sequence[RatingRecord]) -> Any:
     return finite((row.step, row.rating) for row in rows)
 
 
-def _bands(
+def _plot_bands(
     axes: Axes,
     rows: Sequence[EvaluationRecord],
     value_of: Callable[[EvaluationRecord], float | None],
@@ -115,7 +117,7 @@ def _bands(
     opponents: dict[str, list[EvaluationRecord]] = {}
     for row in rows:
         opponents.setdefault(row.opponent, []).append(row)
-    # The colours go to those who were played most.
+    # The opponents with the most evaluations get a colour each.
     ranked = sorted(opponents, key=lambda name: -len(opponents[name]))
     coloured = colours_of(name for name in opponents if name in ranked[: len(PALETTE)])
     entries: list[Entry] = []
@@ -124,21 +126,23 @@ def _bands(
         if not len(steps):
             continue
         if name not in coloured:
-            axes.plot(steps, values, color=FAINT, linewidth=0.7, alpha=0.5, marker=marker(steps))
+            axes.plot(
+                steps, values, color=FAINT, linewidth=0.7, alpha=0.5, marker=marker_for(steps)
+            )
             continue
         colour = coloured[name]
-        _band(axes, played, colour)
-        axes.plot(steps, values, color=colour, marker=marker(steps), markersize=4)
-        entries.append((name or _NOBODY, colour, {}))
+        _plot_band(axes, played, colour)
+        axes.plot(steps, values, color=colour, marker=marker_for(steps), markersize=4)
+        entries.append((name or _NO_OPPONENT, colour, {}))
     if len(opponents) > len(coloured):
         entries.append((f"{len(opponents) - len(coloured)} others", FAINT, {"linewidth": 0.7}))
     return entries
 
 
-def _band(axes: Axes, played: Sequence[EvaluationRecord], colour: str) -> None:
+def _plot_band(axes: Axes, played: Sequence[EvaluationRecord], colour: str) -> None:
     steps, low = finite((row.step, row.low) for row in played)
-    others, high = finite((row.step, row.high) for row in played)
-    if len(steps) != len(others):
+    high_steps, high = finite((row.step, row.high) for row in played)
+    if len(steps) != len(high_steps):
         return
     if len(steps) == 1:
         axes.vlines(steps, low, high, color=colour, alpha=0.4, linewidth=4)
@@ -147,5 +151,5 @@ def _band(axes: Axes, played: Sequence[EvaluationRecord], colour: str) -> None:
 
 
 def _finish(axes: Axes, records: RunRecords) -> None:
-    over_steps(axes)
+    format_step_axis(axes)
     shade_phases(axes, phase_spans(records.progress))

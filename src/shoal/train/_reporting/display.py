@@ -1,4 +1,4 @@
-"""Shows in the terminal how a run is doing."""
+"""The progress display of a run in a terminal."""
 
 from __future__ import annotations
 
@@ -15,31 +15,30 @@ try:
     from rich.text import Text
 except ImportError as error:
     raise MissingExtraError(
-        'displays need rich, which is not installed: pip install "shoal[train]"'
+        'the progress display requires rich, which is not installed: pip install "shoal[train]"'
     ) from error
 
 from shoal._formatting import printable
 from shoal.train._records import EvaluationRecord, ProgressRecord, RatingRecord
-from shoal.train._reporting.panels import Standing
+from shoal.train._reporting.panels import RunPanel
 from shoal.train._reporting.plain import Display, PlainDisplay, SilentDisplay
 
 __all__ = ["Display", "LiveDisplay", "PlainDisplay", "SilentDisplay", "make_display"]
 
-_SECONDS_BETWEEN_PICTURES = 0.5
+_REFRESH_SECONDS = 0.5
 
 
 class LiveDisplay(Display):
-    """A picture of the run at the bottom of the terminal, drawn again as records come.
+    """A panel at the bottom of the terminal that is updated with new records.
 
-    Lines that are printed meanwhile stand above it. The terminal is as it was after ``close``, or
-    at the end of the program.
+    Printed lines appear above the panel. ``close`` and the end of the program restore the terminal.
 
     Args:
         title: The name of the run.
         phases: The names of its phases.
-        goal: What the run is for, or how long it is; may be empty.
-        console: Where it is shown, a terminal that knows Unicode; by default the one there is.
-        clock: What time it is, in seconds.
+        goal: The purpose or the length of the run; may be empty.
+        console: A console that supports Unicode; by default that of the standard output.
+        clock: Returns the time in seconds.
     """
 
     def __init__(
@@ -51,62 +50,62 @@ class LiveDisplay(Display):
         console: Console | None = None,
         clock: Callable[[], float] = time.monotonic,
     ) -> None:
-        self._standing = Standing(title, list(phases), goal)
+        self._panel = RunPanel(title, list(phases), goal)
         self._console = console or Console()
         self._clock = clock
-        # Drawn by who brings records, not by a thread: that would take the GIL from the training.
-        self._live = Live(self._standing, console=self._console, auto_refresh=False)
+        # Refreshed when a record arrives: a refresh thread would compete with training for the GIL.
+        self._live = Live(self._panel, console=self._console, auto_refresh=False)
         self._stop = weakref.finalize(self, self._live.stop)
         self._live.start()
         self._live.refresh()
-        self._drawn = clock()
+        self._refreshed = clock()
 
     def progress(self, record: ProgressRecord) -> None:
-        """Show how far the run is."""
-        self._standing.newest = record
-        self._standing.returns.add(record.mean_reward)
-        self._draw()
+        """Show the progress of the run."""
+        self._panel.latest = record
+        self._panel.returns.add(record.mean_reward)
+        self._refresh()
 
     def evaluation(self, record: EvaluationRecord) -> None:
-        """Show what came of an evaluation, until there is a newer one of the same opponent."""
-        self._standing.evaluations.pop(record.opponent, None)
-        self._standing.evaluations[record.opponent] = record
-        self._draw()
+        """Show the result of an evaluation, in place of an older one with the same opponent."""
+        self._panel.evaluations.pop(record.opponent, None)
+        self._panel.evaluations[record.opponent] = record
+        self._refresh()
 
     def ratings(self, records: Sequence[RatingRecord]) -> None:
-        """Show the league: all of its players."""
-        self._standing.ratings = list(records)
-        self._draw()
+        """Show the ratings of all players of the league."""
+        self._panel.ratings = list(records)
+        self._refresh()
 
     def note(self, text: str) -> None:
-        """Print lines above the picture."""
+        """Print lines above the panel."""
         for line in text.splitlines():
             self._console.print(Text(printable(line)))
 
     def close(self) -> None:
-        """Draw the newest picture, and leave it there. Closing twice does no harm."""
+        """Show the latest records and restore the terminal. May be called more than once."""
         self._stop()
 
-    def _draw(self) -> None:
-        if self._clock() - self._drawn >= _SECONDS_BETWEEN_PICTURES:
+    def _refresh(self) -> None:
+        if self._clock() - self._refreshed >= _REFRESH_SECONDS:
             self._live.refresh()
-            self._drawn = self._clock()
+            self._refreshed = self._clock()
 
 
 def make_display(verbose: bool, title: str, phases: Sequence[str], goal: str = "") -> Display:
-    """The display that fits where this program runs.
+    """Return the display that suits the standard output.
 
     Args:
-        verbose: Whether anything is shown at all.
+        verbose: Whether to show anything.
         title: The name of the run.
         phases: The names of its phases.
-        goal: What the run is for, or how long it is; may be empty.
+        goal: The purpose or the length of the run; may be empty.
     """
     if not verbose:
         return SilentDisplay()
     if sys.stdout is not None and sys.stdout.isatty():
         console = Console()
-        able = console.is_terminal and not console.is_dumb_terminal
-        if able and not console.options.ascii_only:
+        has_cursor = console.is_terminal and not console.is_dumb_terminal
+        if has_cursor and not console.options.ascii_only:
             return LiveDisplay(title, phases, goal, console=console)
     return PlainDisplay(title, phases)

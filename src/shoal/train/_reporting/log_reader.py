@@ -1,4 +1,4 @@
-"""Reads the logs of a run back."""
+"""Read the logs of a run."""
 
 from __future__ import annotations
 
@@ -17,26 +17,27 @@ Record = TypeVar("Record", bound=NamedTuple)
 
 
 def read_records(path: Path, record_type: type[Record], at_most: int | None = None) -> list[Record]:
-    """The records of a log.
+    """Read the records of a log.
 
-    A last line that was not written to its end, as when the run was killed, is left out.
+    An incomplete last line, as a killed run leaves it, is ignored.
 
     Args:
         path: The file.
-        record_type: What its lines are.
-        at_most: Of a longer log no more than so many are read: each second, each fourth and so on.
+        record_type: The type of the records.
+        at_most: The maximum number of records. Of a longer log, every second, fourth, ... record is
+            read.
 
     Raises:
-        ValueError: The file has other columns, or a line that is no such record.
+        ValueError: The file has other columns, or an invalid line.
     """
     if at_most is not None and at_most < 1:
         raise ValueError(f"at_most must be a positive integer or None, got {at_most}")
     readers = [column.read for column in columns_of(record_type).values()]
-    found: list[Record] = []
+    records: list[Record] = []
     with path.open("rb") as file:
         header = file.readline()
         if not header.endswith(b"\n"):
-            return found
+            return records
         check_header(path, header, record_type)
         lines: Iterable[tuple[int, bytes]] = _numbered(file)
         for number, line in lines if at_most is None else _thinned(lines, at_most):
@@ -47,14 +48,14 @@ def read_records(path: Path, record_type: type[Record], at_most: int | None = No
                 values = [read(cell) for read, cell in zip(readers, cells, strict=True)]
             except (ValueError, csv.Error) as error:
                 raise ValueError(
-                    f"{path}, line {number} is no {record_type.__name__}: {error}"
+                    f"{path}, line {number} is not a valid {record_type.__name__}: {error}"
                 ) from error
-            found.append(record_type._make(values))
-    return found
+            records.append(record_type._make(values))
+    return records
 
 
 class RunRecords(NamedTuple):
-    """What the logs of a run tell."""
+    """The records in the logs of a run."""
 
     episodes: list[EpisodeRecord]
     progress: list[ProgressRecord]
@@ -63,11 +64,11 @@ class RunRecords(NamedTuple):
 
 
 def read_run(folder: Path, episodes_at_most: int = 50_000) -> RunRecords:
-    """Read the logs of a run; one that is not there has no records.
+    """Read the logs of a run; a missing log has no records.
 
     Args:
-        folder: Of the run.
-        episodes_at_most: See ``read_records``. There may be millions of episodes.
+        folder: The folder of the run.
+        episodes_at_most: The maximum number of episodes, as ``at_most`` of ``read_records``.
     """
 
     def read(name: str, record_type: type[Record], at_most: int | None = None) -> list[Record]:

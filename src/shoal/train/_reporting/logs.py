@@ -1,4 +1,4 @@
-"""The logs of a run: CSV files that can be appended to cheaply, and cut back."""
+"""The logs of a run: CSV files that are appended to, and truncated when a run is resumed."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import Any, Generic, NamedTuple, TypeVar
 
 from shoal.train._records import EpisodeRecord, EvaluationRecord, ProgressRecord, RatingRecord
-from shoal.train._reporting.columns import check_header, columns_of, encoded, header_of
+from shoal.train._reporting.columns import check_header, columns_of, encode_rows, header_of
 
 __all__ = ["CsvLog", "RunLogs"]
 
@@ -22,17 +22,17 @@ _BLOCK = 1 << 16
 
 
 class CsvLog(Generic[Record]):
-    """A CSV file of records, one on each line.
+    """A CSV file with one record per line.
 
-    What is appended is kept for up to a second before it is written. A file that is there already
-    is appended to; a line that was not written to its end is removed from it first.
+    Records are buffered for up to a second before they are written. An existing file is appended
+    to, after an incomplete last line has been removed.
 
     Args:
-        path: The file; folders on the way to it are made.
-        record_type: What its lines are. The fields are the columns.
+        path: The file; missing parent folders are created.
+        record_type: The type of the records, whose fields are the columns.
 
     Raises:
-        ValueError: The file is there and has other columns.
+        ValueError: The file exists and has other columns.
 
     Example:
         >>> import tempfile
@@ -51,19 +51,23 @@ class CsvLog(Generic[Record]):
         self.record_type = record_type
         self._writers = [column.write for column in columns_of(record_type).values()]
         self._pending: list[list[str]] = []
-        self._written = time.monotonic()
+        self._last_write = time.monotonic()
         self._header = header_of(record_type)
         path.parent.mkdir(parents=True, exist_ok=True)
-        # Unbuffered, so that a forked process has nothing of ours to write a second time.
+        # Unbuffered: a forked process must not write our data a second time.
         self._file = path.open("a+b", buffering=0)
         try:
-            self._begin()
+            self._prepare()
         except BaseException:
             self._file.close()
             raise
 
     def append(self, records: Sequence[Record]) -> None:
-        """Add records at the end."""
+        """Append records.
+
+        Raises:
+            TypeError: A record has another type. No record has been appended.
+        """
         rows = []
         for record in records:
             if not isinstance(record, self.record_type):
@@ -72,40 +76,42 @@ class CsvLog(Generic[Record]):
                 )
             rows.append([write(value) for write, value in zip(self._writers, record, strict=True)])
         self._pending += rows
-        if time.monotonic() - self._written >= _SECONDS_BETWEEN_WRITES:
+        if time.monotonic() - self._last_write >= _SECONDS_BETWEEN_WRITES:
             self._write()
 
     def position(self) -> int:
-        """How many bytes the file has, once everything that was appended has been written."""
+        """Write all buffered records, and return the size of the file in bytes."""
         self._write()
         return os.fstat(self._file.fileno()).st_size
 
     def cut(self, position: int) -> None:
-        """Remove what was appended after the file had this position.
+        """Truncate the file to an earlier position.
 
         Raises:
-            ValueError: The file is shorter, or no line ends there. Nothing has been removed.
+            ValueError: The position is not the end of a line of the file. Nothing has been removed.
         """
         size = self.position()
         if not len(self._header) <= position <= size:
             raise ValueError(
-                f"{self.path} has {size} bytes, {len(self._header)} of them its header, and cannot "
-                f"be cut at {position}"
+                f"{self.path} cannot be truncated to {position} bytes: expected a size from "
+                f"{len(self._header)} (the header) to {size}"
             )
         self._file.seek(position - 1)
         if self._file.read(1) != b"\n":
-            raise ValueError(f"{self.path} cannot be cut at {position}, where no line ends")
+            raise ValueError(
+                f"{self.path} cannot be truncated to {position} bytes: expected the end of a line"
+            )
         self._file.truncate(position)
 
     def close(self) -> None:
-        """Write what is left, and close the file. Closing twice does no harm."""
+        """Write all buffered records and close the file. May be called more than once."""
         if not self._file.closed:
             try:
                 self._write()
             finally:
                 self._file.close()
 
-    def _begin(self) -> None:
+    def _prepare(self) -> None:
         self._file.seek(0)
         header = self._file.readline()
         if header.endswith(b"\n") or not self._header.startswith(header):
@@ -116,66 +122,66 @@ class CsvLog(Generic[Record]):
             self._put(self._header)
 
     def _write(self) -> None:
-        self._written = time.monotonic()
-        # Taken away first: after an interrupt rows may be missing, but none is there twice.
+        self._last_write = time.monotonic()
+        # Cleared first: an interrupt may lose rows, but never duplicates them.
         rows, self._pending = self._pending, []
         if rows:
-            self._put(encoded(rows))
+            self._put(encode_rows(rows))
 
     def _put(self, text: bytes) -> None:
         start = os.fstat(self._file.fileno()).st_size
-        left = memoryview(text)
+        remaining = memoryview(text)
         try:
-            while left:
-                left = left[self._file.write(left) :]
-        except BaseException:  # such as a full disk, or Ctrl-C
+            while remaining:
+                remaining = remaining[self._file.write(remaining) :]
+        except BaseException:  # for example a full disk, or Ctrl-C
             self._file.truncate(start)
             raise
 
 
 class RunLogs:
-    """The four logs of a run, in the folder ``logs`` of its folder.
+    """The four logs of a run, in its folder ``logs``.
 
     Args:
-        folder: Of the run.
+        folder: The folder of the run.
     """
 
     def __init__(self, folder: Path) -> None:
         logs = folder / "logs"
-        with ExitStack() as opened:
+        with ExitStack() as stack:
             self.episodes = CsvLog(logs / "episodes.csv", EpisodeRecord)
-            opened.enter_context(closing(self.episodes))
+            stack.enter_context(closing(self.episodes))
             self.progress = CsvLog(logs / "progress.csv", ProgressRecord)
-            opened.enter_context(closing(self.progress))
+            stack.enter_context(closing(self.progress))
             self.evaluations = CsvLog(logs / "evaluations.csv", EvaluationRecord)
-            opened.enter_context(closing(self.evaluations))
+            stack.enter_context(closing(self.evaluations))
             self.ratings = CsvLog(logs / "ratings.csv", RatingRecord)
-            opened.enter_context(closing(self.ratings))
-            self._opened = opened.pop_all()
+            stack.enter_context(closing(self.ratings))
+            self._stack = stack.pop_all()
 
     def positions(self) -> dict[str, int]:
-        """Where each log ends: what a checkpoint keeps, to cut the logs back there."""
+        """Return the size of each log, by name; a checkpoint keeps it for ``cut``."""
         return {name: log.position() for name, log in self._by_name().items()}
 
     def cut(self, positions: Mapping[str, int]) -> None:
-        """Remove what was appended after ``positions`` were told.
+        """Truncate logs to positions that ``positions`` returned earlier.
 
         Args:
-            positions: Logs that are not among them are left as they are.
+            positions: The position of each log to truncate, by name.
 
         Raises:
-            ValueError: There is no log of that name, or it never had that position.
+            ValueError: A name is unknown, or a position is invalid.
         """
         logs = self._by_name()
         for name in positions:
             if name not in logs:
-                raise ValueError(f"there is no log {name!r}, only {', '.join(logs)}")
+                raise ValueError(f"unknown log {name!r}: expected one of {', '.join(logs)}")
         for name, position in positions.items():
             logs[name].cut(position)
 
     def close(self) -> None:
-        """Write what is left, and close the files. Closing twice does no harm."""
-        self._opened.close()
+        """Write all buffered records and close the files. May be called more than once."""
+        self._stack.close()
 
     def _by_name(self) -> dict[str, CsvLog[Any]]:
         logs = (self.episodes, self.progress, self.evaluations, self.ratings)
@@ -183,12 +189,13 @@ class RunLogs:
 
 
 def _end_of_lines(file: io.FileIO) -> int:
+    """Return the position after the last complete line."""
     end = file.seek(0, os.SEEK_END)
     while end > 0:
         start = max(0, end - _BLOCK)
         file.seek(start)
-        found = file.read(end - start).rfind(b"\n")
-        if found >= 0:
-            return start + found + 1
+        newline = file.read(end - start).rfind(b"\n")
+        if newline >= 0:
+            return start + newline + 1
         end = start
     return 0

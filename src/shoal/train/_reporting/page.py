@@ -1,4 +1,4 @@
-"""Pieces of an HTML page. Whatever text is put into them is escaped here, and nowhere else."""
+"""Elements of an HTML page. All text is escaped in this module, and only here."""
 
 from __future__ import annotations
 
@@ -40,12 +40,12 @@ pre { margin: 0; padding: 1rem; overflow-x: auto; border-radius: 8px; background
 
 
 def page(title: str, below: str, parts: Iterable[str]) -> str:
-    """A whole page.
+    """Return a complete page.
 
     Args:
-        title: Of the page.
+        title: The title of the page.
         below: A line below the title.
-        parts: What other functions of this module have returned.
+        parts: HTML from the other functions of this module.
     """
     return (
         '<!doctype html>\n<html lang="en">\n<head>\n<meta charset="utf-8">\n'
@@ -58,60 +58,60 @@ def page(title: str, below: str, parts: Iterable[str]) -> str:
 
 
 def section(heading: str, *parts: str) -> str:
-    """A part of the page under a heading; nothing where it has no content."""
+    """Return a section with a heading, or an empty string if it has no content."""
     content = "\n".join(part for part in parts if part)
     return f"<section>\n<h2>{_escaped(heading)}</h2>\n{content}\n</section>" if content else ""
 
 
 def cards(figures: Iterable[tuple[str, str]]) -> str:
-    """Figures and what they are."""
-    told = "".join(
+    """Return a grid of names and values."""
+    items = "".join(
         f"<div><dt>{_escaped(name)}</dt><dd>{_escaped(value)}</dd></div>" for name, value in figures
     )
-    return f'<dl class="cards">{told}</dl>' if told else ""
+    return f'<dl class="cards">{items}</dl>' if items else ""
 
 
 def table(rows: Iterable[Mapping[str, str]]) -> str:
-    """A table of cells by the name of their column; nothing where it has no rows.
+    """Return a table of rows that map column names to cells; empty if there are no rows.
 
     Example:
         >>> table([{"player": "<b>"}]).count("&lt;b&gt;")
         1
     """
-    told = list(rows)
-    if not told:
+    all_rows = list(rows)
+    if not all_rows:
         return ""
-    body = "\n".join(f"<tr>{_cells('td', row.values())}</tr>" for row in told)
+    body = "\n".join(f"<tr>{_cells('td', row.values())}</tr>" for row in all_rows)
     return (
-        f'<div class="scroll"><table>\n<thead><tr>{_cells("th", told[0])}</tr></thead>\n'
+        f'<div class="scroll"><table>\n<thead><tr>{_cells("th", all_rows[0])}</tr></thead>\n'
         f"<tbody>\n{body}\n</tbody>\n</table></div>"
     )
 
 
 def picture(png: bytes, name: str) -> str:
-    """A picture that is a part of the page itself."""
+    """Return an image that is embedded in the page."""
     text = base64.b64encode(png).decode("ascii")
     return f'<img alt="{_escaped(name)}" src="data:image/png;base64,{text}">'
 
 
 def video(path: str) -> str:
-    """A video beside the page."""
+    """Return a video player for a file next to the page."""
     link = _escaped(path)
     return f'<video controls preload="metadata" src="{link}"></video>\n<a href="{link}">{link}</a>'
 
 
 def block(text: str) -> str:
-    """Text as it is, line by line."""
+    """Return preformatted text."""
     return f"<pre>{_escaped(text)}</pre>"
 
 
 def notice(text: str) -> str:
-    """Something that must not be overlooked."""
+    """Return a highlighted notice."""
     return f'<div class="notice">{_escaped(text)}</div>'
 
 
-def _cells(kind: str, texts: Iterable[str]) -> str:
-    return "".join(f"<{kind}>{_escaped(text)}</{kind}>" for text in texts)
+def _cells(tag: str, texts: Iterable[str]) -> str:
+    return "".join(f"<{tag}>{_escaped(text)}</{tag}>" for text in texts)
 
 
 def _escaped(text: str) -> str:

@@ -1,4 +1,4 @@
-"""What a live display looks like: the newest records, as parts of a screen."""
+"""The panel of the live display, drawn from the latest records."""
 
 from __future__ import annotations
 
@@ -24,44 +24,44 @@ from shoal._formatting import (
 )
 from shoal.train._records import EvaluationRecord, ProgressRecord, RatingRecord
 from shoal.train._reporting.formatting import (
-    interval,
-    measured,
+    interval_text,
     remaining_seconds,
+    score_text,
     updates_per_step,
 )
 
-__all__ = ["Standing"]
+__all__ = ["RunPanel"]
 
 _WIDE, _MEDIUM = 110, 64
 _CURVE_WIDTH = 48
-_LINES_OF_FIGURES, _LINES_OF_HEADS = 12, 4
+_FIGURES_HEIGHT, _TABLE_HEADER_HEIGHT = 12, 4
 
 
 @dataclass
-class Standing:
-    """How a run stands. A rich console of any size can print it, if it knows Unicode."""
+class RunPanel:
+    """The state of a run as a rich renderable, for Unicode consoles of any size."""
 
     title: str
     phases: Sequence[str]
     goal: str = ""
-    newest: ProgressRecord | None = None
+    latest: ProgressRecord | None = None
     evaluations: dict[str, EvaluationRecord] = field(default_factory=dict)
     ratings: Sequence[RatingRecord] = ()
     returns: Sparkline = field(default_factory=Sparkline)
 
     def __rich_console__(self, console: Console, options: ConsoleOptions) -> RenderResult:
         parts: list[RenderableType] = []
-        if self.newest is None:
-            parts.append(Text("no figures yet", "dim"))
+        if self.latest is None:
+            parts.append(Text("waiting for the first progress record", "dim"))
         else:
             parts += [
-                _bars(self.newest, len(self.phases), options),
+                _bars(self.latest, len(self.phases), options),
                 Text(),
-                _figures(self.newest, options),
-                _curve(self.newest, self.returns, options),
+                _figures(self.latest, options),
+                _curve(self.latest, self.returns, options),
             ]
-            if self.newest.losses:
-                parts += [_losses(self.newest)]
+            if self.latest.losses:
+                parts += [_losses(self.latest)]
         tables = self._tables(options)
         if tables and options.max_width >= _WIDE:
             side_by_side = Table.grid(padding=(0, 4))
@@ -79,7 +79,7 @@ class Standing:
 
     def _tables(self, options: ConsoleOptions) -> list[Table]:
         stacked = 2 if self.evaluations and self.ratings and options.max_width < _WIDE else 1
-        height = (options.size.height - _LINES_OF_FIGURES) // stacked - _LINES_OF_HEADS
+        height = (options.size.height - _FIGURES_HEIGHT) // stacked - _TABLE_HEADER_HEIGHT
         rows = min(max(height, 2), 10)
         tables = []
         if self.evaluations:
@@ -93,58 +93,58 @@ def _text(text: str, style: str = "") -> Text:
     return Text(printable(text), style, overflow="ellipsis")
 
 
-def _bars(newest: ProgressRecord, phases: int, options: ConsoleOptions) -> Table:
+def _bars(latest: ProgressRecord, phases: int, options: ConsoleOptions) -> Table:
     bars = Table.grid(padding=(0, 1), expand=True)
     bars.add_column(no_wrap=True, max_width=max(8, options.max_width // 2))
     bars.add_column(ratio=1)
     bars.add_column(justify="right", no_wrap=True)
-    phase = f"phase {newest.phase_number + 1} of {phases}: {newest.phase}"
+    phase = f"phase {latest.phase_number + 1} of {phases}: {latest.phase}"
     for name, part, colour in (
-        (phase, clamp_share(newest.phase_share), "cyan"),
-        ("run", clamp_share(newest.share), "blue"),
+        (phase, clamp_share(latest.phase_share), "cyan"),
+        ("run", clamp_share(latest.share), "blue"),
     ):
         bar = ProgressBar(total=1.0, completed=part, complete_style=colour, finished_style="green")
         bars.add_row(_text(name), bar, Text(percent(part)))
     return bars
 
 
-def _figures(newest: ProgressRecord, options: ConsoleOptions) -> Table:
+def _figures(latest: ProgressRecord, options: ConsoleOptions) -> Table:
     figures = [
-        ("steps", count(newest.step)),
-        ("episodes", count(newest.episodes)),
-        ("updates", count(newest.updates)),
-        ("steps/s", speed(newest.steps_per_second)),
-        ("updates/s", speed(newest.updates_per_second)),
-        ("updates per step", number(updates_per_step(newest))),
-        ("time", duration(newest.seconds)),
-        ("time left", duration(remaining_seconds(newest))),
-        ("wins lately", percent(newest.win_rate)),
+        ("steps", count(latest.step)),
+        ("episodes", count(latest.episodes)),
+        ("updates", count(latest.updates)),
+        ("steps/s", speed(latest.steps_per_second)),
+        ("updates/s", speed(latest.updates_per_second)),
+        ("updates per step", number(updates_per_step(latest))),
+        ("time", duration(latest.seconds)),
+        ("time left", duration(remaining_seconds(latest))),
+        ("recent win rate", percent(latest.win_rate)),
     ]
-    in_a_row = 3 if options.max_width >= _MEDIUM else 1
+    per_row = 3 if options.max_width >= _MEDIUM else 1
     grid = Table.grid(padding=(0, 1), expand=True)
-    for _ in range(in_a_row):
+    for _ in range(per_row):
         grid.add_column(style="dim", no_wrap=True)
         grid.add_column(no_wrap=True, ratio=1)
-    for start in range(0, len(figures), in_a_row):
-        pairs = figures[start : start + in_a_row]
+    for start in range(0, len(figures), per_row):
+        pairs = figures[start : start + per_row]
         grid.add_row(*(Text(text) for pair in pairs for text in pair))
     return grid
 
 
-def _curve(newest: ProgressRecord, returns: Sparkline, options: ConsoleOptions) -> Table:
+def _curve(latest: ProgressRecord, returns: Sparkline, options: ConsoleOptions) -> Table:
     width = min(_CURVE_WIDTH, options.max_width - 32)
     row = Table.grid(padding=(0, 1))
     row.add_row(
-        Text("return lately", "dim"),
-        Text(number(newest.mean_reward), "bold"),
+        Text("recent return", "dim"),
+        Text(number(latest.mean_reward), "bold"),
         Text(returns.draw(width), "green", no_wrap=True, overflow="crop"),
     )
     return row
 
 
-def _losses(newest: ProgressRecord) -> Text:
+def _losses(latest: ProgressRecord) -> Text:
     line = Text()
-    for name, loss in newest.losses.items():
+    for name, loss in latest.losses.items():
         line.append("   " if line else "")
         line.append(printable(name) + " ", "dim")
         line.append(number(loss))
@@ -152,13 +152,13 @@ def _losses(newest: ProgressRecord) -> Text:
 
 
 def _evaluations(records: Sequence[EvaluationRecord], rows: int, options: ConsoleOptions) -> Table:
-    what = "return" if all(record.win_rate is None for record in records) else "wins"
-    table = _Table(options, "evaluation", what, "95%", "games", "at step")
+    score = "return" if all(record.win_rate is None for record in records) else "win rate"
+    table = _Table(options, "evaluation", score, "95% CI", "games", "at step")
     for record in records[-rows:]:
         table.add(
-            _text(record.opponent or "alone"),
-            Text(measured(record), "bold"),
-            Text(interval(record)),
+            _text(record.opponent or "no opponent"),
+            Text(score_text(record), "bold"),
+            Text(interval_text(record)),
             Text(count(record.games)),
             Text(count(record.step)),
         )
@@ -182,7 +182,7 @@ def _league(records: Sequence[RatingRecord], rows: int, options: ConsoleOptions)
 
 
 class _Table:
-    """A table that leaves out its last columns where there is no room for them."""
+    """A table that omits its last columns on narrow consoles."""
 
     def __init__(self, options: ConsoleOptions, first: str, *others: str) -> None:
         self._columns = 5 if options.max_width >= _MEDIUM else 3

@@ -1,4 +1,4 @@
-"""The phases that a run has gone through, as its progress tells."""
+"""The phases of a run and their statistics, from its progress records."""
 
 from __future__ import annotations
 
@@ -12,25 +12,25 @@ __all__ = ["PhaseSpan", "phase_spans"]
 
 
 class PhaseSpan(NamedTuple):
-    """A phase, or as much of it as there was."""
+    """The completed part of a phase."""
 
     number: int
-    """From 0."""
+    """The index of the phase, from 0."""
     name: str
     first_step: int
     last_step: int
     episodes: int
-    """That ended in it."""
+    """The number of episodes that ended in the phase."""
     updates: int
     seconds: float
     mean_reward: float | None
-    """At its end."""
+    """The mean return of recent episodes at the end of the phase."""
     win_rate: float | None
-    """At its end."""
+    """The win rate of recent episodes at the end of the phase."""
 
 
 def phase_spans(progress: Sequence[ProgressRecord]) -> list[PhaseSpan]:
-    """The phases in the order in which they came."""
+    """Return the phases in chronological order."""
     spans: list[PhaseSpan] = []
     step, episodes, updates, seconds = 0, 0, 0, 0.0
     for (number, name), records in groupby(progress, lambda row: (row.phase_number, row.phase)):

@@ -1,4 +1,4 @@
-"""Displays that need no terminal: lines of text, or nothing at all."""
+"""The interface of displays, and displays that do not require a terminal."""
 
 from __future__ import annotations
 
@@ -11,41 +11,47 @@ from typing import Self
 
 from shoal._formatting import clamp_share, count, duration, number, percent, printable, speed
 from shoal.train._records import EvaluationRecord, ProgressRecord, RatingRecord
-from shoal.train._reporting.formatting import interval, measured, remaining_seconds
+from shoal.train._reporting.formatting import interval_text, remaining_seconds, score_text
 from shoal.vector._pool_vector_env import VectorEnv
 
 __all__ = ["Display", "PlainDisplay", "SilentDisplay"]
 
-_PLAYERS_SHOWN = 5
+_MAX_PLAYERS = 5
 
 
 class Display(ABC):
-    """Shows people how a run is doing, until it is closed. A context manager closes it."""
+    """Shows the progress of a run. A context manager that closes the display."""
 
     def begin(self, title: str, phases: Sequence[str], envs: VectorEnv) -> None:  # noqa: ARG002
-        """Show with which environments a run of these phases begins, or goes on."""
+        """Show the start of a run, or of a resumed run.
+
+        Args:
+            title: The name of the run.
+            phases: The names of its phases.
+            envs: The environments that it trains on.
+        """
         if envs.plan is not None:
             self.note(str(envs.plan))
 
     @abstractmethod
     def progress(self, record: ProgressRecord) -> None:
-        """Show how far the run is."""
+        """Show the progress of the run."""
 
     @abstractmethod
     def evaluation(self, record: EvaluationRecord) -> None:
-        """Show what came of an evaluation."""
+        """Show the result of an evaluation."""
 
     @abstractmethod
     def ratings(self, records: Sequence[RatingRecord]) -> None:
-        """Show the league: all of its players."""
+        """Show the ratings of all players of the league."""
 
     @abstractmethod
     def note(self, text: str) -> None:
-        """Show a line that stays, such as that a checkpoint was saved."""
+        """Show a permanent line, for example that a checkpoint was saved."""
 
     @abstractmethod
     def close(self) -> None:
-        """Show what is left, and leave the terminal as it was. Closing twice does no harm."""
+        """Show pending records and restore the terminal. May be called more than once."""
 
     def __enter__(self) -> Self:
         return self
@@ -60,32 +66,32 @@ class Display(ABC):
 
 
 class SilentDisplay(Display):
-    """Shows nothing."""
+    """A display that shows nothing."""
 
     def progress(self, record: ProgressRecord) -> None:
-        """Show nothing."""
+        """Do nothing."""
 
     def evaluation(self, record: EvaluationRecord) -> None:
-        """Show nothing."""
+        """Do nothing."""
 
     def ratings(self, records: Sequence[RatingRecord]) -> None:
-        """Show nothing."""
+        """Do nothing."""
 
     def note(self, text: str) -> None:
-        """Show nothing."""
+        """Do nothing."""
 
     def close(self) -> None:
-        """Nothing is left."""
+        """Do nothing."""
 
 
 class PlainDisplay(Display):
-    """Prints lines: for files, pipes and notebooks.
+    """A display that prints lines, for files, pipes and notebooks.
 
     Args:
         title: The name of the run.
         phases: The names of its phases.
-        every: How many seconds lie between two lines of progress, at least.
-        clock: What time it is, in seconds.
+        every: The minimum number of seconds between two lines of progress.
+        clock: Returns the time in seconds.
 
     Example:
         >>> with PlainDisplay("run", ["only"]) as display:
@@ -105,46 +111,46 @@ class PlainDisplay(Display):
         self.phases = list(phases)
         self._every = every
         self._clock = clock
-        self._printed: float | None = None
-        self._unprinted: ProgressRecord | None = None
+        self._last_print: float | None = None
+        self._pending: ProgressRecord | None = None
 
     def progress(self, record: ProgressRecord) -> None:
-        """Print how far the run is, unless that was told a moment ago and there is more to come."""
+        """Print the progress, unless a line was printed less than ``every`` seconds ago."""
         now = self._clock()
-        due = self._printed is None or now - self._printed >= self._every
+        due = self._last_print is None or now - self._last_print >= self._every
         if not due and record.share < 1:
-            self._unprinted = record
+            self._pending = record
             return
-        self._printed, self._unprinted = now, None
+        self._last_print, self._pending = now, None
         self.note(self._line(record))
 
     def evaluation(self, record: EvaluationRecord) -> None:
-        """Print what came of an evaluation."""
+        """Print the result of an evaluation."""
         against = f" against {record.opponent}" if record.opponent else ""
-        what = "mean return" if record.win_rate is None else "won"
+        score = "mean return" if record.win_rate is None else "win rate"
         self.note(
-            f"evaluation{against}: {what} {measured(record)} ({interval(record)}) in "
+            f"evaluation{against}: {score} {score_text(record)} ({interval_text(record)}) in "
             f"{count(record.games)} games"
         )
 
     def ratings(self, records: Sequence[RatingRecord]) -> None:
-        """Print who leads the league."""
+        """Print the best players of the league."""
         if not records:
             return
-        best = sorted(records, key=lambda record: record.rating, reverse=True)[:_PLAYERS_SHOWN]
+        best = sorted(records, key=lambda record: record.rating, reverse=True)[:_MAX_PLAYERS]
         table = ", ".join(f"{record.player} {record.rating:.1f}" for record in best)
         self.note(f"league: {table}")
 
     def note(self, text: str) -> None:
-        """Print lines, after which older progress is no news."""
-        self._unprinted = None
+        """Print lines. Older progress that is still pending is discarded."""
+        self._pending = None
         encoding = getattr(sys.stdout, "encoding", None) or "utf-8"
         for line in text.splitlines():
             print(printable(f"[{self.title}] {line}", encoding), flush=True)
 
     def close(self) -> None:
-        """Print the newest progress, if that was not done."""
-        record, self._unprinted = self._unprinted, None
+        """Print the latest progress if it is still pending."""
+        record, self._pending = self._pending, None
         if record is not None:
             self.note(self._line(record))
 
@@ -160,5 +166,5 @@ class PlainDisplay(Display):
         if record.mean_reward is not None:
             parts.append(f"return {number(record.mean_reward)}")
         if record.win_rate is not None:
-            parts.append(f"wins {percent(record.win_rate)}")
+            parts.append(f"win rate {percent(record.win_rate)}")
         return " | ".join([*parts, f"{duration(remaining_seconds(record))} left"])

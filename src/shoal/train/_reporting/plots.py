@@ -1,4 +1,4 @@
-"""Plots of a run, as PNG files."""
+"""Draw the plots of a run as PNG files."""
 
 from __future__ import annotations
 
@@ -13,19 +13,19 @@ _FAILURES = (ArithmeticError, LookupError, OSError, RuntimeError, TypeError, Val
 
 
 class PlotError(RuntimeError):
-    """Some plots could not be drawn; the others were. The message says which and why."""
+    """Some plots could not be drawn. The message names them and the reasons; the others exist."""
 
 
 def write_plots(folder: Path, records: RunRecords) -> list[Path]:
-    """Draw what there is to draw, and return the files that were written.
+    """Draw the plots for which there is data, and return the files.
 
     Args:
-        folder: Where they go; it is made if it is not there.
-        records: Of the run, as ``read_run`` reads them.
+        folder: The folder of the files; it is created if it does not exist.
+        records: The records of the run, from ``read_run``.
 
     Raises:
         MissingExtraError: Matplotlib is not installed.
-        PlotError: Some could not be drawn.
+        PlotError: Some plots could not be drawn.
     """
     try:
         from matplotlib import style
@@ -34,7 +34,7 @@ def write_plots(folder: Path, records: RunRecords) -> list[Path]:
         from shoal.train._reporting.style import STYLE
     except ImportError as error:
         raise MissingExtraError(
-            'plots need matplotlib, which is not installed: pip install "shoal[train]"'
+            'plots require matplotlib, which is not installed: pip install "shoal[train]"'
         ) from error
 
     folder.mkdir(parents=True, exist_ok=True)
@@ -50,7 +50,7 @@ def write_plots(folder: Path, records: RunRecords) -> list[Path]:
     ):
         path = folder / f"{name}.png"
         try:
-            # Whatever the user has set for plots of their own is not for these.
+            # The user's matplotlib settings do not apply to these plots.
             with style.context(["default", STYLE]):
                 figure = draw(records)
                 if figure is not None:
@@ -59,6 +59,6 @@ def write_plots(folder: Path, records: RunRecords) -> list[Path]:
         except _FAILURES as error:
             failed[name] = error
     if failed:
-        told = "; ".join(f"{name}: {error}" for name, error in failed.items())
-        raise PlotError(told) from next(iter(failed.values()))
+        problems = "; ".join(f"{name}: {error}" for name, error in failed.items())
+        raise PlotError(problems) from next(iter(failed.values()))
     return written

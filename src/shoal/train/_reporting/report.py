@@ -1,4 +1,4 @@
-"""The report of a run: one HTML file that shows what came of it."""
+"""The report of a run: an HTML file with its results."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from typing import Any
 from shoal._formatting import count, duration, number, percent, speed
 from shoal.train._records import EvaluationRecord, ProgressRecord, RatingRecord
 from shoal.train._reporting import page
-from shoal.train._reporting.formatting import interval
+from shoal.train._reporting.formatting import interval_text
 from shoal.train._reporting.log_reader import RunRecords, read_run
 from shoal.train._reporting.phase_spans import phase_spans
 
@@ -31,26 +31,26 @@ def write_report(
 ) -> Path:
     """Write ``report.html`` into the folder of a run, and return its path.
 
-    It is made of the logs of the run, and of the plots that are in the folder ``plots``. The
-    pictures are inside it; only ``video.mp4``, if there is one, stays beside it. Logs that cannot
-    be read are reported on the page.
+    The report is created from the logs of the run and the images in its folder ``plots``. Images
+    are embedded; only ``video.mp4``, if it exists, stays a separate file. If the logs cannot be
+    read, the report says so.
 
     Args:
-        folder: Of the run.
+        folder: The folder of the run.
         summary: The figures at the top; mappings in it become tables.
-        config: With what the run was made.
-        title: Of the page; by default the name of the folder.
+        config: The config of the run.
+        title: The title of the page; by default the name of the folder.
     """
     problems = []
     try:
         records = read_run(folder)
     except ValueError as error:
-        problems.append(f"A log could not be read, so what it tells is missing here: {error}")
+        problems.append(f"A log could not be read, so this report has no records: {error}")
         records = RunRecords([], [], [], [])
-    newest = records.progress[-1] if records.progress else None
+    latest = records.progress[-1] if records.progress else None
     text = page.page(
         title or folder.absolute().name,
-        _below(newest),
+        _subtitle(latest),
         [
             *map(page.notice, problems),
             page.section("Summary", page.cards(_figures(summary)), *_tables(summary)),
@@ -68,25 +68,25 @@ def write_report(
     return path
 
 
-def _below(newest: ProgressRecord | None) -> str:
+def _subtitle(latest: ProgressRecord | None) -> str:
     now = datetime.now().astimezone().strftime("%Y-%m-%d %H:%M %Z")
-    if newest is None:
+    if latest is None:
         return f"written {now}"
-    return f"{count(newest.step)} steps in {duration(newest.seconds)}, written {now}"
+    return f"{count(latest.step)} steps in {duration(latest.seconds)}, written {now}"
 
 
 def _figures(summary: Mapping[str, Any]) -> Iterator[tuple[str, str]]:
     for name, value in summary.items():
         if not isinstance(value, Mapping):
-            yield _label(name), _told(name, value)
+            yield _label(name), _value_text(name, value)
 
 
 def _tables(summary: Mapping[str, Any]) -> Iterator[str]:
     for name, value in summary.items():
         if isinstance(value, Mapping):
             yield page.table(
-                {_label(name): _label(inner), "": _told(inner, told)}
-                for inner, told in value.items()
+                {_label(name): _label(inner), "": _value_text(inner, inner_value)}
+                for inner, inner_value in value.items()
             )
 
 
@@ -94,7 +94,7 @@ def _label(name: object) -> str:
     return str(name).replace("_", " ")
 
 
-def _told(name: object, value: object) -> str:
+def _value_text(name: object, value: object) -> str:
     if isinstance(value, bool):
         return "yes" if value else "no"
     if isinstance(value, Real):
@@ -105,7 +105,7 @@ def _told(name: object, value: object) -> str:
         return count(int(value)) if isinstance(value, Integral) else number(float(value))
     if value is None:
         return number(None)
-    return value if isinstance(value, str) else json.dumps(_plain(value), ensure_ascii=False)
+    return value if isinstance(value, str) else json.dumps(_to_json(value), ensure_ascii=False)
 
 
 def _video(folder: Path) -> list[str]:
@@ -120,31 +120,31 @@ def _pictures(folder: Path) -> Iterator[str]:
 
 
 def _evaluations(records: Sequence[EvaluationRecord]) -> str:
-    newest = {record.opponent: record for record in records}.values()
-    somebody_wins = any(record.win_rate is not None for record in newest)
+    latest = {record.opponent: record for record in records}.values()
+    has_winners = any(record.win_rate is not None for record in latest)
     rows = []
-    for record in newest:
+    for record in latest:
         row = {
-            "against": record.opponent or "nobody",
+            "opponent": record.opponent or "none",
             "at step": count(record.step),
             "games": count(record.games),
         }
-        if somebody_wins:
+        if has_winners:
             row["won"] = number(record.wins)
             row["drawn"] = number(record.draws)
             row["lost"] = number(record.losses)
             row["win rate"] = percent(record.win_rate)
-            row["95%"] = interval(record)
+            row["95% CI"] = interval_text(record)
         row["mean return"] = number(record.mean_reward)
-        if not somebody_wins:
-            row["95%"] = interval(record)
+        if not has_winners:
+            row["95% CI"] = interval_text(record)
         row["mean length"] = number(record.mean_length)
         rows.append(row)
     return page.table(rows)
 
 
 def _league(records: Sequence[RatingRecord]) -> str:
-    newest = {record.player: record for record in records}.values()
+    latest = {record.player: record for record in records}.values()
     return page.table(
         {
             "player": record.player,
@@ -154,7 +154,7 @@ def _league(records: Sequence[RatingRecord]) -> str:
             "deviation": f"{record.deviation:.1f}",
             "games": count(record.games),
         }
-        for record in sorted(newest, key=lambda record: record.rating, reverse=True)
+        for record in sorted(latest, key=lambda record: record.rating, reverse=True)
     )
 
 
@@ -167,8 +167,8 @@ def _phases(progress: Sequence[ProgressRecord]) -> str:
             "episodes": count(span.episodes),
             "updates": count(span.updates),
             "time": duration(span.seconds),
-            "mean return at its end": number(span.mean_reward),
-            "wins at its end": percent(span.win_rate),
+            "final mean return": number(span.mean_reward),
+            "final win rate": percent(span.win_rate),
         }
         for span in phase_spans(progress)
     )
@@ -181,27 +181,27 @@ def _throughput(progress: Sequence[ProgressRecord]) -> list[str]:
     speeds = page.table(
         {
             "": name,
-            "in all": count(total),
-            "a second, over all": speed(total / last.seconds),
-            "a second, median": speed(median(told)),
-            "a second, best": speed(max(told)),
+            "total": count(total),
+            "per second, mean": speed(total / last.seconds),
+            "per second, median": speed(median(rates)),
+            "per second, max": speed(max(rates)),
         }
-        for name, total, told in (
+        for name, total, rates in (
             ("environment steps", last.step, [record.steps_per_second for record in progress]),
             ("updates", last.updates, [record.updates_per_second for record in progress]),
         )
     )
-    each = number(last.updates / last.step) if last.step else number(None)
-    return [speeds, page.cards([("updates for each environment step", each)])]
+    per_step = number(last.updates / last.step) if last.step else number(None)
+    return [speeds, page.cards([("updates per environment step", per_step)])]
 
 
 def _as_text(config: Mapping[str, Any]) -> str:
-    return json.dumps(_plain(config), indent=2, ensure_ascii=False)
+    return json.dumps(_to_json(config), indent=2, ensure_ascii=False)
 
 
-def _plain(value: object) -> object:
+def _to_json(value: object) -> object:
     if isinstance(value, Mapping):
-        return {str(name): _plain(inner) for name, inner in value.items()}
+        return {str(name): _to_json(inner) for name, inner in value.items()}
     if isinstance(value, list | tuple):
-        return [_plain(inner) for inner in value]
+        return [_to_json(inner) for inner in value]
     return value if value is None or isinstance(value, bool | int | float | str) else str(value)

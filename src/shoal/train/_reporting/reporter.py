@@ -1,4 +1,4 @@
-"""Tells of a run as it goes on, wherever it is to be told: logs, a board, a display, a report."""
+"""Sends the records of a run to its logs, TensorBoard, displays and report."""
 
 from __future__ import annotations
 
@@ -23,21 +23,21 @@ __all__ = ["Reporter"]
 
 
 class Reporter:
-    """Writes logs and, if wanted, a board, shows how the run is doing, and reports in the end.
+    """Writes the logs of a run, shows its progress, and writes the report at the end.
 
-    A context manager closes it, which leaves the terminal as it was.
+    A context manager that closes the reporter and restores the terminal.
 
     Args:
-        folder: Of the run.
+        folder: The folder of the run.
         title: The name of the run.
         phases: The names of its phases.
-        verbose: Whether anything is shown.
-        tensorboard: Whether scalars are written for TensorBoard, if that is installed.
-        cut_to: For a run that goes on: what ``positions`` told when the checkpoint was made. What
-            was logged later is removed. A log that cannot be cut, since it has been removed or
-            changed, is appended to as it is, with a warning.
-        resumed_step: At which step such a run goes on.
-        displays: What else shows how the run is doing. They are closed with it.
+        verbose: Whether to show the progress in the terminal.
+        tensorboard: Whether to write TensorBoard logs, if TensorBoard is installed.
+        cut_to: For a resumed run, the ``positions`` in its checkpoint, to which the logs are
+            truncated. A log that cannot be truncated, because it was removed or changed, is
+            appended to, with a warning.
+        resumed_step: The step at which a resumed run continues.
+        displays: Additional displays. They are closed with the reporter.
 
     Example:
         >>> import tempfile
@@ -66,76 +66,78 @@ class Reporter:
         self._phases = list(phases)
         self._displays = list(displays)
         purge_step = None if cut_to is None else resumed_step + 1
-        with ExitStack() as opened:
-            opened.callback(self._close_displays)
+        with ExitStack() as stack:
+            stack.callback(self._close_displays)
             self._logs = RunLogs(folder)
-            opened.callback(self._logs.close)
+            stack.callback(self._logs.close)
             for name, position in (cut_to or {}).items():
-                self._cut(name, position)
-            self._board = open_board(folder, purge_step) if tensorboard else None
-            if self._board is not None:
-                opened.callback(self._board.close)
+                self._truncate_log(name, position)
+            self._tensorboard = open_board(folder, purge_step) if tensorboard else None
+            if self._tensorboard is not None:
+                stack.callback(self._tensorboard.close)
             self._displays.append(make_display(verbose, title, phases))
-            self._opened = opened.pop_all()
+            self._stack = stack.pop_all()
 
     def begin(self, envs: VectorEnv) -> None:
-        """Tell with which environments the run begins, or goes on."""
+        """Show the start of a run, or of a resumed run, on these environments."""
         self._show(lambda display: display.begin(self.title, self._phases, envs))
 
     def episodes(self, records: Sequence[EpisodeRecord]) -> None:
-        """Tell of episodes that have ended. This may be called often."""
+        """Log finished episodes. Cheap enough to call for each step."""
         self._logs.episodes.append(records)
 
     def progress(self, record: ProgressRecord) -> None:
-        """Tell how far the run is."""
+        """Log and show the progress of the run."""
         self._logs.progress.append([record])
-        if self._board is not None:
-            self._board.progress(record)
+        if self._tensorboard is not None:
+            self._tensorboard.progress(record)
         self._show(lambda display: display.progress(record))
 
     def evaluation(self, record: EvaluationRecord) -> None:
-        """Tell what came of an evaluation."""
+        """Log and show the result of an evaluation."""
         self._logs.evaluations.append([record])
-        if self._board is not None:
-            self._board.evaluation(record)
+        if self._tensorboard is not None:
+            self._tensorboard.evaluation(record)
         self._show(lambda display: display.evaluation(record))
 
     def ratings(self, records: Sequence[RatingRecord]) -> None:
-        """Tell how strong the players of the league are: all of them."""
+        """Log and show the ratings of all players of the league."""
         self._logs.ratings.append(records)
-        if self._board is not None:
-            self._board.ratings(records)
+        if self._tensorboard is not None:
+            self._tensorboard.ratings(records)
         self._show(lambda display: display.ratings(records))
 
     def note(self, text: str) -> None:
-        """Tell people something, such as that a checkpoint was saved."""
+        """Show a line of text, for example that a checkpoint was saved."""
         self._show(lambda display: display.note(text))
 
     def positions(self) -> dict[str, int]:
-        """Where the logs end, for a checkpoint: see ``cut_to``."""
+        """Return the sizes of the logs, for a checkpoint: see ``cut_to``."""
         return self._logs.positions()
 
     def finish(self, summary: Mapping[str, Any], config: Mapping[str, Any]) -> Path:
         """Draw plots, write the report, and return its path.
 
-        A plot that cannot be drawn is missing in the report, with a warning.
+        A plot that cannot be drawn is missing from the report, with a warning.
 
         Args:
             summary: The figures at the top of the report.
-            config: With what the run was made.
+            config: The config of the run.
         """
         self._logs.positions()
         try:
             write_plots(self.folder / "plots", read_run(self.folder))
         except (MissingExtraError, PlotError, OSError, ValueError) as error:
-            warnings.warn(f"the report lacks plots: {error}", RuntimeWarning, stacklevel=2)
+            warnings.warn(
+                f"plots are missing from the report: {error}", RuntimeWarning, stacklevel=2
+            )
         path = write_report(self.folder, summary, config, title=self.title)
         self.note(f"report: {path}")
         return path
 
     def close(self) -> None:
-        """Write what is left, and leave the terminal as it was. Closing twice does no harm."""
-        self._opened.close()
+        """Write buffered records and restore the terminal. May be called more than once."""
+        self._stack.close()
 
     def __enter__(self) -> Self:
         return self
@@ -148,26 +150,30 @@ class Reporter:
     ) -> None:
         self.close()
 
-    def _cut(self, name: str, position: int) -> None:
+    def _truncate_log(self, name: str, position: int) -> None:
         try:
             self._logs.cut({name: position})
         except ValueError as error:
-            warnings.warn(f"a log goes on as it is: {error}", RuntimeWarning, stacklevel=3)
+            warnings.warn(
+                f"a log was not truncated to the checkpoint: {error}", RuntimeWarning, stacklevel=3
+            )
 
     def _show(self, show: Callable[[Display], None]) -> None:
         for display in list(self._displays):
             try:
                 show(display)
-            except OSError as error:  # the terminal is gone, which is no reason to end the run
+            except OSError as error:  # a closed terminal must not end the run
                 self._displays.remove(display)
-                _closed(display)
-                warnings.warn(f"nothing is shown any more: {error}", RuntimeWarning, stacklevel=3)
+                _close_quietly(display)
+                warnings.warn(
+                    f"the display failed and was closed: {error}", RuntimeWarning, stacklevel=3
+                )
 
     def _close_displays(self) -> None:
         for display in self._displays:
-            _closed(display)
+            _close_quietly(display)
 
 
-def _closed(display: Display) -> None:
+def _close_quietly(display: Display) -> None:
     with suppress(OSError):
         display.close()

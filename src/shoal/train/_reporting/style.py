@@ -1,4 +1,4 @@
-"""The colours, letters and numbers that all plots of a run share."""
+"""The colours, the matplotlib style and the number format of all plots."""
 
 from __future__ import annotations
 
@@ -47,32 +47,31 @@ STYLE: dict[str, Any] = {
     "lines.solid_capstyle": "round",
     "legend.frameon": False,
 }
-_LONGEST_NAME = 26
+_MAX_NAME_LENGTH = 26
 
 
 def compact(value: float, _position: int | None = None) -> str:
-    """A number that fits at a tick.
+    """Return a number as a short tick label.
 
     Example:
         >>> compact(0), compact(1500), compact(2_000_000), compact(0.25)
         ('0', '1.5k', '2M', '0.25')
     """
-    for size, sign in ((1e9, "G"), (1e6, "M"), (1e3, "k")):
+    for size, suffix in ((1e9, "G"), (1e6, "M"), (1e3, "k")):
         if size <= abs(value) < 1000 * 1e9:
-            return f"{value / size:.4g}{sign}"
+            return f"{value / size:.4g}{suffix}"
     return f"{value:.4g}"
 
 
 def colours_of(names: Iterable[str]) -> dict[str, str]:
-    """A colour for each name; a faint one, once there are no different ones left."""
-    different = dict.fromkeys(names)
+    """Return a colour for each name; a faint grey for those beyond the palette."""
+    unique = dict.fromkeys(names)
     return {
-        name: PALETTE[index] if index < len(PALETTE) else FAINT
-        for index, name in enumerate(different)
+        name: PALETTE[index] if index < len(PALETTE) else FAINT for index, name in enumerate(unique)
     }
 
 
 def short(name: str) -> str:
-    """As much of a name as there is room for, on one line."""
+    """Return a name on one line, shortened if it is too long."""
     shown = printable(name)
-    return shown if len(shown) <= _LONGEST_NAME else shown[: _LONGEST_NAME - 1] + "…"
+    return shown if len(shown) <= _MAX_NAME_LENGTH else shown[: _MAX_NAME_LENGTH - 1] + "…"

@@ -1,4 +1,4 @@
-"""What a run tells, as scalars for TensorBoard."""
+"""Write the records of a run as TensorBoard scalars."""
 
 from __future__ import annotations
 
@@ -12,16 +12,16 @@ from shoal.train._records import EvaluationRecord, ProgressRecord, RatingRecord
 
 __all__ = ["TensorBoardLog", "open_board"]
 
-_SECONDS_BETWEEN_WRITES = 30
+_FLUSH_SECONDS = 30
 
 
 class TensorBoardLog:
-    """Scalars for TensorBoard, in the folder ``tensorboard`` of a run.
+    """TensorBoard scalars in the folder ``tensorboard`` of a run.
 
     Args:
-        folder: Of the run.
-        purge_step: What was written from this step on is no longer shown: for a run that goes on
-            from a checkpoint.
+        folder: The folder of the run.
+        purge_step: For a resumed run: scalars from this step on that were written earlier are
+            hidden.
 
     Raises:
         MissingExtraError: TensorBoard is not installed.
@@ -32,15 +32,16 @@ class TensorBoardLog:
             from torch.utils.tensorboard import SummaryWriter
         except ImportError as error:
             raise MissingExtraError(
-                "this run has no board, since TensorBoard is not installed: pip install tensorboard"
+                "no TensorBoard logs are written because TensorBoard is not installed: pip install "
+                "tensorboard"
             ) from error
         writer: Any = SummaryWriter
         self._writer = writer(
-            str(folder / "tensorboard"), purge_step=purge_step, flush_secs=_SECONDS_BETWEEN_WRITES
+            str(folder / "tensorboard"), purge_step=purge_step, flush_secs=_FLUSH_SECONDS
         )
 
     def progress(self, record: ProgressRecord) -> None:
-        """Write how far the run is."""
+        """Write the progress of the run."""
         self._write("returns/mean", record.mean_reward, record.step)
         self._write("returns/win_rate", record.win_rate, record.step)
         self._write("speed/steps_per_second", record.steps_per_second, record.step)
@@ -53,23 +54,23 @@ class TensorBoardLog:
             self._write(f"losses/{name}", loss, record.step)
 
     def evaluation(self, record: EvaluationRecord) -> None:
-        """Write what came of an evaluation."""
-        place = f"evaluation/{record.opponent}" if record.opponent else "evaluation"
-        self._write(f"{place}/win_rate", record.win_rate, record.step)
-        self._write(f"{place}/low", record.low, record.step)
-        self._write(f"{place}/high", record.high, record.step)
-        self._write(f"{place}/mean_reward", record.mean_reward, record.step)
-        self._write(f"{place}/mean_length", record.mean_length, record.step)
+        """Write the result of an evaluation."""
+        prefix = f"evaluation/{record.opponent}" if record.opponent else "evaluation"
+        self._write(f"{prefix}/win_rate", record.win_rate, record.step)
+        self._write(f"{prefix}/low", record.low, record.step)
+        self._write(f"{prefix}/high", record.high, record.step)
+        self._write(f"{prefix}/mean_reward", record.mean_reward, record.step)
+        self._write(f"{prefix}/mean_length", record.mean_length, record.step)
 
     def ratings(self, records: Sequence[RatingRecord]) -> None:
-        """Write how strong the players of the league are."""
+        """Write the ratings of all players of the league."""
         for record in records:
             self._write(f"league/{record.player}/rating", record.rating, record.step)
             self._write(f"league/{record.player}/mean", record.mean, record.step)
             self._write(f"league/{record.player}/deviation", record.deviation, record.step)
 
     def close(self) -> None:
-        """Write what is left. Closing twice does no harm."""
+        """Write buffered scalars and close the log. May be called more than once."""
         self._writer.close()
 
     def _write(self, name: str, value: float | None, step: int) -> None:
@@ -78,7 +79,7 @@ class TensorBoardLog:
 
 
 def open_board(folder: Path, purge_step: int | None = None) -> TensorBoardLog | None:
-    """A ``TensorBoardLog``; None, and a warning, where TensorBoard is not installed."""
+    """Return a ``TensorBoardLog``, or None with a warning if TensorBoard is not installed."""
     try:
         return TensorBoardLog(folder, purge_step)
     except MissingExtraError as error:

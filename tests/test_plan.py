@@ -10,7 +10,7 @@ import pytest
 from gymnasium import spaces
 
 import shoal
-from shoal._plan import Measured, Plan, choose, measure
+from shoal._plan import Plan, StepCost, choose_plan, measure
 from shoal.testing import assert_identical
 
 
@@ -39,7 +39,7 @@ class Counted(gymnasium.Env):
 
 
 def seconds(step, *, busy=None, infos=0.0, nbytes=64):
-    return Measured(step, step if busy is None else busy, infos, nbytes)
+    return StepCost(step, step if busy is None else busy, infos, nbytes)
 
 
 @pytest.mark.parametrize(
@@ -59,7 +59,7 @@ def seconds(step, *, busy=None, infos=0.0, nbytes=64):
     ],
 )
 def test_choices(slots, measured, cores, backend, workers, own):
-    plan = choose(slots, measured, cores=cores)
+    plan = choose_plan(slots, measured, cores=cores)
     assert (plan.backend, plan.workers, plan.caller_slots) == (backend, workers, own)
     assert plan.step_seconds == measured.step
     assert plan.expected_rate > 0

@@ -338,9 +338,9 @@ def test_what_cannot_be_saved_leaves_the_file_as_it_was(tmp_path):
 def test_keys_that_are_missing_are_named():
     space = spaces.Dict(a=spaces.Box(-1, 1, (2,)), b=spaces.Box(-1, 1, (2,)))
     vec_env = DummyVecEnv(random_envs(space))
-    with pytest.raises(KeyError, match=r"norm_obs_keys: 'c' is none of \['a', 'b'\]"):
+    with pytest.raises(KeyError, match=r"norm_obs_keys: 'c' is not one of \['a', 'b'\]"):
         VecNormalize(vec_env, norm_obs_keys=["a", "c"])
-    with pytest.raises(KeyError, match=r"channels_order says nothing of \['b'\]"):
+    with pytest.raises(KeyError, match=r"channels_order has no entry for \['b'\]"):
         VecFrameStack(vec_env, 2, channels_order={"a": "last"})
 
 

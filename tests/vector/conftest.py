@@ -4,7 +4,7 @@ import sys
 
 import pytest
 
-from shoal._plan import Measured
+from shoal._plan import StepCost
 
 
 @pytest.fixture(autouse=True)
@@ -14,6 +14,6 @@ def steps_seem_short(monkeypatch):
     What is chosen, and by which measurements, is the matter of ``tests/test_plan.py``; kernels are
     that of ``tests/kernels``.
     """
-    measured = Measured(1e-6, 1e-6, 0.0, 100)
+    measured = StepCost(1e-6, 1e-6, 0.0, 100)
     monkeypatch.setattr(sys.modules["shoal._pool_factory"], "measure", lambda *_: measured)
     monkeypatch.setattr(sys.modules["shoal._make"], "has_builtin_kernel", lambda *_: False)

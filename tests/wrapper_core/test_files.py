@@ -6,7 +6,7 @@ from contextlib import contextmanager
 import numpy as np
 import pytest
 
-from shoal._wrapper_core.atomic_files import replacing
+from shoal._wrapper_core.atomic_files import atomic_write
 from shoal._wrapper_core.state_files import load_state, save_state
 
 
@@ -32,7 +32,7 @@ def test_a_state_survives_a_full_disk(tmp_path):
 
 def test_an_error_in_between_leaves_nothing(tmp_path):
     def interrupted():
-        with replacing(tmp_path / "new") as file:
+        with atomic_write(tmp_path / "new") as file:
             file.write(b"half")
             raise KeyboardInterrupt
 

@@ -9,7 +9,7 @@ from hypothesis.extra import numpy as arrays
 from stable_baselines3.common.running_mean_std import RunningMeanStd as OfStableBaselines
 
 from shoal import _native
-from shoal._wrapper_core.moments import RunningMeanStd, normalized, restored
+from shoal._wrapper_core.moments import RunningMeanStd, denormalize, normalize
 from shoal.testing import assert_identical
 
 SHAPES = arrays.array_shapes(min_dims=0, max_dims=3, max_side=7)
@@ -37,10 +37,10 @@ def test_the_numbers_are_those_of_stable_baselines3(shape, dtype, rows, strided)
         for values in (batch, batch[0]):
             scaled = (values - reference.mean) / np.sqrt(reference.var + 1e-8)
             expected = np.asarray(np.clip(scaled, -1.5, 1.5), np.float32)
-            assert_identical(own.normalized(values, 1e-8, 1.5), expected)
-            assert_identical(normalized(values, reference, 1e-8), np.asarray(scaled, np.float32))
+            assert_identical(own.normalize(values, 1e-8, 1.5), expected)
+            assert_identical(normalize(values, reference, 1e-8), np.asarray(scaled, np.float32))
             original = values * np.sqrt(reference.var + 1e-8) + reference.mean
-            assert_identical(restored(values, own, 1e-8), original)
+            assert_identical(denormalize(values, own, 1e-8), original)
 
 
 @settings(max_examples=60, deadline=None)
@@ -54,13 +54,13 @@ def test_the_numbers_are_those_of_gymnasium(shape, rows):
         assert_identical(np.asarray(own.mean), np.asarray(reference.mean))
         assert_identical(np.asarray(own.var), np.asarray(reference.var))
         expected = (batch - reference.mean) / np.sqrt(reference.var + 1e-8)
-        assert_identical(own.normalized(batch, 1e-8), np.asarray(expected, np.float32))
+        assert_identical(own.normalize(batch, 1e-8), np.asarray(expected, np.float32))
 
 
 def test_what_is_not_a_number_stays_so():
     statistics = RunningMeanStd(shape=(3,))
     values = np.array([[np.nan, np.inf, -np.inf]], np.float32)
-    scaled = statistics.normalized(values, 1e-8, limit=2.0)
+    scaled = statistics.normalize(values, 1e-8, limit=2.0)
     assert np.isnan(scaled[0, 0])
     assert scaled[0, 1:].tolist() == [2.0, -2.0]
 
@@ -69,7 +69,7 @@ def test_an_empty_batch_says_nothing():
     statistics = RunningMeanStd(shape=(2,))
     statistics.update(np.zeros((0, 2)))
     assert statistics.count == 1e-4
-    assert statistics.normalized(np.zeros((0, 2)), 1e-8).shape == (0, 2)
+    assert statistics.normalize(np.zeros((0, 2)), 1e-8).shape == (0, 2)
 
 
 def test_copies_and_combinations():

@@ -35,7 +35,7 @@ def test_players_can_show_it(tmp_path):
 
 def test_a_recording(tmp_path):
     recording = VideoRecording(tmp_path / "folder", fps=5)
-    assert not recording.is_on
+    assert not recording.is_recording
     with pytest.raises(RuntimeError, match="no video"):
         recording.stop()
     recording.start("one")

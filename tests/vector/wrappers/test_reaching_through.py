@@ -63,7 +63,7 @@ def test_vectors_without_such_methods():
         lambda: envs.get_attr("x"),
         lambda: envs.set_attr("x", 1),
     ):
-        with pytest.raises(AttributeError, match="Bare, which VectorWrapper wraps, has no method"):
+        with pytest.raises(AttributeError, match="Bare, wrapped by VectorWrapper, has no method"):
             use()
 
 

@@ -102,7 +102,7 @@ class VectorOptions:
             raise ValueError(f"{name} must be a positive integer or None, got {value!r}")
         if not _is_count(self.thread_affinity_offset, least=-1):
             raise ValueError(
-                "thread_affinity_offset must be a core number, or -1 for no binding, got "
+                "thread_affinity_offset must be the number of a core, or -1 for no binding, got "
                 f"{self.thread_affinity_offset!r}"
             )
         if self.step_timeout is not None and not self.step_timeout > 0:
@@ -216,14 +216,14 @@ class VectorOptions:
 
         >>> VectorOptions(seeding="counter").check_kernel("Maze")
         Traceback (most recent call last):
-        ValueError: there is no kernel for Maze, but seeding='counter' requires one: omit it, or \
-write a kernel (shoal.kernels)
+        ValueError: there is no kernel for Maze, which seeding='counter' needs: omit it, or write a \
+kernel (shoal.kernels)
         """
         if options := self.kernel_only:
-            require, them = ("requires", "it") if len(options) == 1 else ("require", "them")
+            need, them = ("needs", "it") if len(options) == 1 else ("need", "them")
             raise ValueError(
-                f"there is no kernel for {environment}, but {' and '.join(options)} {require} "
-                f"one: omit {them}, or write a kernel (shoal.kernels)"
+                f"there is no kernel for {environment}, which {' and '.join(options)} {need}: "
+                f"omit {them}, or write a kernel (shoal.kernels)"
             )
 
     @property

@@ -74,13 +74,13 @@ def faulty_envs():
 
 
 class TestStateMachine:
-    @pytest.mark.parametrize("what", ["reset", "step", "call"])
-    def test_wait_without_a_pending_call_is_refused(self, what):
+    @pytest.mark.parametrize("method", ["reset", "step", "call"])
+    def test_wait_without_a_pending_call_is_refused(self, method):
         envs = faulty_envs()
-        message = f"Calling `{what}_wait` without any prior call to `{what}_async`."
+        message = f"Calling `{method}_wait` without any prior call to `{method}_async`."
         with pytest.raises(NoAsyncCallError, match=re.escape(message)) as info:
-            getattr(envs, f"{what}_wait")()
-        assert info.value.name == what
+            getattr(envs, f"{method}_wait")()
+        assert info.value.name == method
         envs.close()
 
     def test_second_pending_call_is_refused(self):
@@ -160,23 +160,23 @@ class TestTimeouts:
 
 class TestInterrupts:
     @pytest.mark.parametrize("options", [{}, {"worker": custom_worker}], ids=["own", "custom"])
-    @pytest.mark.parametrize("what", ["step", "reset", "call"])
-    def test_interrupted_wait_can_be_repeated(self, what, options):
+    @pytest.mark.parametrize("method", ["step", "reset", "call"])
+    def test_interrupted_wait_can_be_repeated(self, method, options):
         envs = AsyncVectorEnv([Slow] * 2, context="fork", **options)
         envs.reset(seed=1)
         start = {
             "step": partial(envs.step_async, envs.action_space.sample()),
             "reset": envs.reset_async,
             "call": partial(envs.call_async, "slow"),
-        }[what]
+        }[method]
         for _ in range(2):
             start()
             signal.setitimer(signal.ITIMER_REAL, 0.05)
             with pytest.raises(KeyboardInterrupt):
-                getattr(envs, f"{what}_wait")()
-            result = getattr(envs, f"{what}_wait")()
+                getattr(envs, f"{method}_wait")()
+            result = getattr(envs, f"{method}_wait")()
             assert len(result) in (2, 5)
-            if what == "reset":
+            if method == "reset":
                 assert len(result[1]["label"]) == 2
         envs.close()
 

@@ -89,7 +89,7 @@ def test_failing_wrapper_leaves_no_environment_open():
             (ProbeEnv,),
             {"backend": "kernel", "seeding": "counter"},
             ValueError,
-            "for ProbeEnv, but backend='kernel' and seeding='counter' require one: omit them",
+            "for ProbeEnv, which backend='kernel' and seeding='counter' need: omit them",
         ),
         ((ProbeEnv,), {"observation_mode": "odd"}, ValueError, "Invalid `observation_mode`"),
         ((ProbeEnv,), {"observation_mode": (1, 2)}, TypeError, "got int and int"),

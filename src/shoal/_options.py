@@ -216,8 +216,8 @@ class VectorOptions:
 
         >>> VectorOptions(seeding="counter").check_kernel("Maze")
         Traceback (most recent call last):
-        ValueError: there is no kernel for Maze, which seeding='counter' needs: omit it, or write a \
-kernel (shoal.kernels)
+        ValueError: there is no kernel for Maze, which seeding='counter' needs: omit it, or \
+write a kernel (shoal.kernels)
         """
         if options := self.kernel_only:
             need, them = ("needs", "it") if len(options) == 1 else ("need", "them")

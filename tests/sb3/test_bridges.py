@@ -47,8 +47,8 @@ def test_as_vec_env_of_all_backends_and_modes(mode, copies, backend):
         assert_identical(results, expected)
         assert_identical(list(vec_env.reset_infos), list(reference.reset_infos))
         kept.append((results, copy.deepcopy(results)))
-    for results, frozen in kept:
-        assert_identical(results, frozen)
+    for results, copied in kept:
+        assert_identical(results, copied)
     vec_env.close()
     assert envs.closed
 
@@ -73,8 +73,8 @@ def test_as_vec_env_of_wrapped_and_gymnasium_vectors(mode):
                 if "terminal_observation" in theirs:
                     assert_identical(mine["terminal_observation"], theirs["terminal_observation"])
             kept.append((results[0], copy.deepcopy(results[0])))
-        for results, frozen in kept:
-            assert_identical(results, frozen)
+        for results, copied in kept:
+            assert_identical(results, copied)
         vec_env.close()
         assert envs.closed
 
@@ -261,16 +261,16 @@ class TestAsVectorEnv:
         assert_identical(observations, expected)
         for _ in range(60):
             got = envs.step(np.zeros(3, np.int64))
-            wanted = reference.step(np.zeros(3, np.int64))
-            assert_identical(got[0], wanted[0])
-            np.testing.assert_allclose(got[1], wanted[1], rtol=1e-6)
-            done = wanted[2] | wanted[3]
+            expected = reference.step(np.zeros(3, np.int64))
+            assert_identical(got[0], expected[0])
+            np.testing.assert_allclose(got[1], expected[1], rtol=1e-6)
+            done = expected[2] | expected[3]
             assert_identical(got[2] | got[3], done)
-            assert_identical(got[2], wanted[2])
+            assert_identical(got[2], expected[2])
             if done.any():
-                assert_identical(got[4]["_final_obs"], wanted[4]["_final_obs"])
+                assert_identical(got[4]["_final_obs"], expected[4]["_final_obs"])
                 for slot in np.flatnonzero(done):
-                    assert_identical(got[4]["final_obs"][slot], wanted[4]["final_obs"][slot])
+                    assert_identical(got[4]["final_obs"][slot], expected[4]["final_obs"][slot])
         envs.close()
         reference.close()
 
@@ -281,8 +281,8 @@ class TestAsVectorEnv:
         )
         assert_identical(envs.reset(seed=4), reference.reset(seed=4))
         for _ in range(60):
-            got, wanted = (each.step(np.zeros(3, np.int64)) for each in (envs, reference))
-            assert_identical(got[4], wanted[4])
+            got, expected = (each.step(np.zeros(3, np.int64)) for each in (envs, reference))
+            assert_identical(got[4], expected[4])
         envs.close()
         reference.close()
 
@@ -326,7 +326,7 @@ class TestAsVectorEnv:
         reference = shoal.make("CartPole-v1", num_envs=2, autoreset_mode="SameStep")
         assert_identical(envs.reset(seed=2), reference.reset(seed=2))
         for _ in range(40):
-            got, wanted = (each.step(np.array([0, 1])) for each in (envs, reference))
-            assert_identical(got[:4], wanted[:4])
+            got, expected = (each.step(np.array([0, 1])) for each in (envs, reference))
+            assert_identical(got[:4], expected[:4])
         envs.close()
         reference.close()

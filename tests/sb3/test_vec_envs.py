@@ -537,9 +537,9 @@ class TestCopies:
         vec_env = DummyVecEnv([partial(gymnasium.make, "CartPole-v1")] * 2)
         vec_env.seed(1)
         vec_env.reset()
-        twins = [vec_env, copy.deepcopy(vec_env), pickle.loads(pickle.dumps(vec_env))]
+        vec_envs = [vec_env, copy.deepcopy(vec_env), pickle.loads(pickle.dumps(vec_env))]
         for _ in range(60):
-            results = [twin.step(np.array([1, 0])) for twin in twins]
+            results = [each.step(np.array([1, 0])) for each in vec_envs]
             for other in results[1:]:
                 assert results[0][0].tobytes() == other[0].tobytes()
                 assert results[0][2].tobytes() == other[2].tobytes()
@@ -547,11 +547,11 @@ class TestCopies:
     def test_copies_of_wrappers(self):
         wrapper = VecMonitor(DummyVecEnv(boxes()))
         wrapper.reset()
-        twin = copy.deepcopy(wrapper)
+        copied = copy.deepcopy(wrapper)
         wrapper.step([1, 1, 1])
         assert wrapper.episode_returns.tolist() == [1, 1, 1]
-        assert twin.episode_returns.tolist() == [0, 0, 0]
-        assert pickle.loads(pickle.dumps(twin)).num_envs == 3
+        assert copied.episode_returns.tolist() == [0, 0, 0]
+        assert pickle.loads(pickle.dumps(copied)).num_envs == 3
 
     def test_copies_of_vectors_with_workers_are_refused(self):
         vec_env = SubprocVecEnv(boxes())

@@ -242,14 +242,14 @@ class TestVecNormalize:
     def test_pickles_exclude_the_vector(self):
         wrapper = VecNormalize(DummyVecEnv(pendulums()))
         wrapper.reset()
-        twin = pickle.loads(pickle.dumps(wrapper))
-        assert type(twin) is VecNormalize
-        assert twin.venv is None
-        assert_identical(statistics_of(twin), statistics_of(wrapper))
-        twin.set_venv(DummyVecEnv(pendulums(3)))
-        assert twin.reset().shape == (3, 3)
+        copied = pickle.loads(pickle.dumps(wrapper))
+        assert type(copied) is VecNormalize
+        assert copied.venv is None
+        assert_identical(statistics_of(copied), statistics_of(wrapper))
+        copied.set_venv(DummyVecEnv(pendulums(3)))
+        assert copied.reset().shape == (3, 3)
         with pytest.raises(ValueError, match="already initialized"):
-            twin.set_venv(wrapper.venv)
+            copied.set_venv(wrapper.venv)
 
     def test_unsupported_spaces(self):
         with pytest.raises(ValueError, match="not Discrete"):

@@ -76,14 +76,14 @@ def test_copies_and_combinations():
     one, other, both = (RunningMeanStd(epsilon=0, shape=(2,)) for _ in range(3))
     first, second = np.random.default_rng(1).normal(size=(2, 10, 2))
     one.update(first)
-    twin = one.copy()
+    copied = one.copy()
     other.update(second)
     one.combine(other)
     both.update(np.concatenate([first, second]))
     np.testing.assert_allclose(one.mean, both.mean)
     np.testing.assert_allclose(one.var, both.var)
-    assert (one.count, twin.count) == (20, 10)
-    np.testing.assert_allclose(twin.mean, first.mean(axis=0))
+    assert (one.count, copied.count) == (20, 10)
+    np.testing.assert_allclose(copied.mean, first.mean(axis=0))
 
 
 def test_native_code_checks_its_arguments():

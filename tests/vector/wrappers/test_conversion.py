@@ -40,19 +40,19 @@ def test_tensors(mode):
         SyncVectorEnv([factory_of("CartPole-v1")] * 3, autoreset_mode=mode)
     )
     plain = SyncVectorEnv([factory_of("CartPole-v1")] * 3, autoreset_mode=mode)
-    kept, expected = [ours.reset(seed=1)], [plain.reset(seed=1)]
+    results, expected = [ours.reset(seed=1)], [plain.reset(seed=1)]
     for _ in range(40):
         action = plain.action_space.sample()
-        kept.append(ours.step(torch.tensor(action)))
+        results.append(ours.step(torch.tensor(action)))
         expected.append(plain.step(action))
         mask = expected[-1][2] | expected[-1][3]
         if mode is AutoresetMode.DISABLED and mask.any():
-            kept.append(ours.reset(options={"reset_mask": torch.tensor(mask)}))
+            results.append(ours.reset(options={"reset_mask": torch.tensor(mask)}))
             expected.append(plain.reset(options={"reset_mask": mask}))
     # Compared at the end, to detect memory that is overwritten.
-    for got, wanted in zip(kept, expected, strict=True):
+    for got, expected_result in zip(results, expected, strict=True):
         assert all(isinstance(part, torch.Tensor) for part in got[:-1])
-        assert_identical(as_numpy(got), wanted)
+        assert_identical(as_numpy(got), expected_result)
     ours.close()
     plain.close()
 

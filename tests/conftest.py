@@ -1,18 +1,18 @@
-"""One thread for the small networks of tests, and one Ray for all tests of a process."""
+"""Settings and fixtures of all tests."""
 
 import os
 
 import pytest
 
 os.environ["RAY_USAGE_STATS_ENABLED"] = "0"
-# Before torch is imported, and for the processes that tests start, too. More threads take longer
-# with small networks, and mostly wait for each other where other tests run at the same time.
+# Set before torch is imported, also for the processes that tests start. Small networks are slower
+# with more threads, particularly if tests run in parallel.
 os.environ["OMP_NUM_THREADS"] = "1"
 
 
 @pytest.fixture(scope="session")
 def ray_here():
-    """Ray, as a user would have started it before."""
+    """Start a local Ray, as a user would, for all tests of a process."""
     ray = pytest.importorskip("ray")
     ray.init(
         num_cpus=2,

@@ -1,4 +1,4 @@
-"""An environment that fails in whatever way its action, or its constructor's argument, says."""
+"""An environment whose actions and constructor argument select a fault."""
 
 import os
 import signal
@@ -32,12 +32,12 @@ FAULTS = [
 
 
 def fault(name):
-    """The action that causes it."""
+    """Return the action that causes a fault."""
     return FAULTS.index(name)
 
 
 class OddError(ValueError):
-    """Its constructor takes something else than what it hands on."""
+    """An error whose constructor takes other arguments than its `args`."""
 
     def __init__(self, code, *, reason):
         super().__init__(f"code {code}: {reason}")
@@ -45,7 +45,7 @@ class OddError(ValueError):
 
 
 class UnpicklableError(LookupError):
-    """Holds what cannot be pickled."""
+    """An error that cannot be pickled."""
 
     def __init__(self, message):
         super().__init__(message, threading.Lock())
@@ -55,7 +55,7 @@ class UnpicklableError(LookupError):
 
 
 class FaultyEnv(gymnasium.Env):
-    """Counts its steps in its observation, and does as its action says."""
+    """Counts its steps in the observation, and causes the fault that the action selects."""
 
     metadata = {"render_modes": ["ansi"]}
     observation_space = spaces.Box(-1e9, 1e9, (2,), np.float64)
@@ -128,7 +128,7 @@ class FaultyEnv(gymnasium.Env):
         return f"{self.label}@{self._time}"
 
     def pid(self):
-        """The process that it lives in."""
+        """Return the id of the environment's process."""
         return os.getpid()
 
     def close(self):

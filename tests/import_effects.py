@@ -1,4 +1,4 @@
-"""What importing a module changes in the modules of other libraries."""
+"""Detection of changes that importing a module makes in other libraries."""
 
 import subprocess
 import sys

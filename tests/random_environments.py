@@ -1,4 +1,4 @@
-"""Environments in random spaces, apart from what draws those: workers import nothing else."""
+"""Environments with random spaces, in a module that workers can import without Hypothesis."""
 
 from copy import deepcopy
 
@@ -8,7 +8,7 @@ from gymnasium import spaces
 
 
 class WordSpace(gymnasium.Space):
-    """A space type that neither Gymnasium nor Shoal has heard of."""
+    """A custom space type that neither Gymnasium nor Shoal supports explicitly."""
 
     def sample(self, mask=None, probability=None):
         return f"word-{self.np_random.integers(1000)}"
@@ -21,13 +21,13 @@ class WordSpace(gymnasium.Space):
 
 
 class NamedBox(spaces.Box):
-    """A space type derived from a known one."""
+    """A subclass of a supported space type."""
 
 
 class RandomEnv(gymnasium.Env):
-    """Samples of its spaces as observations, random ends, infos of many kinds.
+    """Returns samples of its observation space, random episode ends, and infos of many types.
 
-    Everything follows from the seed of the last seeded reset and from the number of steps.
+    All results are determined by the seed of the last seeded reset and the number of steps since.
     """
 
     metadata = {"render_modes": [], "note": "kept"}

@@ -1,4 +1,4 @@
-"""Stepping two vectors through the same actions, and comparing everything that comes back."""
+"""Comparison of all results of two vectors for the same actions."""
 
 import numpy as np
 from gymnasium.vector import AutoresetMode
@@ -19,8 +19,14 @@ ALIKE = (
 def assert_rollouts_are_equal(ours, theirs, steps, seed, masks=0.1, seen=lambda result: result):
     """Compare two vectors over some steps, from equal seeds.
 
-    ``masks`` says after how many of the steps some slots are reset; where nothing resets those that
-    have ended, they are reset after every step. ``seen`` drops what may differ.
+    Args:
+        ours: The first vector.
+        theirs: The second vector.
+        steps: Number of steps.
+        seed: Seed of the resets and of the actions.
+        masks: Fraction of steps after which random slots are reset. Without autoreset, finished
+            slots are reset after every step instead.
+        seen: Removes parts of a result that may differ.
     """
     for name in ALIKE:
         assert getattr(ours, name) == getattr(theirs, name)

@@ -1,4 +1,4 @@
-"""Random spaces."""
+"""Hypothesis strategies for spaces."""
 
 import numpy as np
 from gymnasium import spaces
@@ -67,7 +67,7 @@ SPACES = st.recursive(FIXED | SHAPELESS, _containers, max_leaves=5)
 
 
 def travels(space):
-    """Whether a space can be described to another machine."""
+    """Whether a space can be sent to another machine."""
     if isinstance(space, WordSpace):
         return False
     if isinstance(space, spaces.Dict):

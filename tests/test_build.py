@@ -12,7 +12,7 @@ CMAKE = shutil.which("cmake")
 
 
 @pytest.mark.skipif(CMAKE is None, reason="cmake is not on the path")
-def test_a_missing_compiler_is_one_clear_line(tmp_path):
+def test_missing_compiler_is_reported(tmp_path):
     tools = tmp_path / "tools"
     tools.mkdir()
     for name in ("cmake", "make"):
@@ -25,5 +25,5 @@ def test_a_missing_compiler_is_one_clear_line(tmp_path):
         text=True,
     )
     assert done.returncode != 0
-    said = [line.strip() for line in done.stderr.splitlines()]
-    assert "Shoal needs a C++17 compiler: install g++ or clang++ and try again." in said
+    lines = [line.strip() for line in done.stderr.splitlines()]
+    assert "Shoal needs a C++17 compiler: install g++ or clang++ and try again." in lines

@@ -1,4 +1,4 @@
-"""What auto chooses, and that it harms nobody."""
+"""The choice of the backend "auto", and options of ``shoal.make``."""
 
 import threading
 import time
@@ -10,12 +10,12 @@ import pytest
 from gymnasium import spaces
 
 import shoal
-from shoal._plan import Measured, Plan, choose, measure
+from shoal._plan import Plan, StepCost, choose_plan, measure
 from shoal.testing import assert_identical
 
 
 class Counted(gymnasium.Env):
-    """Takes as long as it is told, and counts how many of it were made."""
+    """Has a given step time, and counts its instances."""
 
     observation_space = spaces.Box(-1, 1, (2,), np.float32)
     action_space = spaces.Discrete(2)
@@ -39,11 +39,11 @@ class Counted(gymnasium.Env):
 
 
 def seconds(step, *, busy=None, infos=0.0, nbytes=64):
-    return Measured(step, step if busy is None else busy, infos, nbytes)
+    return StepCost(step, step if busy is None else busy, infos, nbytes)
 
 
 @pytest.mark.parametrize(
-    ("slots", "measured", "cores", "backend", "workers", "own"),
+    ("slots", "cost", "cores", "backend", "workers", "caller_slots"),
     [
         (1, seconds(1.0), 8, "inline", 0, 1),
         (8, seconds(1e-6), 8, "inline", 0, 8),
@@ -52,34 +52,34 @@ def seconds(step, *, busy=None, infos=0.0, nbytes=64):
         (8, seconds(1e-3), 4, "process", 3, 2),
         (3, seconds(1e-3), 16, "process", 2, 1),
         (128, seconds(10e-6), 2, "process", 1, 64),
-        (8, seconds(1e-3, infos=1e-3), 2, "inline", 0, 8),  # they would cost more to send
+        (8, seconds(1e-3, infos=1e-3), 2, "inline", 0, 8),  # sending infos is too slow
         (8, seconds(1e-3, busy=1e-5), 2, "process", 8, 0),
         (100, seconds(1e-2, busy=1e-6), 2, "process", 32, 0),
         (8, seconds(1e-3, busy=1e-5), 1, "process", 8, 0),
     ],
 )
-def test_choices(slots, measured, cores, backend, workers, own):
-    plan = choose(slots, measured, cores=cores)
-    assert (plan.backend, plan.workers, plan.caller_slots) == (backend, workers, own)
-    assert plan.step_seconds == measured.step
+def test_choice_of_plans(slots, cost, cores, backend, workers, caller_slots):
+    plan = choose_plan(slots, cost, cores=cores)
+    assert (plan.backend, plan.workers, plan.caller_slots) == (backend, workers, caller_slots)
+    assert plan.step_seconds == cost.step
     assert plan.expected_rate > 0
 
 
-def test_a_plan_tells_no_more_digits_than_it_knows():
-    plan = Plan("inline", 2, 0, 2, "there is one core only", 6.6818e-3, 298.7)
+def test_plan_rounds_the_rate():
+    plan = Plan("inline", 2, 0, 2, "a single core", 6.6818e-3, 298.7)
     assert str(plan).endswith("(6.68 ms a step, expect about 300 steps/s)")
 
 
-def test_measuring():
-    measured = measure(partial(Counted, busy=2e-3))
-    assert 1.9e-3 < measured.step < 6e-3
-    assert measured.busy > 0.5 * measured.step
-    measured = measure(partial(Counted, waits=5e-3))
-    assert measured.busy < 0.5 * measured.step
-    assert measured.nbytes > 8
+def test_measure():
+    cost = measure(partial(Counted, busy=2e-3))
+    assert 1.9e-3 < cost.step < 6e-3
+    assert cost.busy > 0.5 * cost.step
+    cost = measure(partial(Counted, waits=5e-3))
+    assert cost.busy < 0.5 * cost.step
+    assert cost.nbytes > 8
 
 
-def test_small_work_stays_inline_and_one_environment_is_made_twice():
+def test_fast_environments_stay_inline():
     Counted.made = 0
     with shoal.make(Counted, num_envs=6) as envs:
         assert envs.plan.backend == "inline"
@@ -88,26 +88,26 @@ def test_small_work_stays_inline_and_one_environment_is_made_twice():
         assert len(envs.envs) == 6
 
 
-def test_large_work_is_shared():
+def test_slow_environments_are_shared():
     Counted.made = 0
     with shoal.make(partial(Counted, busy=2e-3), num_envs=6) as envs:
         assert envs.plan.backend == "process"
-        assert envs.plan.caller_slots == Counted.made - 1  # the others are made in workers
+        assert envs.plan.caller_slots == Counted.made - 1  # workers make the others
         assert "steps/s" in str(envs.plan)
         envs.reset(seed=1)
         envs.step([0] * 6)
 
 
-def test_waiting_is_shared_as_well():
+def test_waiting_environments_are_shared():
     with shoal.make(partial(Counted, waits=0.02), num_envs=6) as envs:
         assert envs.plan.caller_slots == 0
         envs.reset(seed=1)
-        begun = time.monotonic()
+        start = time.monotonic()
         envs.step([0] * 6)
-        assert time.monotonic() - begun < 0.1
+        assert time.monotonic() - start < 0.1
 
 
-def test_factories_that_cannot_be_sent_stay_inline():
+def test_unpicklable_factories_stay_inline():
     lock = threading.Lock()
 
     def factory():
@@ -118,7 +118,7 @@ def test_factories_that_cannot_be_sent_stay_inline():
         assert "the variable 'lock'" in str(envs.plan)
 
 
-def test_an_environment_that_cannot_be_timed_shows_its_error_where_it_belongs():
+def test_errors_while_measuring_are_raised_by_step():
     class Failing(Counted):
         def step(self, action):
             raise OSError("no such device")
@@ -130,7 +130,7 @@ def test_an_environment_that_cannot_be_timed_shows_its_error_where_it_belongs():
             envs.step([0, 0, 0])
 
 
-def test_planning_changes_no_trajectory():
+def test_backends_have_equal_trajectories():
     trajectories = []
     for backend in ("auto", "inline", "thread", "process"):
         with shoal.make(partial(Counted, busy=1e-3), num_envs=4, backend=backend) as envs:
@@ -142,7 +142,7 @@ def test_planning_changes_no_trajectory():
 
 
 @pytest.mark.parametrize(
-    ("options", "said"),
+    ("options", "message"),
     [
         ({"backend": "gpu"}, "backend must be one of"),
         ({"backend": "inline", "workers": 2}, "there are no workers"),
@@ -155,9 +155,9 @@ def test_planning_changes_no_trajectory():
         ({"batch_size": 1.5}, "batch_size must be a positive integer"),
     ],
 )
-def test_options_that_make_no_sense(options, said):
+def test_invalid_options(options, message):
     Counted.made = 0
-    with pytest.raises(ValueError, match=said):
+    with pytest.raises(ValueError, match=message):
         shoal.make(Counted, num_envs=2, **options)
     assert Counted.made == 0
 
@@ -174,7 +174,7 @@ def test_options_that_make_no_sense(options, said):
         ({"backend": "thread", "workers": 1}, True),
     ],
 )
-def test_who_takes_part(options, shared):
+def test_caller_steps_slots(options, shared):
     with shoal.make(Counted, num_envs=4, **options) as envs:
         assert envs.plan.backend == options.get("backend", "process")
         assert (envs.plan.caller_slots > 0) == shared

@@ -15,20 +15,20 @@ struct Entry {
   PyObject* value;
 };
 
-/// All the values of one key, in the order in which they came.
+/// All values of one key, in the order of their events.
 struct Group {
   PyObject* key;  // owned by the events
   std::vector<Entry> entries;
 };
 
-/// The values by key, in the order of the keys' first appearance.
+/// The values by key, in the order of the keys' first occurrence.
 class Groups {
  public:
   void add(Py_ssize_t row, PyObject* info) {
     Py_ssize_t position = 0;
     PyObject* key = nullptr;
     PyObject* value = nullptr;
-    size_t expected = 0;  // infos tend to have the same keys in the same order
+    size_t expected = 0;  // infos usually have the same keys in the same order
     while (PyDict_Next(info, &position, &key, &value)) {
       const size_t index = find(key, expected);
       groups_[index].entries.push_back({row, value});
@@ -42,8 +42,8 @@ class Groups {
   size_t find(PyObject* key, size_t expected) {
     if (expected < groups_.size() && groups_[expected].key == key) return expected;
     if (!index_) index_ = Ref::checked(PyDict_New());
-    PyObject* known = PyDict_GetItemWithError(index_.get(), key);
-    if (known != nullptr) return PyLong_AsSize_t(known);
+    PyObject* position = PyDict_GetItemWithError(index_.get(), key);
+    if (position != nullptr) return PyLong_AsSize_t(position);
     if (PyErr_Occurred()) throw nb::python_error();
     Ref number = Ref::checked(PyLong_FromSize_t(groups_.size()));
     check(PyDict_SetItem(index_.get(), key, number.get()));
@@ -57,7 +57,7 @@ class Groups {
 
 enum class Kind { kFloat, kInteger, kBool, kScalar, kArray, kDict, kObject };
 
-/// Sorts a value as Gymnasium does: by its exact type.
+/// Classifies a value by its exact type, as Gymnasium does.
 Kind kind_of(PyObject* value) {
   if (PyFloat_CheckExact(value)) return Kind::kFloat;
   if (PyBool_Check(value)) return Kind::kBool;
@@ -87,7 +87,7 @@ Ref number_column(const Group& group, npy_intp rows, int type_num, const Convert
   return column;
 }
 
-/// NumPy scalars of one type, or null where the types differ.
+/// A column of NumPy scalars of one type, or null if the types differ.
 Ref scalar_column(const Group& group, npy_intp rows) {
   PyTypeObject* type = Py_TYPE(group.entries.front().value);
   for (const Entry& entry : group.entries) {
@@ -105,7 +105,7 @@ Ref scalar_column(const Group& group, npy_intp rows) {
   return column;
 }
 
-/// Arrays of one dtype and shape, or null where they differ.
+/// A column of arrays of one dtype and shape, or null if these differ.
 Ref array_column(const Group& group, npy_intp rows) {
   auto* first = reinterpret_cast<PyArrayObject*>(group.entries.front().value);
   PyArray_Descr* dtype = PyArray_DESCR(first);
@@ -128,14 +128,14 @@ Ref array_column(const Group& group, npy_intp rows) {
       check(PySequence_SetItem(column.get(), entry.row, entry.value));
       continue;
     }
-    Ref plain = Ref::checked(PyArray_FROM_OF(entry.value, NPY_ARRAY_C_CONTIGUOUS));
-    auto* array = reinterpret_cast<PyArrayObject*>(plain.get());
+    Ref contiguous = Ref::checked(PyArray_FROM_OF(entry.value, NPY_ARRAY_C_CONTIGUOUS));
+    auto* array = reinterpret_cast<PyArrayObject*>(contiguous.get());
     std::memcpy(numbers<char>(column) + entry.row * bytes, PyArray_DATA(array), bytes);
   }
   return column;
 }
 
-/// Anything at all, None where a row has no value.
+/// A column of objects, with None in rows without a value.
 Ref object_column(const Group& group, npy_intp rows) {
   Ref column = Ref::checked(PyArray_SimpleNew(1, &rows, NPY_OBJECT));
   auto** items = numbers<PyObject*>(column);
@@ -157,7 +157,7 @@ Ref merged_column(const Group& group, npy_intp rows, PyObject* merge) {
 
 Ref build(const Groups& groups, npy_intp rows, PyObject* merge);
 
-/// The column of a group whose values are all of `kind`, or null where they do not fit together.
+/// The column of a group whose values are all of `kind`, or null if they have no common type.
 Ref uniform_column(const Group& group, Kind kind, npy_intp rows, PyObject* merge) {
   switch (kind) {
     case Kind::kFloat:
@@ -230,7 +230,7 @@ nb::object batch_infos(nb::list events, Py_ssize_t num_rows, nb::callable merge)
       throw nb::python_error();
     }
     const Py_ssize_t row = PyLong_AsSsize_t(row_number);
-    if (row < 0 || row >= num_rows) raise(PyExc_IndexError, "an info's row is out of range");
+    if (row < 0 || row >= num_rows) raise(PyExc_IndexError, "the row of an info is out of range");
     groups.add(row, info);
   }
   return nb::steal(build(groups, num_rows, merge.ptr()).release());

@@ -1,14 +1,14 @@
-// Infos of many slots as one dict of arrays, in the form that Gymnasium gives them.
+// Conversion of the infos of many slots to a dict of arrays, in Gymnasium's format.
 #pragma once
 
 #include "../python/object.h"
 
 namespace shoal {
 
-/// Turns [(row, info), ...] into {key: array, "_key": mask, ...}, with nested dicts nested.
+/// Converts [(row, info), ...] to {key: array, "_key": mask, ...}, recursively for nested dicts.
 ///
-/// A key whose values are all of one kind becomes an array of that kind here; for any other mix,
-/// `merge(num_rows, [(row, value), ...])` is asked for the array.
+/// The values of a key become an array if they have a common type; otherwise
+/// `merge(num_rows, [(row, value), ...])` must return the array.
 nb::object batch_infos(nb::list events, Py_ssize_t num_rows, nb::callable merge);
 
 }  // namespace shoal

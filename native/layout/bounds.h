@@ -1,4 +1,4 @@
-// Whether integers keep their bounds.
+// Bounds checks of integers.
 #pragma once
 
 #include <cstddef>
@@ -6,10 +6,10 @@
 
 namespace shoal {
 
-/// Whether all of these lie within the bounds, both included.
+/// Whether all values are within the inclusive bounds.
 inline bool all_within(const int64_t* values, ptrdiff_t count, int64_t low, int64_t high) {
-  // Whatever lies outside makes one of the differences negative, also if the other overflows; and
-  // these are operations that every processor can do on several numbers at once.
+  // A value out of bounds makes one of the differences negative, even if the other one overflows.
+  // Without branches, the compiler can vectorise the loop on every processor.
   uint64_t differences = 0;
   for (ptrdiff_t k = 0; k < count; ++k) {
     const auto value = static_cast<uint64_t>(values[k]);

@@ -29,7 +29,7 @@ void clear_rows(const Ref& list, const Slots& rows) {
 
 bool has_extras(const Columns& columns, const Slots& rows) {
   if (!columns.objects.empty()) return true;
-  for (const Ref& list : columns.as_given) {
+  for (const Ref& list : columns.uncast) {
     for (Py_ssize_t k = 0; list && k < rows.count; ++k) {
       if (PyList_GET_ITEM(list.get(), rows[k]) != Py_None) return true;
     }
@@ -38,32 +38,32 @@ bool has_extras(const Columns& columns, const Slots& rows) {
 }
 
 Ref get_extras(const Columns& columns, const Slots& rows) {
-  std::vector<Ref> objects, as_given;
+  std::vector<Ref> objects, uncast;
   for (const Ref& list : columns.objects) objects.push_back(rows_of(list, rows));
-  for (const Ref& list : columns.as_given) {
-    as_given.push_back(list ? rows_of(list, rows) : Ref::borrow(Py_None));
+  for (const Ref& list : columns.uncast) {
+    uncast.push_back(list ? rows_of(list, rows) : Ref::borrow(Py_None));
   }
-  return Ref::checked(PyTuple_Pack(2, list_of(objects).get(), list_of(as_given).get()));
+  return Ref::checked(PyTuple_Pack(2, list_of(objects).get(), list_of(uncast).get()));
 }
 
 void set_extras(Columns& columns, const Slots& rows, PyObject* extras) {
   Ref objects = Ref::checked(PySequence_GetItem(extras, 0));
-  Ref as_given = Ref::checked(PySequence_GetItem(extras, 1));
+  Ref uncast = Ref::checked(PySequence_GetItem(extras, 1));
   for (size_t k = 0; k < columns.objects.size(); ++k) {
     Ref values = Ref::checked(PySequence_GetItem(objects.get(), static_cast<Py_ssize_t>(k)));
     set_rows(columns.objects[k], rows, values.get());
   }
-  for (size_t k = 0; k < columns.as_given.size(); ++k) {
-    Ref values = Ref::checked(PySequence_GetItem(as_given.get(), static_cast<Py_ssize_t>(k)));
+  for (size_t k = 0; k < columns.uncast.size(); ++k) {
+    Ref values = Ref::checked(PySequence_GetItem(uncast.get(), static_cast<Py_ssize_t>(k)));
     if (values.get() == Py_None) continue;
-    if (!columns.as_given[k]) columns.as_given[k] = list_of_none(columns.rows);
-    set_rows(columns.as_given[k], rows, values.get());
+    if (!columns.uncast[k]) columns.uncast[k] = list_of_none(columns.rows);
+    set_rows(columns.uncast[k], rows, values.get());
   }
 }
 
 void clear_extras(Columns& columns, const Slots& rows) {
   for (const Ref& list : columns.objects) clear_rows(list, rows);
-  for (const Ref& list : columns.as_given) {
+  for (const Ref& list : columns.uncast) {
     if (list) clear_rows(list, rows);
   }
 }

@@ -1,4 +1,4 @@
-// A batch of actions into the arena: everything is checked before anything is written.
+// Writes a batch of actions to the arena, after checking all of it.
 #include <cstring>
 #include <limits>
 
@@ -10,8 +10,8 @@ namespace shoal {
 
 namespace {
 
-/// A leaf's values, checked and cast, waiting to be written.
-struct Accepted {
+/// The values of a leaf, checked and cast, before they are written.
+struct CheckedLeaf {
   size_t leaf;
   Ref values;
   bool exact;  // the values have the leaf's dtype, and are C-contiguous
@@ -21,11 +21,11 @@ struct Intake {
   const Tree& tree;
   const Slots& slots;
   const uint8_t* ignored;
-  OtherDtypes other_dtypes;
-  std::vector<Accepted> leaves;
+  DtypeMismatch dtype_mismatch;
+  std::vector<CheckedLeaf> leaves;
   std::vector<std::pair<size_t, Ref>> objects;
 
-  bool counts(Py_ssize_t k) const { return ignored == nullptr || ignored[slots[k]] == 0; }
+  bool is_checked(Py_ssize_t k) const { return ignored == nullptr || ignored[slots[k]] == 0; }
 };
 
 [[noreturn]] void reject_shape(const Intake& intake, const Leaf& leaf, PyObject* batch,
@@ -63,7 +63,7 @@ struct Intake {
         flat % leaf.elements, leaf.path.c_str(), value, low, high, leaf.space.c_str());
 }
 
-/// Calls `visit` with a null pointer of the C type behind an integer type number.
+/// Calls `visit` with a null pointer to the C type of an integer type number.
 template <class Visit>
 void with_integer_type(int type_num, const Visit& visit) {
   switch (type_num) {
@@ -92,7 +92,7 @@ void with_integer_type(int type_num, const Visit& visit) {
   }
 }
 
-/// Whether low <= value <= high, where value may be of any integer type.
+/// Whether low <= value <= high, for a value of any integer type.
 template <class T>
 bool within(T value, int64_t low, int64_t high) {
   if constexpr (std::is_unsigned_v<T>) {
@@ -103,7 +103,7 @@ bool within(T value, int64_t low, int64_t high) {
   return static_cast<int64_t>(value) >= low && static_cast<int64_t>(value) <= high;
 }
 
-/// Integers must lie within the leaf's bounds, or, where it has none, fit its dtype.
+/// Checks that integers are within the leaf's bounds or, if it has none, fit its dtype.
 void check_integers(const Intake& intake, const Leaf& leaf, PyArrayObject* array) {
   int64_t low = std::numeric_limits<int64_t>::min();
   int64_t high = std::numeric_limits<int64_t>::max();
@@ -127,7 +127,7 @@ void check_integers(const Intake& intake, const Leaf& leaf, PyArrayObject* array
       }
     }
     for (Py_ssize_t k = 0; k < intake.slots.count; ++k) {
-      if (!intake.counts(k)) continue;
+      if (!intake.is_checked(k)) continue;
       for (Py_ssize_t e = 0; e < leaf.elements; ++e) {
         const Py_ssize_t flat = k * leaf.elements + e;
         const int64_t least = leaf.low.empty() ? low : leaf.low[static_cast<size_t>(e)];
@@ -149,7 +149,7 @@ Ref as_array(const Leaf& leaf, PyObject* batch) {
   if (error.matches(PyExc_ValueError)) {
     Ref message = Ref::checked(PyObject_Str(error.value().ptr()));
     Ref type = error_class("InvalidActionError");
-    raise(type.get(), "actions%s: NumPy makes no array of them for %s: %S", leaf.path.c_str(),
+    raise(type.get(), "actions%s: cannot be converted to an array for %s: %S", leaf.path.c_str(),
           leaf.space.c_str(), message.get());
   }
   Ref note = Ref::checked(PyUnicode_FromFormat("while reading actions%s for %s", leaf.path.c_str(),
@@ -175,14 +175,14 @@ void accept_leaf(Intake& intake, size_t index, PyObject* batch) {
     reject_dtype(leaf, array);
   }
   if (integers && (!exact || !leaf.low.empty())) {
-    Ref plain = source;
+    Ref contiguous = source;
     if (!PyArray_ISCARRAY_RO(array)) {
       const int flags = NPY_ARRAY_CARRAY_RO | NPY_ARRAY_NOTSWAPPED;
-      plain = Ref::checked(PyArray_FROM_OF(source.get(), flags));
+      contiguous = Ref::checked(PyArray_FROM_OF(source.get(), flags));
     }
-    check_integers(intake, leaf, reinterpret_cast<PyArrayObject*>(plain.get()));
+    check_integers(intake, leaf, reinterpret_cast<PyArrayObject*>(contiguous.get()));
   }
-  const bool cast = !exact && intake.other_dtypes == OtherDtypes::kCast;
+  const bool cast = !exact && intake.dtype_mismatch == DtypeMismatch::kCast;
   if (cast || (exact && !PyArray_ISCARRAY_RO(array))) {
     Py_INCREF(leaf.descr.get());
     const int flags = NPY_ARRAY_CARRAY_RO | NPY_ARRAY_FORCECAST;
@@ -206,7 +206,7 @@ void accept_object(Intake& intake, size_t index, PyObject* batch) {
 Ref entry(const Node& node, PyObject* batch, size_t k) {
   Ref item = Ref::steal(PyObject_GetItem(batch, node.keys[k].get()));
   if (item) return item;
-  forgive_lookup();
+  clear_lookup_error();
   Ref error = error_class("InvalidActionError");
   raise(error.get(), "actions%s: got %s without the key %R, expected a dict with the keys %S",
         node.path.c_str(), Py_TYPE(batch)->tp_name, node.keys[k].get(), list_of(node.keys).get());
@@ -228,7 +228,7 @@ void accept(Intake& intake, const Node& node, PyObject* batch) {
       const auto expected = static_cast<Py_ssize_t>(node.children.size());
       const Py_ssize_t length = PySequence_Check(batch) ? PySequence_Size(batch) : -1;
       if (length != expected) {
-        forgive_lookup();
+        clear_lookup_error();
         Ref error = error_class("InvalidActionError");
         raise(error.get(), "actions%s: got %s, expected a tuple of %zd batches", node.path.c_str(),
               Py_TYPE(batch)->tp_name, expected);
@@ -242,41 +242,41 @@ void accept(Intake& intake, const Node& node, PyObject* batch) {
   }
 }
 
-/// Keeps each slot's part of an array of another dtype as an object of its own.
-void write_as_given(const Intake& intake, const Accepted& accepted, Columns& columns) {
-  Ref& as_given = columns.as_given[accepted.leaf];
-  if (!as_given) as_given = list_of_none(columns.rows);
+/// Stores each slot's part of an array with another dtype as a separate object.
+void write_uncast(const Intake& intake, const CheckedLeaf& checked, Columns& columns) {
+  Ref& uncast = columns.uncast[checked.leaf];
+  if (!uncast) uncast = list_of_none(columns.rows);
   for (Py_ssize_t k = 0; k < intake.slots.count; ++k) {
-    Ref item = Ref::checked(PySequence_GetItem(accepted.values.get(), k));
-    Ref own = snapshot_observation(item.get(), false);
-    check(PyList_SetItem(as_given.get(), intake.slots[k], own.release()));
+    Ref item = Ref::checked(PySequence_GetItem(checked.values.get(), k));
+    Ref copy = snapshot_observation(item.get(), false);
+    check(PyList_SetItem(uncast.get(), intake.slots[k], copy.release()));
   }
 }
 
 void write(const Intake& intake, Columns& columns) {
-  for (const Accepted& accepted : intake.leaves) {
-    if (!accepted.exact) {
-      write_as_given(intake, accepted, columns);
+  for (const CheckedLeaf& checked : intake.leaves) {
+    if (!checked.exact) {
+      write_uncast(intake, checked, columns);
       continue;
     }
-    const Ref& as_given = columns.as_given[accepted.leaf];
-    for (Py_ssize_t k = 0; as_given && k < intake.slots.count; ++k) {
-      check(PyList_SetItem(as_given.get(), intake.slots[k], Py_NewRef(Py_None)));
+    const Ref& uncast = columns.uncast[checked.leaf];
+    for (Py_ssize_t k = 0; uncast && k < intake.slots.count; ++k) {
+      check(PyList_SetItem(uncast.get(), intake.slots[k], Py_NewRef(Py_None)));
     }
-    const Py_ssize_t bytes = intake.tree.leaves[accepted.leaf].bytes;
-    auto* values = reinterpret_cast<PyArrayObject*>(accepted.values.get());
-    // Reading the other leaves may have run code of the user's, which may have resized this one.
+    const Py_ssize_t bytes = intake.tree.leaves[checked.leaf].bytes;
+    auto* values = reinterpret_cast<PyArrayObject*>(checked.values.get());
+    // Reading the other leaves may have run user code that has resized this array.
     if (PyArray_NBYTES(values) != bytes * intake.slots.count) {
       raise(PyExc_RuntimeError, "actions changed while they were being read");
     }
-    const char* source = PyArray_BYTES(reinterpret_cast<PyArrayObject*>(accepted.values.get()));
+    const char* source = PyArray_BYTES(reinterpret_cast<PyArrayObject*>(checked.values.get()));
     if (intake.slots.numbers == nullptr) {
-      std::memcpy(columns.row(intake.tree, accepted.leaf, intake.slots.first), source,
+      std::memcpy(columns.row(intake.tree, checked.leaf, intake.slots.first), source,
                   bytes * intake.slots.count);
       continue;
     }
     for (Py_ssize_t k = 0; k < intake.slots.count; ++k) {
-      std::memcpy(columns.row(intake.tree, accepted.leaf, intake.slots[k]), source + k * bytes,
+      std::memcpy(columns.row(intake.tree, checked.leaf, intake.slots[k]), source + k * bytes,
                   bytes);
     }
   }
@@ -291,8 +291,8 @@ void write(const Intake& intake, Columns& columns) {
 }  // namespace
 
 void encode_batch(const Tree& tree, PyObject* batch, const Slots& slots, const uint8_t* ignored,
-                  OtherDtypes other_dtypes, Columns& columns) {
-  Intake intake{tree, slots, ignored, other_dtypes, {}, {}};
+                  DtypeMismatch dtype_mismatch, Columns& columns) {
+  Intake intake{tree, slots, ignored, dtype_mismatch, {}, {}};
   accept(intake, tree.root, batch);
   write(intake, columns);
 }

@@ -1,4 +1,4 @@
-// Single rows: an action out of its row, an observation into its row, and rows as a batch.
+// Reading of actions from rows, writing of observations to rows, and batches of rows.
 #include <cstring>
 
 #include "codec.h"
@@ -8,7 +8,7 @@ namespace shoal {
 
 namespace {
 
-/// Rebuilds a space's structure from what the two functions make of its leaves.
+/// Builds a value in the structure of a space from the results of two functions for its leaves.
 template <class MakeLeaf, class MakeObject>
 Ref build(const Node& node, const MakeLeaf& leaf, const MakeObject& object) {
   switch (node.kind) {
@@ -38,7 +38,7 @@ Ref build(const Node& node, const MakeLeaf& leaf, const MakeObject& object) {
 
 Ref decode_leaf(const Leaf& leaf, char* data) {
   if (!leaf.shape.empty()) {
-    // A copy, so that the environment may keep it: the row is overwritten by the next action.
+    // A copy, since the environment may keep it and the next action overwrites the row.
     Py_INCREF(leaf.descr.get());
     Ref array =
         Ref::checked(PyArray_Empty(static_cast<int>(leaf.shape.size()),
@@ -67,7 +67,7 @@ bool same_dtype(PyArray_Descr* descr, const Leaf& leaf) {
   return descr == leaf.dtype() || PyArray_EquivTypes(descr, leaf.dtype());
 }
 
-/// The row itself as an array, so that NumPy can cast into it.
+/// A view of a row as an array, so that NumPy can cast into it.
 Ref view_of_row(const Leaf& leaf, char* row) {
   Py_INCREF(leaf.descr.get());
   return Ref::checked(PyArray_NewFromDescr(
@@ -86,18 +86,18 @@ Ref view_of_row(const Leaf& leaf, char* row) {
         expected.get(), leaf.space.c_str());
 }
 
-/// Whatever NumPy makes of the value, cast as Gymnasium would: within the same kind.
+/// Converts the value with NumPy and casts it within the same kind, as Gymnasium does.
 void store_by_cast(const Leaf& leaf, PyObject* value, char* row) {
   Ref source = Ref::steal(PyArray_FromAny(value, nullptr, 0, 0, 0, nullptr));
   if (!source) {
     if (!PyErr_ExceptionMatches(PyExc_ValueError)) throw nb::python_error();
     PyErr_Clear();
     Ref error = error_class("ObservationError");
-    raise(error.get(), "observation%s: got %s that is no array, expected dtype %S (%s)",
+    raise(error.get(), "observation%s: got %s, which is not an array, expected dtype %S (%s)",
           leaf.path.c_str(), Py_TYPE(value)->tp_name, leaf.descr.get(), leaf.space.c_str());
   }
   auto* array = reinterpret_cast<PyArrayObject*>(source.get());
-  // A Python int has no dtype of its own: it fits every integer leaf that can hold its value.
+  // A Python int has no dtype; it fits every integer leaf that can represent its value.
   const bool plain_integer = PyLong_CheckExact(value) && leaf.is_integer() && leaf.shape.empty();
   if (!same_shape(array, leaf) ||
       (!plain_integer && !PyArray_CanCastArrayTo(array, leaf.dtype(), NPY_SAME_KIND_CASTING))) {
@@ -106,7 +106,7 @@ void store_by_cast(const Leaf& leaf, PyObject* value, char* row) {
   Ref view = view_of_row(leaf, row);
   auto* target = reinterpret_cast<PyArrayObject*>(view.get());
   if (plain_integer) {
-    check(PyArray_SETITEM(target, row, value));  // raises where the value does not fit
+    check(PyArray_SETITEM(target, row, value));  // raises if the value does not fit
     return;
   }
   check(PyArray_CopyInto(target, array));
@@ -141,7 +141,7 @@ Ref member(const Node& node, PyObject* value, size_t k) {
   Ref item = PyDict_CheckExact(value) ? Ref::borrow(PyDict_GetItemWithError(value, key))
                                       : Ref::steal(PyObject_GetItem(value, key));
   if (item) return item;
-  forgive_lookup();
+  clear_lookup_error();
   Ref error = error_class("ObservationError");
   raise(error.get(), "observation%s: got %s without the key %R, expected the keys %S",
         node.path.c_str(), Py_TYPE(value)->tp_name, key, list_of(node.keys).get());
@@ -155,7 +155,7 @@ Ref element(const Node& node, PyObject* value, size_t k) {
   Ref item;
   if (PySequence_Check(value)) item = Ref::steal(PySequence_GetItem(value, index));
   if (item) return item;
-  forgive_lookup();
+  clear_lookup_error();
   Ref error = error_class("ObservationError");
   raise(error.get(), "observation%s: got %s without the element %zd, expected a tuple of %zu",
         node.path.c_str(), Py_TYPE(value)->tp_name, index, node.children.size());
@@ -192,9 +192,9 @@ Ref decode_row(const Tree& tree, const Columns& columns, Py_ssize_t row) {
   return build(
       tree.root,
       [&](size_t k) {
-        if (columns.as_given[k]) {
-          PyObject* given = PyList_GET_ITEM(columns.as_given[k].get(), row);
-          if (given != Py_None) return Ref::borrow(given);
+        if (columns.uncast[k]) {
+          PyObject* value = PyList_GET_ITEM(columns.uncast[k].get(), row);
+          if (value != Py_None) return Ref::borrow(value);
         }
         return decode_leaf(tree.leaves[k], columns.row(tree, k, row));
       },

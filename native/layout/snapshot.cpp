@@ -28,7 +28,7 @@ Ref copy_dict(PyObject* dict, const Copy& copy) {
   PyObject* key = nullptr;
   PyObject* value = nullptr;
   while (PyDict_Next(dict, &position, &key, &value)) {
-    // Held, because copying may run code that changes the dict.
+    // Owned, because copying may run code that changes the dict.
     Ref held_key = Ref::borrow(key);
     Ref held_value = Ref::borrow(value);
     Ref copied = copy(value);
@@ -37,7 +37,7 @@ Ref copy_dict(PyObject* dict, const Copy& copy) {
   return result;
 }
 
-/// A part of an info: containers and arrays are copied, other objects are the environment's.
+/// Copies a part of an info: containers and arrays are copied, other objects are shared.
 Ref snapshot_value(PyObject* value) {
   if (PyDict_Check(value)) return snapshot_info(value);
   if (is_plain_array(value)) return copy_array(value);

@@ -4,8 +4,8 @@ namespace shoal {
 
 namespace {
 
-// Above this many values a Discrete leaf makes its scalars one by one.
-constexpr int64_t kMaxReadyScalars = 1024;
+// Maximum number of values of a Discrete leaf whose scalars are cached.
+constexpr int64_t kMaxCachedScalars = 1024;
 
 Ref attribute(PyObject* object, const char* name) {
   return Ref::checked(PyObject_GetAttrString(object, name));
@@ -25,10 +25,10 @@ std::vector<int64_t> integers(PyObject* array) {
   return {first, first + PyArray_SIZE(values)};
 }
 
-void make_scalars(Leaf& leaf) {
-  // Unsigned arithmetic: the span of a full-range leaf does not fit a signed one.
+void cache_scalars(Leaf& leaf) {
+  // Unsigned, since the span of a leaf with the full range of int64 overflows a signed integer.
   const uint64_t span = static_cast<uint64_t>(leaf.high[0]) - static_cast<uint64_t>(leaf.low[0]);
-  if (span >= static_cast<uint64_t>(kMaxReadyScalars)) return;
+  if (span >= static_cast<uint64_t>(kMaxCachedScalars)) return;
   for (uint64_t k = 0; k <= span; ++k) {
     Ref number = Ref::checked(PyLong_FromLongLong(leaf.low[0] + static_cast<int64_t>(k)));
     Py_INCREF(leaf.descr.get());
@@ -46,7 +46,7 @@ Leaf read_leaf(PyObject* node) {
   leaf.descr = attribute(node, "dtype");
   if (!PyArray_DescrCheck(leaf.descr.get())) raise(PyExc_TypeError, "a leaf needs a NumPy dtype");
   if (PyDataType_REFCHK(leaf.dtype())) {
-    raise(PyExc_TypeError, "a leaf of dtype %S cannot lie in memory: lay it out as an object leaf",
+    raise(PyExc_TypeError, "a leaf cannot have the dtype %S: use an object leaf instead",
           leaf.descr.get());
   }
   leaf.type_num = leaf.dtype()->type_num;
@@ -56,7 +56,7 @@ Leaf read_leaf(PyObject* node) {
   Ref shape = attribute(node, "shape");
   for (Py_ssize_t k = 0; k < PyTuple_Size(shape.get()); ++k) {
     const Py_ssize_t extent = PyLong_AsSsize_t(PyTuple_GET_ITEM(shape.get(), k));
-    if (extent < 0) raise(PyExc_ValueError, "a leaf's shape has no negative extents");
+    if (extent < 0) raise(PyExc_ValueError, "the shape of a leaf must not be negative");
     leaf.shape.push_back(extent);
     leaf.elements *= extent;
   }
@@ -66,7 +66,7 @@ Leaf read_leaf(PyObject* node) {
   if (low.get() != Py_None) {
     leaf.low = integers(low.get());
     leaf.high = integers(attribute(node, "high").get());
-    if (leaf.shape.empty() && leaf.is_int64) make_scalars(leaf);
+    if (leaf.shape.empty() && leaf.is_int64) cache_scalars(leaf);
   }
   return leaf;
 }
@@ -112,7 +112,7 @@ Node Tree::read(PyObject* node) {
 }
 
 Columns::Columns(const Tree& tree, nb::sequence source, Py_ssize_t row_count)
-    : rows(row_count), as_given(tree.leaves.size()) {
+    : rows(row_count), uncast(tree.leaves.size()) {
   if (nb::len(source) != tree.leaves.size()) {
     raise(PyExc_ValueError, "expected %zu columns, got %zu", tree.leaves.size(), nb::len(source));
   }
@@ -135,7 +135,7 @@ Columns::Columns(const Tree& tree, nb::sequence source, Py_ssize_t row_count)
 
 int Columns::traverse(visitproc visit, void* arg) const {
   for (const Ref& list : objects) Py_VISIT(list.get());
-  for (const Ref& list : as_given) Py_VISIT(list.get());
+  for (const Ref& list : uncast) Py_VISIT(list.get());
   return 0;
 }
 
@@ -143,7 +143,7 @@ void Columns::renew(const Tree& tree, Py_ssize_t row_count) {
   rows = row_count;
   arrays.resize(tree.leaves.size());
   data.resize(tree.leaves.size());
-  as_given.resize(tree.leaves.size());
+  uncast.resize(tree.leaves.size());
   npy_intp shape[NPY_MAXDIMS];
   for (size_t k = 0; k < tree.leaves.size(); ++k) {
     const Leaf& leaf = tree.leaves[k];

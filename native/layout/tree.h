@@ -1,8 +1,8 @@
-// A space's layout as the native code sees it: a tree whose leaves are columns.
+// The native layout of a space: a tree whose leaves are columns.
 //
-// Built once from the Python Layout (shoal/_spaces/layout.py, which alone knows the space types)
-// and never changed afterwards. A leaf has a dtype and a shape and lives in an array of the arena;
-// an object leaf has no fixed shape and lives in a Python list.
+// It is built from the Python Layout (shoal/_spaces/layout.py, the only module that depends on
+// space types) and is immutable. A leaf has a dtype and a shape and is stored in an array of the
+// arena. An object leaf has no fixed shape and is stored in a Python list.
 #pragma once
 
 #include <cstdint>
@@ -15,25 +15,25 @@ namespace shoal {
 
 /// One fixed-shape array inside a space.
 struct Leaf {
-  std::string path;   // as a user would index it: "['position'][0]", empty for a bare space
-  std::string space;  // the space's own description, for messages
+  std::string path;   // as an index expression: "['position'][0]", empty for the root
+  std::string space;  // the description of the space, for messages
   Ref descr;
   int type_num = 0;
-  bool is_int64 = false;  // in the machine's byte order
+  bool is_int64 = false;  // in native byte order
   std::vector<npy_intp> shape;
   Py_ssize_t elements = 1;
   Py_ssize_t bytes = 0;
-  // Inclusive integer bounds of each element, empty where any value of the dtype may pass.
+  // Inclusive integer bounds of each element; empty if every value of the dtype is valid.
   std::vector<int64_t> low, high;
-  // Ready-made scalars low[0]..high[0] of a small integer leaf: NumPy scalars never change, so one
-  // object can serve every step.
+  // Cached scalars low[0]..high[0] of a small integer leaf. NumPy scalars are immutable, so every
+  // step can use the same objects.
   std::vector<Ref> scalars;
 
   PyArray_Descr* dtype() const { return reinterpret_cast<PyArray_Descr*>(descr.get()); }
   bool is_integer() const { return PyTypeNum_ISINTEGER(type_num); }
 };
 
-/// A part of a space without a fixed shape; its values travel as Python objects.
+/// A part of a space without a fixed shape, whose values are Python objects.
 struct ObjectLeaf {
   std::string path;
   Ref split;  // batch -> iterator over one item per slot
@@ -53,7 +53,7 @@ struct Tree {
   /// Reads a node of shoal._spaces.layout.
   explicit Tree(nb::handle root_node);
 
-  // Before the root: reading it fills them.
+  // Declared before the root, since reading the root fills them.
   std::vector<Leaf> leaves;
   std::vector<ObjectLeaf> objects;
   Node root;
@@ -65,27 +65,27 @@ struct Tree {
 /// Memory for one row per slot: an array for each leaf and a list for each object leaf.
 struct Columns {
   Columns() = default;
-  /// Over existing arrays, which must have the leaves' dtypes and the shape (rows, *leaf shape).
+  /// Uses existing arrays, which must have the leaves' dtypes and the shape (rows, *leaf shape).
   Columns(const Tree& tree, nb::sequence arrays, Py_ssize_t rows);
 
-  /// Makes everything memory that nobody else sees, uninitialised: what the user has let go of is
-  /// used again, what the user still holds is replaced.
+  /// Makes all arrays exclusively owned and uninitialised: arrays that the user has released are
+  /// recycled, arrays that are still referenced are replaced.
   void renew(const Tree& tree, Py_ssize_t row_count);
 
   char* row(const Tree& tree, size_t leaf, Py_ssize_t index) const {
     return data[leaf] + index * tree.leaves[leaf].bytes;
   }
 
-  /// Shows the garbage collector the objects of users that are kept here.
+  /// Visits the owned Python objects for the garbage collector.
   int traverse(visitproc visit, void* arg) const;
 
   Py_ssize_t rows = 0;
   std::vector<Ref> arrays;
   std::vector<char*> data;   // the first byte of each array
   std::vector<Ref> objects;  // a list with an item per row for each object leaf
-  // By leaf: null, or a list that holds the values of those rows that came in another dtype than
-  // the leaf's, and None for the other rows.
-  std::vector<Ref> as_given;
+  // For each leaf: null, or a list with the values of the rows whose dtype differs from the leaf's,
+  // and None for the other rows.
+  std::vector<Ref> uncast;
 };
 
 /// A list of this length, filled with None.

@@ -1,4 +1,4 @@
-// Arrays that are handed to the user, and come back when the user has let go of them.
+// Recycling of arrays that the user has released.
 #pragma once
 
 #include <algorithm>
@@ -8,12 +8,12 @@
 
 namespace shoal {
 
-/// Whether an array that was handed out belongs to nobody else any more, and is as it was made.
+/// Whether an array has no other references and its original dtype and shape.
 ///
-/// Whoever can still see its memory holds a reference: a view, a memoryview, a tensor. A weak
-/// reference does not count as one, but whoever has it must not see the array come back to life.
-inline bool was_let_go(PyObject* object, PyArray_Descr* descr, int dimensions,
-                       const npy_intp* shape) {
+/// Everything that shares its memory, such as a view, a memoryview or a tensor, holds a reference.
+/// An array with weak references is not recycled, since these would see it again.
+inline bool is_recyclable(PyObject* object, PyArray_Descr* descr, int dimensions,
+                          const npy_intp* shape) {
   if (object == nullptr || Py_REFCNT(object) != 1) return false;
   auto* array = reinterpret_cast<PyArrayObject*>(object);
   return reinterpret_cast<PyArrayObject_fields*>(object)->weakreflist == nullptr &&
@@ -22,7 +22,7 @@ inline bool was_let_go(PyObject* object, PyArray_Descr* descr, int dimensions,
          PyArray_CHKFLAGS(array, NPY_ARRAY_OWNDATA);
 }
 
-/// A shape as Python shows it.
+/// A shape as a Python tuple.
 inline Ref shape_tuple(const std::vector<npy_intp>& shape) {
   Ref tuple = Ref::checked(PyTuple_New(static_cast<Py_ssize_t>(shape.size())));
   for (size_t k = 0; k < shape.size(); ++k) {
@@ -31,10 +31,10 @@ inline Ref shape_tuple(const std::vector<npy_intp>& shape) {
   return tuple;
 }
 
-/// Makes `array` one that only this reference holds: the same one again if it was let go, or a new
-/// one, uninitialised either way.
+/// Makes `array` exclusively owned and uninitialised: recycles it if possible, otherwise replaces
+/// it by a new array.
 inline void renew_array(Ref& array, PyArray_Descr* descr, int dimensions, const npy_intp* shape) {
-  if (was_let_go(array.get(), descr, dimensions, shape)) return;
+  if (is_recyclable(array.get(), descr, dimensions, shape)) return;
   Py_INCREF(descr);
   array = Ref::checked(PyArray_Empty(dimensions, const_cast<npy_intp*>(shape), descr, 0));
 }

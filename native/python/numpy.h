@@ -1,4 +1,4 @@
-// The NumPy C interface, included the one way that several translation units of an extension need.
+// The NumPy C API, configured for an extension of several translation units.
 // Only bindings.cpp defines SHOAL_IMPORT_NUMPY and calls import_array().
 #pragma once
 
@@ -10,6 +10,6 @@
 #define NPY_TARGET_VERSION NPY_2_0_API_VERSION
 
 #include <Python.h>
-// Python.h goes first, as CPython asks.
+// CPython requires Python.h to be included first.
 #include <numpy/arrayobject.h>
 #include <numpy/arrayscalars.h>

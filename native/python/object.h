@@ -1,8 +1,8 @@
-// Ownership and errors at the border to Python.
+// Ownership of Python objects, and Python exceptions.
 //
-// Ref owns one reference. A failed call of the Python interface becomes a C++ exception
-// (nb::python_error, which nanobind turns back into the Python exception), so that every Ref on
-// the way out is released. All of this runs with the GIL held.
+// Ref owns one reference. A failed call of the Python C API becomes a C++ exception
+// (nb::python_error, which nanobind converts back to the Python exception), so that stack unwinding
+// releases every Ref. All functions require the GIL.
 #pragma once
 
 #include <nanobind/nanobind.h>
@@ -30,9 +30,9 @@ class Ref {
     Py_XINCREF(object);
     return Ref(object);
   }
-  /// Takes over a new reference as it is; null stays null.
+  /// Takes ownership of a new reference, which may be null.
   static Ref steal(PyObject* object) { return Ref(object); }
-  /// Takes over a new reference that a Python call returned; null means it raised.
+  /// Takes ownership of a new reference that a Python call returned; throws if it is null.
   static Ref checked(PyObject* object) {
     if (object == nullptr) throw nb::python_error();
     return Ref(object);
@@ -47,26 +47,26 @@ class Ref {
   PyObject* object_ = nullptr;
 };
 
-/// Throws the Python exception that a call reported by returning a negative number.
+/// Throws the current Python exception if the status is negative.
 inline void check(int status) {
   if (status < 0) throw nb::python_error();
 }
 
-/// Raises `type` with a message in the manner of PyErr_Format.
+/// Raises `type` with a message formatted by PyErr_Format.
 template <class... Args>
 [[noreturn]] void raise(PyObject* type, const char* format, Args... args) {
   PyErr_Format(type, format, args...);
   throw nb::python_error();
 }
 
-/// An exception class of shoal.errors, by its name.
+/// The exception class of this name in shoal.errors.
 inline Ref error_class(const char* name) {
   Ref module = Ref::checked(PyImport_ImportModule("shoal.errors"));
   return Ref::checked(PyObject_GetAttrString(module.get(), name));
 }
 
-/// Drops the exception of a look-up that found nothing; any other one goes on its way.
-inline void forgive_lookup() {
+/// Clears the exception of a failed lookup, and rethrows any other one.
+inline void clear_lookup_error() {
   if (PyErr_Occurred() && !PyErr_ExceptionMatches(PyExc_LookupError) &&
       !PyErr_ExceptionMatches(PyExc_TypeError)) {
     throw nb::python_error();
@@ -74,21 +74,21 @@ inline void forgive_lookup() {
   PyErr_Clear();
 }
 
-/// These objects as a list.
+/// Makes a Python list of objects.
 inline Ref list_of(const std::vector<Ref>& items) {
   Ref list = Ref::checked(PyList_New(0));
   for (const Ref& item : items) check(PyList_Append(list.get(), item.get()));
   return list;
 }
 
-/// Adds a line below an exception's message (PEP 678); its type, arguments and traceback stay.
+/// Adds a note to an exception (PEP 678).
 inline void add_note(const nb::python_error& error, PyObject* note) {
   Ref name = Ref::checked(PyUnicode_InternFromString("add_note"));
   Ref::steal(PyObject_CallMethodOneArg(error.value().ptr(), name.get(), note));
-  PyErr_Clear();  // A note is a help: an exception that refuses it is still the one to report.
+  PyErr_Clear();  // An error of add_note must not hide the exception itself.
 }
 
-/// Counts one level of a recursion into a user's objects, and raises RecursionError in time.
+/// Guards one level of a recursion into Python objects; raises RecursionError if it is too deep.
 class Depth {
  public:
   explicit Depth(const char* where) {

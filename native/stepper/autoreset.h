@@ -1,4 +1,4 @@
-// When a slot whose episode has ended is reset.
+// Autoreset modes: when a slot whose episode has ended is reset.
 #pragma once
 
 namespace shoal {

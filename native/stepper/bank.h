@@ -1,4 +1,4 @@
-// What a batch is written into, and what is remembered of each slot from one batch to the next.
+// Banks, the columns of a batch, and the state of slots between steps.
 #pragma once
 
 #include "../layout/tree.h"
@@ -7,7 +7,7 @@
 
 namespace shoal {
 
-/// A one-dimensional column of plain numbers, one per row.
+/// A column with one number per row.
 template <class T>
 struct Column {
   Column() = default;
@@ -15,12 +15,12 @@ struct Column {
     auto* typed = reinterpret_cast<PyArrayObject*>(array.ptr());
     if (!PyArray_Check(array.ptr()) || PyArray_TYPE(typed) != type_num ||
         !PyArray_ISCARRAY(typed) || PyArray_SIZE(typed) != rows) {
-      raise(PyExc_ValueError, "a column of %zd numbers was expected", rows);
+      raise(PyExc_ValueError, "expected a column of %zd numbers", rows);
     }
     data = static_cast<T*>(PyArray_DATA(typed));
   }
 
-  /// Memory that nobody else sees: the same again if the user has let go of it, or new.
+  /// Makes the array exclusively owned: recycles it if the user has released it, or replaces it.
   void renew(const Ref& descr, Py_ssize_t rows) {
     renew_array(owner, reinterpret_cast<PyArray_Descr*>(descr.get()), 1, &rows);
     data = static_cast<T*>(PyArray_DATA(reinterpret_cast<PyArrayObject*>(owner.get())));
@@ -38,8 +38,8 @@ struct Column {
   T* data = nullptr;
 };
 
-/// The columns of one batch. A bank over the arena's arrays is used again and again; a bank of the
-/// stepper's own is renewed for every batch, and its arrays go to the user.
+/// The columns of one batch. A bank of the arena's arrays is reused for every batch. The arrays of
+/// other banks are returned to the user and renewed for every batch.
 struct Bank {
   Bank() = default;
   Bank(const Tree& tree, nb::sequence columns, nb::handle reward_array, nb::handle terminated_array,
@@ -52,7 +52,7 @@ struct Bank {
 
   int traverse(visitproc visit, void* arg) const { return observations.traverse(visit, arg); }
 
-  /// The objects in these rows: a list for each object leaf; and the way back.
+  /// Returns the extras of these rows, for put_objects in another process.
   nb::object objects(nb::handle slots) const;
   void put_objects(nb::handle slots, nb::handle extras);
 
@@ -64,14 +64,14 @@ struct Bank {
     truncated.renew(flag_descr_, row_count);
   }
 
-  /// What a row says of a slot that was reset instead of stepped.
+  /// Sets a row for a slot that was reset instead of stepped.
   void clear_results(Py_ssize_t row) const {
     rewards[row] = 0.0;
     terminated[row] = 0;
     truncated[row] = 0;
   }
 
-  /// Lets go of the users' objects in the batch; its arrays are kept, for if they come back.
+  /// Releases the objects of the batch, but keeps its arrays for recycling.
   void forget_objects() {
     for (Ref& list : observations.objects) list = Ref();
   }
@@ -90,14 +90,14 @@ struct Bank {
   Ref flag_descr_ = descr_of(NPY_BOOL);
 };
 
-/// Banks for batches that are the user's to keep. The user holds the last batch while asking for
-/// the next: of two, one has usually been let go of, and is used again.
+/// Two alternating banks for batches that the user owns. Usually the user still holds the previous
+/// batch, but has released the one before, which is recycled.
 class UserBanks {
  public:
   Bank& renewed(const Tree& tree, Py_ssize_t rows) {
-    turn_ = 1 - turn_;
-    banks_[turn_].renew(tree, rows);
-    return banks_[turn_];
+    current_ = 1 - current_;
+    banks_[current_].renew(tree, rows);
+    return banks_[current_];
   }
 
   int traverse(visitproc visit, void* arg) const {
@@ -109,10 +109,10 @@ class UserBanks {
 
  private:
   Bank banks_[2];
-  int turn_ = 0;
+  int current_ = 0;
 };
 
-/// Columns of the arena that hold what each slot carries over to its next step.
+/// Columns of the arena with the state of each slot between steps.
 struct SlotState {
   SlotState(nb::handle finished_array, nb::handle return_array, nb::handle length_array,
             nb::handle start_array, Py_ssize_t slots)
@@ -123,15 +123,15 @@ struct SlotState {
         episode_start(start_array, NPY_FLOAT64, slots) {}
 
   Py_ssize_t count;
-  Column<uint8_t> finished;  // the last step ended an episode, and no reset has come since
+  Column<uint8_t> finished;  // the last step ended an episode, and no reset has followed
   Column<double> episode_return;
   Column<int64_t> episode_length;
   Column<double> episode_start;  // seconds of the steady clock
-  bool busy = false;             // a call is at work on these slots
+  bool busy = false;             // a call is using these slots
 };
 
-/// Keeps every other call out while one is at work on a vector's slots, however that one ends.
-/// Python code runs in the middle of such calls, and may release the GIL or call back.
+/// Refuses other calls while one is using a vector's slots. Such calls run Python code, which may
+/// release the GIL or call back.
 class Occupied {
  public:
   explicit Occupied(SlotState& state) : state_(state) {

@@ -1,4 +1,4 @@
-// The front frontend for actions: refuses what is wrong before any environment hears of it.
+// Validation of actions, before any environment is stepped.
 #pragma once
 
 #include <optional>
@@ -8,7 +8,7 @@
 
 namespace shoal {
 
-/// Slot numbers as a caller gives them: None for all, or a one-dimensional int64 array.
+/// Converts slot numbers from Python: None for all, or a one-dimensional int64 array.
 Slots read_slots(nb::handle slots, Py_ssize_t num_slots);
 
 class ActionIntake {
@@ -18,32 +18,32 @@ class ActionIntake {
         columns_(tree, columns, state.count),
         state_(state),
         mode_(mode),
-        other_dtypes_(casts ? OtherDtypes::kCast : OtherDtypes::kAsGiven) {}
+        dtype_mismatch_(casts ? DtypeMismatch::kCast : DtypeMismatch::kKeep) {}
 
-  /// Checks actions for these slots and writes them to the arena, or raises and writes nothing.
+  /// Checks actions for these slots and writes them to the arena. Writes nothing if it raises.
   void accept(nb::handle actions, nb::handle slots) {
     const Occupied occupied(state_);
     take_in(actions, read_slots(slots, state_.count));
   }
 
-  /// The same for a caller who is at work on the slots already.
+  /// The same, for callers that have marked the slots as occupied.
   void take_in(nb::handle actions, const Slots& chosen) {
     if (mode_ == Autoreset::kDisabled) refuse_finished(chosen);
-    // Where the next step will be a reset, the action is never used and may be anything.
+    // If the next step is a reset, the action is not used and need not be valid.
     const uint8_t* ignored = mode_ == Autoreset::kNextStep ? state_.finished.data : nullptr;
-    encode_batch(tree_, actions.ptr(), chosen, ignored, other_dtypes_, columns_);
+    encode_batch(tree_, actions.ptr(), chosen, ignored, dtype_mismatch_, columns_);
   }
 
-  /// A batch of actions for all slots that can be copied as it is, to be checked in its new place.
+  /// A batch of actions for all slots that can be copied without a cast, and checked afterwards.
   struct Plain {
     const char* source;
     char* target;
     Py_ssize_t bytes;  // of one slot
-    bool is_bounded;   // then they are of 64-bit integers, one for each slot
+    bool is_bounded;   // then the actions are 64-bit integers, one per slot
     int64_t low, high;
   };
 
-  /// Says where to copy from and to, or nothing where it is not as simple as that.
+  /// The source and target of the copy, or nothing if the actions cannot be copied without a cast.
   std::optional<Plain> plain(nb::handle actions) const {
     if (tree_.root.kind != Node::Kind::kLeaf || !PyArray_CheckExact(actions.ptr())) return {};
     const Leaf& leaf = tree_.leaves[0];
@@ -59,7 +59,7 @@ class ActionIntake {
                  is_bounded,           is_bounded ? leaf.low[0] : 0, is_bounded ? leaf.high[0] : 0};
   }
 
-  /// What of these slots' actions is not in the arena; and a worker's side of that.
+  /// The values of these slots' actions that are not in the arena; a worker sets them.
   bool has_extras(nb::handle slots) const {
     return shoal::has_extras(columns_, read_slots(slots, state_.count));
   }
@@ -92,7 +92,7 @@ class ActionIntake {
   Columns columns_;
   SlotState& state_;
   Autoreset mode_;
-  OtherDtypes other_dtypes_;
+  DtypeMismatch dtype_mismatch_;
 };
 
 }  // namespace shoal

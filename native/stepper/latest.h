@@ -1,7 +1,7 @@
-// The newest observation of each slot, for rows that must be given again without a step.
+// The newest observation of each slot, for batches that include slots that were not stepped.
 //
-// Small observations are kept as rows of bytes. Large ones, and those with parts of no fixed shape,
-// are kept as the objects that the environments returned: a copy would cost more than it is worth.
+// Small observations are copied to rows. Large ones, and those with object leaves, are kept as the
+// objects that the environments returned.
 #pragma once
 
 #include <vector>
@@ -10,27 +10,27 @@
 
 namespace shoal {
 
-/// Stands for the first row where each slot has the row of its own number.
+/// In place of the first row: the row of each slot is its number.
 constexpr Py_ssize_t kRowsBySlot = -1;
 
 class LatestObservations {
  public:
-  /// For no slots at all, nothing is kept.
+  /// Keeps nothing if `slots` is 0.
   LatestObservations(const Tree& tree, Py_ssize_t slots);
 
-  /// Takes note of what an environment has returned, where objects are kept.
+  /// Records an environment's observation, if objects are kept.
   void keep_object(Py_ssize_t slot, PyObject* observation) {
     if (!objects_.empty()) objects_[static_cast<size_t>(slot)] = Ref::borrow(observation);
   }
 
-  /// Takes note of these slots' observations, which lie in rows from `first` on, or in the rows of
-  /// their numbers (kRowsBySlot), where rows are kept.
+  /// Records the observations of slots, if rows are kept. They are in the rows from `first` on, or
+  /// in the rows of the slots' numbers (kRowsBySlot).
   void keep_rows(const Slots& slots, const Columns& columns, Py_ssize_t first);
 
-  /// Writes a slot's observation to a row, or returns false where there is none yet.
+  /// Writes a slot's observation to a row; returns false if there is none.
   bool write(Py_ssize_t slot, Columns& columns, Py_ssize_t row, bool deep) const;
 
-  /// The observations by slot, None where there is none; and the way back.
+  /// Saves the observation of each slot, or None, for restore().
   nb::list save() const;
   void restore(nb::list observations);
 
@@ -44,8 +44,8 @@ class LatestObservations {
   const Tree& tree_;
   bool as_rows_;
   Columns rows_;
-  std::vector<uint8_t> seen_;  // which rows are filled
-  std::vector<Ref> objects_;   // where they are not kept as rows
+  std::vector<uint8_t> has_row_;  // by slot
+  std::vector<Ref> objects_;      // if observations are not kept as rows
 };
 
 }  // namespace shoal

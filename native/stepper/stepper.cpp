@@ -18,7 +18,7 @@ double now() {
 
 Ref interned(const char* text) { return Ref::checked(PyUnicode_InternFromString(text)); }
 
-/// Takes apart what an environment returned: borrowed items of `result`, which stays the owner.
+/// Unpacks the tuple that an environment returned. The items are borrowed from `result`.
 template <Py_ssize_t count>
 void unpack(Ref& result, PyObject* (&items)[count], const char* expected) {
   if (PyList_Check(result.get()) ||
@@ -65,7 +65,7 @@ uint8_t to_flag(PyObject* value) {
   return static_cast<uint8_t>(truth);
 }
 
-/// An info as a dict; any other mapping is read into one.
+/// Converts an info, which may be any mapping, to a dict.
 Ref as_dict(PyObject* info) {
   if (PyDict_Check(info)) return Ref::borrow(info);
   if (!Ref::steal(PyObject_GetAttrString(info, "keys"))) {
@@ -79,7 +79,7 @@ Ref as_dict(PyObject* info) {
   return dict;
 }
 
-/// Appends to a list, which is made for its first item.
+/// Appends to a list, which is created for its first item.
 void append(Ref& list, const Ref& item) {
   if (!list) list = Ref::checked(PyList_New(0));
   check(PyList_Append(list.get(), item.get()));
@@ -87,17 +87,17 @@ void append(Ref& list, const Ref& item) {
 
 }  // namespace
 
-/// What a batch in the making consists of.
+/// The results that are collected for a batch.
 struct Stepper::Output {
   Bank& bank;
   Py_ssize_t rows;
-  Ref events;  // list of (row, info), made with the first info
+  Ref events;  // list of (row, info), created with the first info
   Ref done_mask, returns, lengths, times;
-  StepEvents* told;  // where events and episodes go instead, unless null
+  StepEvents* step_events;  // if not null, receives the events and episodes instead
 
   void add_info(Py_ssize_t row, Ref info) {
     Ref event = Ref::checked(Py_BuildValue("(nO)", row, info.get()));
-    append(told ? told->events : events, event);
+    append(step_events ? step_events->events : events, event);
   }
 
   template <class T>
@@ -163,9 +163,8 @@ Stepper::Stepper(const Tree& tree, nb::handle actions, SlotState& state, nb::lis
       final_obs_(interned("final_obs")),
       final_info_(interned("final_info")) {}
 
-/// Acts on slots in turn, filling rows from `first` on, or those of their numbers (kRowsBySlot). An
-/// exception gains a note that names its slot; the slots before it have acted, and their
-/// observations are their newest.
+/// Calls `act` for each slot and row, counted from `first`, or the slot's number (kRowsBySlot). An
+/// exception gets a note that names its slot; the observations of the slots before are kept.
 template <class Act>
 void Stepper::drive(const Slots& slots, Py_ssize_t first, const char* method, Output& out,
                     const Act& act) {
@@ -187,7 +186,7 @@ void Stepper::add_slot_notes(nb::python_error& error, Py_ssize_t slot, const cha
   if (method != kStep || was_reset_[static_cast<size_t>(slot)] || !error.matches(PyExc_Exception)) {
     return;
   }
-  // Without a number: where the slot belongs to a part of a vector, the number is another there.
+  // Without the slot's number, which differs if this is a part of a vector.
   Ref hint = Ref::checked(PyUnicode_FromString(
       "shoal: the slot has never been reset: call reset() before the first step"));
   add_note(error, hint.get());
@@ -236,14 +235,14 @@ nb::object Stepper::run(nb::handle work, Bank* bank) {
 
 Ref Stepper::StepEvents::as_tuple() const {
   if (nothing()) return Ref::borrow(Py_None);
-  auto list = [](const Ref& found) { return found ? found.get() : Py_None; };
+  auto list = [](const Ref& items) { return items ? items.get() : Py_None; };
   return Ref::checked(PyTuple_Pack(3, list(events), list(episodes), list(errors)));
 }
 
 void Stepper::fill(Bank& bank, Py_ssize_t slot, PyObject* seed, PyObject* options,
-                   StepEvents& told) {
+                   StepEvents& step_events) {
   if (bank.rows < state_.count) raise(PyExc_ValueError, "the bank has too few rows");
-  Output out{bank, state_.count, {}, {}, {}, {}, {}, &told};
+  Output out{bank, state_.count, {}, {}, {}, {}, {}, &step_events};
   try {
     if (seed == nullptr) {
       step_slot(slot, slot, out);
@@ -255,7 +254,7 @@ void Stepper::fill(Bank& bank, Py_ssize_t slot, PyObject* seed, PyObject* option
     add_slot_notes(error, slot, seed == nullptr ? kStep : kReset);
     if (!error.matches(PyExc_Exception)) throw;
     Ref pair = Ref::checked(Py_BuildValue("(nO)", slot, error.value().ptr()));
-    append(told.errors, pair);
+    append(step_events.errors, pair);
   }
 }
 
@@ -338,11 +337,11 @@ void Stepper::autoreset(Py_ssize_t slot, Py_ssize_t row, Output& out) {
 void Stepper::reset_slot(Py_ssize_t slot, Py_ssize_t row, PyObject* seed, PyObject* options,
                          Output& out) {
   Ref env = environment(slot);
-  // A copy for each environment, so that none of them can change another's, or the caller's.
-  Ref own_options =
+  // A copy, so that an environment cannot change the options of another one or of the caller.
+  Ref env_options =
       PyDict_Check(options) ? Ref::checked(PyDict_Copy(options)) : Ref::borrow(options);
-  PyObject* arguments[] = {nullptr, env.get(), seed, own_options.get()};
-  // Where there are none, they are not passed: not every environment has a parameter for them.
+  PyObject* arguments[] = {nullptr, env.get(), seed, env_options.get()};
+  // None is not passed, since some environments have no parameter for options.
   PyObject* keywords = (options == Py_None ? seed_keyword_ : reset_keywords_).get();
   begin_episode(
       slot, row,
@@ -371,10 +370,10 @@ void Stepper::finish_episode(Py_ssize_t slot, Py_ssize_t row, Output& out) {
   const double seconds = std::rint((now() - state_.episode_start[slot]) * 1e6) / 1e6;
   const double total = state_.episode_return[slot];
   const int64_t length = state_.episode_length[slot];
-  if (out.told != nullptr) {
+  if (out.step_events != nullptr) {
     Ref episode =
         Ref::checked(Py_BuildValue("(ndLd)", slot, total, static_cast<long long>(length), seconds));
-    append(out.told->episodes, episode);
+    append(out.step_events->episodes, episode);
     return;
   }
   out.set<npy_bool>(out.done_mask, NPY_BOOL, row, 1);
@@ -389,9 +388,9 @@ void Stepper::observe(Py_ssize_t slot, Py_ssize_t row, PyObject* observation, Ou
 }
 
 Ref Stepper::environment(Py_ssize_t slot) const {
-  // Asked for each time: users replace entries of `envs`, and may do so at any moment.
+  // Not cached, since users may replace entries of `envs` at any time.
   if (!envs_ || slot >= PyList_GET_SIZE(envs_.get())) {
-    raise(PyExc_IndexError, "slot %zd has no environment any more", slot);
+    raise(PyExc_IndexError, "the environment of slot %zd was removed", slot);
   }
   return Ref::borrow(PyList_GET_ITEM(envs_.get(), slot));
 }

@@ -1,8 +1,7 @@
-// Drives slots of Python environments: the loop that every Python-environment pool shares.
+// Steps slots of Python environments, for all pools of Python environments.
 //
-// Autoreset, the checks of what an environment returns, episode statistics and the collecting of
-// infos are written here and nowhere else. The GIL is held throughout; an environment may release
-// it; Occupied keeps a second call out meanwhile.
+// Implements autoreset, validation of the environments' results, episode statistics and collection
+// of infos. The GIL is held, but environments may release it; Occupied refuses concurrent calls.
 #pragma once
 
 #include "intake.h"
@@ -12,48 +11,49 @@ namespace shoal {
 
 class Stepper {
  public:
-  /// `deep`: whether objects in observations are copied, or shared with the environment.
-  /// `remembers`: whether the newest observation of each slot is kept, for `latest`.
+  /// `deep`: whether objects in observations are copied instead of shared with the environment.
+  /// `remembers`: whether the newest observation of each slot is kept for `latest`.
   Stepper(const Tree& tree, nb::handle actions, SlotState& state, nb::list envs, Autoreset mode,
           bool statistics, bool deep, bool remembers);
 
-  /// Does the queued work and returns (observations, rewards, terminated, truncated, infos).
+  /// Carries out `work` and returns (observations, rewards, terminated, truncated, infos).
   ///
-  /// `work` is None for a step of every slot, or a list of (slots, seeds, options): a step where
-  /// seeds is None, else a reset. Rows are filled in the order of the work. Without a bank the
-  /// arrays are the caller's to keep. Infos are None where there are none, else
-  /// (list of (row, info), episodes), where episodes is None or (mask, returns, lengths, times).
+  /// `work` is None for a step of every slot, or a list of (slots, seeds, options): a step if seeds
+  /// is None, otherwise a reset. Rows are in the order of the work. Without a bank the caller owns
+  /// the arrays. Infos are None if there are none, otherwise (list of (row, info), episodes), where
+  /// episodes is None or (mask, returns, lengths, times).
   nb::object run(nb::handle work, Bank* bank);
 
-  /// Checks actions for every slot and steps them all: accept and run in one call.
+  /// Checks the actions of every slot, and steps all slots.
   nb::object step(nb::handle actions, Bank* bank);
 
-  /// What slots have to tell besides the rows that they fill.
+  /// Events of slots that are not part of their rows.
   struct StepEvents {
     Ref events;    // list of (slot, info)
     Ref episodes;  // list of (slot, return, length, seconds) of those that ended
     Ref errors;    // list of (slot, exception)
 
     bool nothing() const { return !events && !episodes && !errors; }
-    /// The three lists, None in place of one that is empty; or None alone for nothing at all.
+    /// A tuple of the three lists, with None for an empty one; None if all are empty.
     Ref as_tuple() const;
   };
 
-  /// Steps one slot, or resets it where there is a seed (or Python's None), and fills the row of
-  /// its number. What its environment raises is told like the rest, unless it is no error but a
-  /// wish to stop, such as KeyboardInterrupt. Slots may be filled at the same time by several
-  /// threads.
-  void fill(Bank& bank, Py_ssize_t slot, PyObject* seed, PyObject* options, StepEvents& told);
+  /// Steps a slot if `seed` is null, otherwise resets it (with a seed or None), and fills the row
+  /// of its number. An Exception of the environment is added to the events; others, such as
+  /// KeyboardInterrupt, are forwarded to the caller. Several threads may call this concurrently for
+  /// different slots.
+  void fill(Bank& bank, Py_ssize_t slot, PyObject* seed, PyObject* options,
+            StepEvents& step_events);
 
-  /// Writes a slot's newest observation to a row; false where there is none, or none is kept.
+  /// Writes a slot's newest observation to a row; returns false if there is none.
   bool write_latest(Py_ssize_t slot, Columns& columns, Py_ssize_t row) const {
     return latest_.write(slot, columns, row, deep_);
   }
 
-  /// The latest observation of each of these slots, as a batch, without stepping.
+  /// Returns the newest observation of each of these slots as a batch, without stepping.
   nb::object latest(nb::handle slots, Bank* bank);
 
-  /// What `latest` works from: the newest observation by slot, or None. For pickling.
+  /// Returns the newest observation of each slot, or None, for pickling.
   nb::list memory() const { return latest_.save(); }
   void remember(nb::list observations);
 
@@ -76,7 +76,7 @@ class Stepper {
   Bank& renewed(Bank* bank, Py_ssize_t rows);
 
   const Tree& tree_;
-  Ref actions_owner_;  // shown to the garbage collector, which nanobind's keep_alive is not
+  Ref actions_owner_;  // for the garbage collector, which does not see nanobind's keep_alive
   ActionIntake& actions_;
   SlotState& state_;
   Ref envs_;
@@ -85,7 +85,7 @@ class Stepper {
   bool deep_;
   UserBanks user_banks_;
   LatestObservations latest_;
-  std::vector<uint8_t> was_reset_;  // by slot; tells why the first step may have failed
+  std::vector<uint8_t> was_reset_;  // by slot, for a hint if the first step fails
   Ref step_name_, reset_name_, seed_keyword_, reset_keywords_, final_obs_, final_info_;
 };
 

@@ -8,13 +8,13 @@ namespace shoal {
 
 namespace {
 
-/// An array's memory, after a look at its type and size.
+/// Checks the type and size of an array, and returns its data.
 template <class T>
 T* data_of(nb::handle object, int type_num, npy_intp size, const char* name) {
   auto* array = reinterpret_cast<PyArrayObject*>(object.ptr());
   if (!PyArray_Check(object.ptr()) || PyArray_TYPE(array) != type_num ||
       !PyArray_ISCARRAY_RO(array) || PyArray_SIZE(array) != size) {
-    raise(PyExc_ValueError, "%s: a contiguous array of %zd numbers of another type was expected",
+    raise(PyExc_ValueError, "%s: expected a contiguous array of %zd numbers of the matching dtype",
           name, size);
   }
   return static_cast<T*>(PyArray_DATA(array));
@@ -28,7 +28,7 @@ struct Shape {
 Shape shape_of(nb::handle batch) {
   auto* array = reinterpret_cast<PyArrayObject*>(batch.ptr());
   if (!PyArray_Check(batch.ptr()) || PyArray_NDIM(array) < 1 || PyArray_DIM(array, 0) < 1) {
-    raise(PyExc_ValueError, "a batch of one row at least was expected");
+    raise(PyExc_ValueError, "expected a batch of at least one row");
   }
   const npy_intp rows = PyArray_DIM(array, 0);
   return {PyArray_TYPE(array), rows, PyArray_SIZE(array) / rows};
@@ -54,7 +54,7 @@ void moments(const T* batch, npy_intp rows, npy_intp columns, T* mean, T* var) {
   for (npy_intp k = 0; k < columns; ++k) var[k] /= count;
 }
 
-/// Computes in M; what is not a number stays so.
+/// Computes in type M, and propagates NaN.
 template <class T, class M>
 void normalize(const T* batch, npy_intp rows, npy_intp columns, const M* mean, const M* deviation,
                M limit, float* out) {
@@ -74,7 +74,7 @@ void normalize(const T* batch, npy_intp rows, npy_intp columns, const M* mean, c
 
 void batch_moments(nb::handle batch, nb::handle mean, nb::handle var) {
   const auto [type_num, rows, columns] = shape_of(batch);
-  if (columns < 2) raise(PyExc_ValueError, "a row of two elements at least was expected");
+  if (columns < 2) raise(PyExc_ValueError, "expected rows of at least two elements");
   auto run = [&, type = type_num, rows = rows, columns = columns](auto zero) {
     using T = decltype(zero);
     moments(data_of<const T>(batch, type, rows * columns, "batch"), rows, columns,
@@ -85,7 +85,7 @@ void batch_moments(nb::handle batch, nb::handle mean, nb::handle var) {
   } else if (type_num == NPY_FLOAT64) {
     run(0.0);
   } else {
-    raise(PyExc_TypeError, "a batch of float32 or float64 was expected");
+    raise(PyExc_TypeError, "expected a batch of float32 or float64");
   }
 }
 
@@ -110,7 +110,7 @@ void normalize_batch(nb::handle batch, nb::handle mean, nb::handle deviation, do
   } else if (type_num == NPY_UINT8 && mean_type == NPY_FLOAT64) {
     run(npy_uint8(0), 0.0);
   } else {
-    raise(PyExc_TypeError, "these types of numbers are not normalised here");
+    raise(PyExc_TypeError, "unsupported combination of dtypes of the batch and the mean");
   }
 }
 

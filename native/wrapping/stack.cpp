@@ -21,7 +21,7 @@ void stack_blocks(const Sources& frames, npy_intp chunks, size_t chunk_bytes, ch
   }
 }
 
-/// A number of frames that the compiler knows, for loops that it can turn into vector code.
+/// Interleaves a constant number of frames, so that the compiler can vectorise the loops.
 template <class T, size_t count>
 void interleave(const Sources& frames, npy_intp chunks, char* out) {
   const T* sources[count];
@@ -32,7 +32,7 @@ void interleave(const Sources& frames, npy_intp chunks, char* out) {
   }
 }
 
-/// Chunks of the size of one number: an image with a single channel, which comes last.
+/// Stacks chunks of one number, such as images whose last axis is a single channel.
 template <class T>
 void stack_numbers(const Sources& frames, npy_intp chunks, char* out) {
   switch (frames.size()) {
@@ -55,17 +55,18 @@ void stack_frames(nb::handle ring, Py_ssize_t oldest, Py_ssize_t chunk, nb::hand
   if (!PyArray_Check(ring.ptr()) || !PyArray_Check(out.ptr()) || !PyArray_ISCARRAY(frames) ||
       !PyArray_ISCARRAY(target) || PyArray_NBYTES(frames) != PyArray_NBYTES(target) ||
       PyArray_NDIM(frames) < 1 || PyDataType_REFCHK(PyArray_DESCR(frames))) {
-    raise(PyExc_ValueError, "two contiguous arrays of the same size were expected");
+    raise(PyExc_ValueError, "expected two contiguous arrays of the same size");
   }
   const npy_intp count = PyArray_DIM(frames, 0);
   if (oldest < 0 || oldest >= count || chunk < 1) {
-    raise(PyExc_ValueError, "the ring of %zd frames has none at %zd", count, oldest);
+    raise(PyExc_ValueError, "expected an index below %zd and a positive chunk, got %zd and %zd",
+          count, oldest, chunk);
   }
   const size_t chunk_bytes = static_cast<size_t>(chunk) * PyArray_ITEMSIZE(frames);
   const size_t frame_bytes = PyArray_NBYTES(frames) / count;
   const npy_intp chunks = static_cast<npy_intp>(frame_bytes / chunk_bytes);
   if (chunks * chunk_bytes != frame_bytes) {
-    raise(PyExc_ValueError, "a frame is not a whole number of chunks");
+    raise(PyExc_ValueError, "the size of a frame must be a multiple of the chunk size");
   }
   Sources sources;
   for (npy_intp k = 0; k < count; ++k) {

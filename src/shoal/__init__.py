@@ -25,7 +25,7 @@ if TYPE_CHECKING:
     from shoal.remote import connect as connect
     from shoal.remote import serve as serve
 
-# `connect` and `serve` need the extra "remote"; `from shoal import *` works without.
+# Without `connect` and `serve`, which need the extra "remote": `from shoal import *` needs none.
 __all__ = ["Batch", "kernels", "make", "patch_gymnasium", "unpatch_gymnasium"]
 
 __version__ = version("shoal")

@@ -46,7 +46,7 @@ def patch_gymnasium() -> None:
 
 
 def unpatch_gymnasium() -> None:
-    """Restore the ``gymnasium.make_vec`` that :func:`patch_gymnasium` has replaced."""
+    """Restore the original ``gymnasium.make_vec``; does nothing without a patch."""
     if gymnasium.make_vec is _make_vec:
         gymnasium.make_vec = _original
     if registration.make_vec is _make_vec:

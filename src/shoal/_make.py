@@ -1,4 +1,4 @@
-"""``make``: from what a user has to a vector environment."""
+"""``shoal.make``: choose and build the vector for a list of environments, an id or a kernel."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from copy import deepcopy
 from dataclasses import fields
 from functools import partial
-from typing import Any
+from typing import Any, Literal, overload
 
 import gymnasium
 from gymnasium.envs.registration import EnvSpec
@@ -43,6 +43,57 @@ __all__ = ["make"]
 _OPTIONS = ("num_envs", "wrappers", *(field.name for field in fields(VectorOptions)))
 
 
+@overload
+def make(
+    what: Kernel,
+    num_envs: int | None = None,
+    *,
+    backend: Literal["auto", "kernel"] = "auto",
+    autoreset_mode: AutoresetMode | str | None = None,
+    copy: bool = True,
+    statistics: bool = False,
+    info_format: InfoFormat = "dict",
+    seeding: Seeding = "adjacent",
+    workers: int | None = None,
+    batch_size: int | None = None,
+    pin: bool = False,
+    thread_affinity_offset: int = -1,
+    **env_kwargs: Any,
+) -> KernelVectorEnv: ...
+
+
+@overload
+def make(
+    what: str | EnvSpec | Kernel | EnvFactory | Sequence[EnvFactory],
+    num_envs: int | None = None,
+    *,
+    backend: Backend = "auto",
+    autoreset_mode: AutoresetMode | str | None = None,
+    copy: bool = True,
+    observation_mode: ObservationMode = "same",
+    statistics: bool = False,
+    info_format: InfoFormat = "dict",
+    seeding: Seeding = "adjacent",
+    workers: int | None = None,
+    caller_works: bool | None = None,
+    batch_size: int | None = None,
+    start: StartMethod = "fresh",
+    on_crash: OnCrash = "raise",
+    step_timeout: float | None = None,
+    pin: bool = False,
+    worker_threads: int | None = 1,
+    thread_affinity_offset: int = -1,
+    worker_backend: WorkerBackend = "auto",
+    cpus_per_worker: float = 1,
+    address: str | None = None,
+    placement: Placement = "spread",
+    runtime_env: Mapping[str, Any] | None = None,
+    start_timeout: float = 60.0,
+    wrappers: Sequence[EnvWrapper] = (),
+    **env_kwargs: Any,
+) -> VectorEnv: ...
+
+
 def make(
     what: str | EnvSpec | Kernel | EnvFactory | Sequence[EnvFactory],
     num_envs: int | None = None,
@@ -75,62 +126,66 @@ def make(
     """Make a vector of environments.
 
     Args:
-        what: An environment's id or spec, a kernel, a function that makes an environment, or a list
-            of such functions, one for each slot, which may differ in their parameters. An id of
-            ale-py's (``"ALE/..."``) makes games as :class:`shoal.atari.AtariVectorEnv` does, with
-            its settings as keyword arguments, unless there are wrappers, an ``observation_mode`` or
-            ``backend="python"``.
-        num_envs: How many; 1 by default. For a list it follows from the list.
+        what: An environment id or spec, a kernel, a function that makes an environment, or a list
+            of such functions, one per slot. The environments of a list may differ in their
+            parameters. An id of ale-py (``"ALE/..."``) makes Atari games as
+            :class:`shoal.atari.AtariVectorEnv` does and takes its settings as keyword arguments,
+            unless ``wrappers``, an ``observation_mode`` or ``backend="python"`` is given.
+        num_envs: Number of environments; 1 by default, the length of the list for a list.
         backend: What steps the environments. ``"kernel"``: native code on threads, for kernels and
-            for environments of Gymnasium's that there are kernels for. ``"inline"``: the caller,
-            one Python environment after the other. ``"process"``: worker processes. ``"thread"``:
-            worker threads, for environments that release the GIL. ``"python"``: the fastest of
-            inline and processes, which it finds out by timing a few steps of one environment that
-            it makes for that and closes again. ``"auto"``: a kernel if there is one, else as
-            ``"python"``. ``"ray"``: actors of a Ray cluster, on one machine or on many, each of
-            which hosts a pool of one of the other kinds for its share of the slots; the caller only
-            receives. ``envs.plan`` tells what was found and chosen.
+            for environments of Gymnasium that have a kernel. ``"inline"``: the caller, one Python
+            environment after the other. ``"process"``: worker processes. ``"thread"``: worker
+            threads, for environments that release the GIL. ``"python"``: inline or processes,
+            whichever is faster; a few steps of one extra environment are timed to find out.
+            ``"auto"``: a kernel if there is one, else as ``"python"``. ``"ray"``: actors of a Ray
+            cluster, each of which hosts a pool of one of the other kinds for its slots.
+            ``envs.plan`` describes the choice.
         autoreset_mode: When a slot whose episode has ended is reset: in the next step (the
-            default), in the same step, or only when the user says so.
-        copy: Whether batches are new arrays, or views that stay valid until the batch after next.
-        observation_mode: ``"same"``, ``"different"`` where observation spaces may differ in their
-            bounds, or the pair (batched observation space, single observation space).
-        statistics: Whether infos report an episode's return, length and time at its end, in the
-            format of ``gymnasium.wrappers.vector.RecordEpisodeStatistics``.
-        info_format: The form of ``infos``: ``"dict"`` of arrays, ``"list"`` of dicts, or
-            ``"pre-1.0"`` with ``final_observation`` and ``final_info``, which implies the
-            autoreset mode that was the only one then, SAME_STEP.
-        seeding: How one seed becomes one for each slot: ``"adjacent"`` or ``"independent"``.
-            Kernels draw as Gymnasium's environments do, from NumPy's generator; with ``"counter"``
-            from a counter-based one instead, which is seeded 1.2 times as fast and draws as fast.
-        workers: How many workers; by default as many as keep all cores busy. For kernels, threads
-            besides the caller; with ``backend="kernel"`` there may be 0. For Ray, actors.
-        caller_works: Whether the caller drives a share of the slots itself, the last ones. It does
-            by default, unless ``batch_size``, ``step_timeout`` or ``on_crash="restart"`` ask for a
-            caller that is free and safe.
-        batch_size: How many slots ``recv`` returns by default.
+            default), in the same step, or only on request.
+        copy: Whether batches are new arrays. If False, they are views that stay valid until the
+            batch after next.
+        observation_mode: ``"same"``, ``"different"`` if observation spaces differ in their bounds,
+            or a pair (batched observation space, single observation space).
+        statistics: Whether infos report the return, length and duration of each episode when it
+            ends, in the format of ``gymnasium.wrappers.vector.RecordEpisodeStatistics``.
+        info_format: The format of ``infos``: ``"dict"`` of arrays, ``"list"`` of dicts, or
+            ``"pre-1.0"`` with ``final_observation`` and ``final_info``, which implies SAME_STEP.
+        seeding: How one seed becomes a seed per slot: ``"adjacent"`` or ``"independent"``. Kernels
+            draw from NumPy's generator, as Gymnasium's environments do; with ``"counter"`` they use
+            a counter-based generator, which is seeded 1.2 times as fast.
+        workers: Number of workers; by default enough to keep all cores busy. For kernels, the
+            number of threads besides the caller, which may be 0 with ``backend="kernel"``. For Ray,
+            the number of actors.
+        caller_works: Whether the caller steps the last slots itself. True by default, unless
+            ``batch_size``, ``step_timeout`` or ``on_crash="restart"`` is given.
+        batch_size: Number of slots that ``recv`` returns by default.
         start: How worker processes are started: as new interpreters (``"fresh"``), or by a method
             of :mod:`multiprocessing`.
-        on_crash: What the end of a worker process means: an error (``"raise"``), or that another
-            one takes its place and its slots come back reset, truncated and with ``crashed`` in
-            their infos (``"restart"``).
-        step_timeout: Seconds after which an environment that does not answer counts as crashed.
+        on_crash: What happens when a worker process dies: an error (``"raise"``), or a new worker
+            (``"restart"``), whose slots come back reset, truncated and with ``crashed`` in their
+            infos.
+        step_timeout: Seconds after which an environment that does not respond counts as crashed.
         pin: Whether each worker process, or thread of a kernel, is bound to a core.
-        worker_threads: How many threads BLAS and OpenMP may use in a worker process.
+        worker_threads: Number of threads that BLAS and OpenMP may use in a worker process.
         thread_affinity_offset: Bind the threads of a kernel, or the worker processes of Atari
             games, to this core and those after it; -1 for no binding.
-        worker_backend: For Ray: what an actor hosts, as ``backend`` has it for a machine.
-        cpus_per_worker: For Ray: how many CPUs an actor reserves, and uses. GPUs it has none.
+        worker_backend: For Ray: the ``backend`` of the pool that an actor hosts.
+        cpus_per_worker: For Ray: number of CPUs that an actor reserves and uses. No GPU is
+            reserved.
         address: For Ray: ``"auto"`` for the cluster that this machine is a part of, or an address.
             By default the Ray that this process is connected to, else the one that ``RAY_ADDRESS``
-            names or that runs here, else a new one on this machine, which ends with the vector.
-        placement: For Ray: actors are spread over the nodes (``"spread"``), or as many as fit are
-            put on one (``"pack"``).
-        runtime_env: For Ray: what the actors need, as Ray describes it.
-        start_timeout: For Ray: seconds to wait until there is room in the cluster.
-        wrappers: Put around each environment, the first one innermost.
-        **env_kwargs: Given to the environment's constructor. For a kernel: its parameters,
+            names or that runs on this machine, else a new local one, which ends with the vector.
+        placement: For Ray: spread actors over the nodes (``"spread"``), or put as many as fit on
+            one node (``"pack"``).
+        runtime_env: For Ray: the runtime environment of the actors, as Ray documents it.
+        start_timeout: For Ray: seconds to wait for free resources in the cluster.
+        wrappers: Wrappers for each environment, the innermost first.
+        **env_kwargs: Arguments for the environment's constructor. For a kernel: its parameters,
             ``max_episode_steps`` and ``render_mode``.
+
+    Returns:
+        A :class:`shoal.vector.VectorEnv`. A vector that is stepped by a local kernel also has
+        ``state``, ``save``, ``restore`` and ``render_tiled``.
 
     Example:
         >>> import gymnasium as gym
@@ -138,44 +193,44 @@ def make(
         >>> envs
         KernelVectorEnv(Acrobot-v1, num_envs=2)
         >>> envs.close()
-        >>> worlds = [9.81, 1.62, 3.72]
-        >>> envs = make([lambda g=g: gym.make("Pendulum-v1", g=g) for g in worlds])
+        >>> gravities = [9.81, 1.62, 3.72]
+        >>> envs = make([lambda g=g: gym.make("Pendulum-v1", g=g) for g in gravities])
         >>> envs.get_attr("g")
         (9.81, 1.62, 3.72)
         >>> envs.close()
     """
     options = VectorOptions(
-        backend,
-        autoreset_mode,
-        copy,
-        observation_mode,
-        statistics,
-        info_format,
-        seeding,
-        workers,
-        caller_works,
-        batch_size,
-        start,
-        on_crash,
-        step_timeout,
-        pin,
-        worker_threads,
-        thread_affinity_offset,
-        worker_backend,
-        cpus_per_worker,
-        address,
-        placement,
-        runtime_env,
-        start_timeout,
+        backend=backend,
+        autoreset_mode=autoreset_mode,
+        copy=copy,
+        observation_mode=observation_mode,
+        statistics=statistics,
+        info_format=info_format,
+        seeding=seeding,
+        workers=workers,
+        caller_works=caller_works,
+        batch_size=batch_size,
+        start=start,
+        on_crash=on_crash,
+        step_timeout=step_timeout,
+        pin=pin,
+        worker_threads=worker_threads,
+        thread_affinity_offset=thread_affinity_offset,
+        worker_backend=worker_backend,
+        cpus_per_worker=cpus_per_worker,
+        address=address,
+        placement=placement,
+        runtime_env=runtime_env,
+        start_timeout=start_timeout,
     )
     check_wrappers(wrappers)
     if isinstance(what, EnvSpec) and "vectorization_mode" in what.kwargs:
-        return _made_again(what, num_envs, options, wrappers, env_kwargs)
+        return _make_from_spec(what, num_envs, options, wrappers, env_kwargs)
     with hinting(what, env_kwargs, _OPTIONS):
-        return _made(what, num_envs, options, wrappers, env_kwargs)
+        return _make_vector(what, num_envs, options, wrappers, env_kwargs)
 
 
-def _made(
+def _make_vector(
     what: Any,
     num_envs: int | None,
     options: VectorOptions,
@@ -184,12 +239,12 @@ def _made(
 ) -> VectorEnv:
     if is_atari(what) and not options.excludes_atari and not wrappers:
         assert isinstance(what, str | EnvSpec)
-        return _atari_vector(what, _count(num_envs), options, env_kwargs)
-    kernel = _kernel(what, options, wrappers, env_kwargs)
+        return _make_atari_vector(what, _count(num_envs), options, env_kwargs)
+    kernel = _find_kernel(what, options, wrappers, env_kwargs)
     if kernel is not None:
-        return _kernel_vector(what, kernel, _count(num_envs), options, env_kwargs)
+        return _make_kernel_vector(what, kernel, _count(num_envs), options, env_kwargs)
     assert not isinstance(what, Kernel)
-    factories = _factories(what, num_envs, env_kwargs)
+    factories = _env_factories(what, num_envs, env_kwargs)
     if wrappers:
         factories = [partial(wrapped, factory, tuple(wrappers)) for factory in factories]
     pool, plan = python_pool(factories, options)
@@ -201,12 +256,12 @@ def _made(
     )
     envs.plan = plan
     if isinstance(what, str | EnvSpec):
-        spec = what if isinstance(what, EnvSpec) else _registered(pool)
+        spec = what if isinstance(what, EnvSpec) else _registered_spec(pool)
         envs.spec = _vector_spec(spec, pool.num_envs, options, wrappers, env_kwargs)
     return envs
 
 
-def _atari_vector(
+def _make_atari_vector(
     what: str | EnvSpec, count: int, options: VectorOptions, env_kwargs: dict[str, Any]
 ) -> AtariVector:
     settings = dict(env_kwargs)
@@ -214,7 +269,7 @@ def _atari_vector(
     settings = with_current_names(settings)
     games = registered_games(what, count, settings)
     if options.seeding == "counter":
-        raise ValueError("seeding='counter' is for kernels, and there is none for Atari games")
+        raise ValueError("seeding='counter' requires a kernel, but Atari games have none")
     if options.batch_size is not None and options.batch_size > count:
         raise ValueError(f"batch_size is {options.batch_size}, but there are {count} slots")
     factories = packed_games(games, render_mode)
@@ -227,36 +282,37 @@ def _atari_vector(
     )
     envs.plan = plan
     spec = what if isinstance(what, EnvSpec) else gymnasium.spec(what)
-    shown = {} if render_mode is None else {"render_mode": render_mode}
-    envs.spec = _vector_spec(spec, count, options, (), settings | shown)
+    render_kwargs = {} if render_mode is None else {"render_mode": render_mode}
+    envs.spec = _vector_spec(spec, count, options, (), settings | render_kwargs)
     return envs
 
 
-def _kernel(
+def _find_kernel(
     what: Any, options: VectorOptions, wrappers: Sequence[EnvWrapper], env_kwargs: dict[str, Any]
 ) -> Kernel | None:
-    """The kernel that a vector is made of, None where it is to be made of Python environments."""
+    """The kernel for a vector, or None if Python environments are needed."""
     if isinstance(what, Kernel):
         if options.excludes_kernels or wrappers:
             raise ValueError(
-                f"{what.name} is a kernel: it takes no wrappers around single environments, no "
-                "backend but 'kernel' or 'ray', and no options for worker processes; those given "
-                f"are {', '.join([*options.changed(), *(['wrappers'] if wrappers else [])])}"
+                f"{what.name} is a kernel: it does not support wrappers around single "
+                "environments, backends other than 'kernel' and 'ray', or options for worker "
+                "processes; got "
+                f"{', '.join([*options.changed(), *(['wrappers'] if wrappers else [])])}"
             )
         return what.with_arguments(**env_kwargs)
-    found = isinstance(what, str | EnvSpec) and has_builtin_kernel(what, env_kwargs)
-    if found and not options.excludes_kernels and not wrappers:
+    is_builtin = isinstance(what, str | EnvSpec) and has_builtin_kernel(what, env_kwargs)
+    if is_builtin and not options.excludes_kernels and not wrappers:
         return builtin_kernel(what, env_kwargs)
-    missing = named(what)
-    if found:
-        missing += " with wrappers" if wrappers else " with these options"
+    requested = named(what)
+    if is_builtin:
+        requested += " with wrappers" if wrappers else " with these options"
     elif env_kwargs and isinstance(what, str | EnvSpec):
-        missing += " with these arguments"
-    options.check_kernel(missing)
+        requested += " with these arguments"
+    options.check_kernel(requested)
     return None
 
 
-def _kernel_vector(
+def _make_kernel_vector(
     what: Any, kernel: Kernel, count: int, options: VectorOptions, env_kwargs: dict[str, Any]
 ) -> VectorEnv:
     pool, plan = kernel_pool(kernel, count, options)
@@ -274,7 +330,7 @@ def _kernel_vector(
     return envs
 
 
-def _factories(what: Any, num_envs: int | None, env_kwargs: dict[str, Any]) -> list[EnvFactory]:
+def _env_factories(what: Any, num_envs: int | None, env_kwargs: dict[str, Any]) -> list[EnvFactory]:
     if isinstance(what, str | EnvSpec):
         return [partial(gymnasium.make, what, **env_kwargs)] * _count(num_envs)
     if isinstance(what, gymnasium.Env):
@@ -291,7 +347,7 @@ def _factories(what: Any, num_envs: int | None, env_kwargs: dict[str, Any]) -> l
     if env_kwargs:
         raise TypeError(
             f"arguments for the environments ({', '.join(env_kwargs)}) cannot be given to a list "
-            "of functions: let each function take its own"
+            "of functions: pass them inside each function"
         )
     if num_envs is not None and num_envs != len(what):
         raise ValueError(f"num_envs is {num_envs}, but there are {len(what)} functions")
@@ -305,7 +361,7 @@ def _count(num_envs: int | None) -> int:
     return count.__index__()
 
 
-def _registered(pool: Pool) -> EnvSpec:
+def _registered_spec(pool: Pool) -> EnvSpec:
     (spec,) = pool.call("spec", slots=[0])
     return gymnasium.spec(spec.id)
 
@@ -317,7 +373,7 @@ def _vector_spec(
     wrappers: Sequence[EnvWrapper],
     env_kwargs: dict[str, Any],
 ) -> EnvSpec:
-    """The spec from which ``gymnasium.make_vec`` makes such a vector again."""
+    """A spec from which ``gymnasium.make_vec`` recreates the vector."""
     spec = deepcopy(spec)
     spec.kwargs |= {**env_kwargs, "vectorization_mode": "shoal"}
     if num_envs != 1:
@@ -329,14 +385,14 @@ def _vector_spec(
     return spec
 
 
-def _made_again(
+def _make_from_spec(
     spec: EnvSpec,
     num_envs: int | None,
     options: VectorOptions,
     wrappers: Sequence[EnvWrapper],
     env_kwargs: dict[str, Any],
 ) -> VectorEnv:
-    """Make a vector from the spec of another one; what the caller says counts more."""
+    """Recreate a vector from its spec; the caller's arguments take precedence."""
     spec = deepcopy(spec)
     recorded, spec.kwargs = spec.kwargs, {}
     del recorded["vectorization_mode"]
@@ -348,6 +404,6 @@ def _made_again(
         recorded_count if num_envs is None else num_envs,
         wrappers=wrappers or recorded_wrappers,
         **{**recorded_options, **options.changed()},
-        # What is left may be meant for gymnasium.make itself, such as max_episode_steps.
+        # The remaining ones may be arguments of gymnasium.make, such as max_episode_steps.
         **{**recorded, **env_kwargs},
     )

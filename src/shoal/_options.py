@@ -1,4 +1,4 @@
-"""The options of a vector, checked in one place."""
+"""The options of ``shoal.make``, and their checks."""
 
 from __future__ import annotations
 
@@ -34,9 +34,9 @@ _FOR_RAY = (
 _NOT_FOR_RAY = ("caller_works", "pin", "thread_affinity_offset")
 
 
-@dataclass
+@dataclass(kw_only=True)
 class VectorOptions:
-    """What :func:`shoal.make` takes besides the environments; its docstring explains each.
+    """The options of :func:`shoal.make`, whose docstring explains each.
 
     >>> VectorOptions(statistics=True, autoreset_mode="SameStep").changed()
     {'autoreset_mode': <AutoresetMode.SAME_STEP: 'SameStep'>, 'statistics': True}
@@ -75,9 +75,9 @@ class VectorOptions:
             ("start", StartMethod),
             ("on_crash", OnCrash),
         ):
-            known = _choices(choices)
-            if getattr(self, name) not in known:
-                raise ValueError(f"{name} must be one of {known}, got {getattr(self, name)!r}")
+            allowed = _choices(choices)
+            if getattr(self, name) not in allowed:
+                raise ValueError(f"{name} must be one of {allowed}, got {getattr(self, name)!r}")
         if self.autoreset_mode is not None:
             modes = tuple(mode.value for mode in AutoresetMode)
             if self.autoreset_mode not in (*modes, *AutoresetMode):
@@ -85,7 +85,7 @@ class VectorOptions:
                     f"autoreset_mode must be one of {modes}, got {self.autoreset_mode!r}"
                 )
             self.autoreset_mode = AutoresetMode(self.autoreset_mode)
-            # Before Gymnasium 1.0 there was no other mode, and its infos speak of no other.
+            # SAME_STEP was the only mode before Gymnasium 1.0.
             same_step = self.autoreset_mode is AutoresetMode.SAME_STEP
             if self.info_format == "pre-1.0" and not same_step:
                 raise ValueError(
@@ -102,7 +102,7 @@ class VectorOptions:
             raise ValueError(f"{name} must be a positive integer or None, got {value!r}")
         if not _is_count(self.thread_affinity_offset, least=-1):
             raise ValueError(
-                "thread_affinity_offset must be the number of a core, or -1 for none, got "
+                "thread_affinity_offset must be the number of a core, or -1 for no binding, got "
                 f"{self.thread_affinity_offset!r}"
             )
         if self.step_timeout is not None and not self.step_timeout > 0:
@@ -111,124 +111,136 @@ class VectorOptions:
         self._check_ray()
 
     def _check_ray(self) -> None:
-        """Refuse options for a cluster that there is not, and those that it cannot have."""
+        """Refuse Ray options without Ray, and options that Ray does not support."""
         changed = self.changed()
         if self.backend != "ray":
-            if given := [name for name in _FOR_RAY if name in changed]:
+            if names := [name for name in _FOR_RAY if name in changed]:
                 raise ValueError(
-                    f"{_go(given)} with backend='ray', not with backend={self.backend!r}"
+                    f"{_goes_with(names)} backend='ray', not with backend={self.backend!r}"
                 )
             return
-        if given := [name for name in _NOT_FOR_RAY if name in changed]:
-            raise ValueError(f"{' and '.join(given)} cannot go with backend='ray'")
-        inner = [name for name in _FOR_PROCESSES if name in changed and name != "on_crash"]
-        if inner and self.worker_backend not in ("auto", "python", "process"):
+        if names := [name for name in _NOT_FOR_RAY if name in changed]:
+            raise ValueError(f"{' and '.join(names)} cannot go with backend='ray'")
+        names = [name for name in _FOR_PROCESSES if name in changed and name != "on_crash"]
+        if names and self.worker_backend not in ("auto", "python", "process"):
             raise ValueError(
-                f"{_go(inner)} with worker_backend='process', not with "
+                f"{_goes_with(names)} worker_backend='process', not with "
                 f"worker_backend={self.worker_backend!r}"
             )
         cpus = self.cpus_per_worker
         if not cpus > 0 or (cpus > 1 and cpus != int(cpus)):
             raise ValueError(
-                f"cpus_per_worker must be a whole number, or a part of one CPU, got {cpus!r}"
+                f"cpus_per_worker must be a whole number, or a fraction of one CPU, got {cpus!r}"
             )
         if not self.start_timeout > 0:
             raise ValueError(f"start_timeout must be a positive number, got {self.start_timeout!r}")
 
     def _check_workers(self) -> None:
-        """Refuse options for workers that there are not."""
-        processes = [name for name in _FOR_PROCESSES if name in self.changed()]
+        """Refuse options for workers that the backend does not have."""
+        names = [name for name in _FOR_PROCESSES if name in self.changed()]
         if self.pin and self.backend != "kernel":
-            processes.append("pin")
-        if self.backend in ("inline", "thread", "kernel") and processes:
+            names.append("pin")
+        if self.backend in ("inline", "thread", "kernel") and names:
             raise ValueError(
-                f"{_go(processes)} with backend='process', not with backend={self.backend!r}"
+                f"{_goes_with(names)} backend='process', not with backend={self.backend!r}"
             )
-        kernels = [name for name in _FOR_KERNELS if name in self.changed()]
+        names = [name for name in _FOR_KERNELS if name in self.changed()]
         if self.seeding == "counter":
-            kernels.append("seeding='counter'")
-        if self.backend not in ("auto", "kernel", "ray") and kernels:
+            names.append("seeding='counter'")
+        if self.backend not in ("auto", "kernel", "ray") and names:
             raise ValueError(
-                f"{_go(kernels)} with backend='kernel', not with backend={self.backend!r}"
+                f"{_goes_with(names)} backend='kernel', not with backend={self.backend!r}"
             )
         if self.backend == "kernel" and self.caller_works is False:
-            raise ValueError("with backend='kernel' the caller works as well")
+            raise ValueError(
+                "with backend='kernel' the caller works as well: caller_works cannot be False"
+            )
         if self.backend == "inline" and (self.workers is not None or self.caller_works is False):
-            raise ValueError("with backend='inline' there are no workers: the caller does the work")
+            raise ValueError(
+                "with backend='inline' there are no workers: the caller steps every slot"
+            )
 
     @property
     def cores(self) -> int:
-        """How many cores there are for the vector."""
+        """Number of cores that the vector may use."""
         return available_cores()
 
     @property
     def kernel_threads(self) -> int | None:
-        """How many threads a kernel has besides the caller; None for as many as are useful."""
+        """Number of threads of a kernel besides the caller; None for as many as are useful."""
         return self.workers
 
     @property
-    def shares_with_workers(self) -> bool:
-        """Whether the caller drives a share where there are workers."""
-        return self.is_shared_by_caller
+    def caller_steps_beside_workers(self) -> bool:
+        """Whether the caller steps slots even if there are workers."""
+        return self.caller_may_step
 
     @property
     def needs_processes(self) -> bool:
-        """Whether, of Python environments, some option makes sense with worker processes only."""
+        """Whether some option requires worker processes if the environments are Python's."""
         return any(name in self.changed() for name in ("workers", "pin", *_FOR_PROCESSES))
 
     @property
     def excludes_kernels(self) -> bool:
-        """Whether some option makes sense with Python environments only."""
-        of_python = ("observation_mode", *_FOR_PROCESSES)
+        """Whether some option requires Python environments."""
+        for_python = ("observation_mode", *_FOR_PROCESSES)
         changed = self.changed()
         if self.backend == "ray":
             return self.in_actor().excludes_kernels
-        asked_for = self.backend not in ("auto", "kernel")
-        return asked_for or self.caller_works is False or any(name in changed for name in of_python)
+        other_backend = self.backend not in ("auto", "kernel")
+        return (
+            other_backend
+            or self.caller_works is False
+            or any(name in changed for name in for_python)
+        )
 
     @property
     def excludes_atari(self) -> bool:
-        """Whether some option makes sense with Gymnasium's own Atari environments only."""
-        asked_for = self.worker_backend if self.backend == "ray" else self.backend
-        return asked_for in ("python", "kernel") or "observation_mode" in self.changed()
+        """Whether some option requires Gymnasium's own Atari environments."""
+        backend = self.worker_backend if self.backend == "ray" else self.backend
+        return backend in ("python", "kernel") or "observation_mode" in self.changed()
 
     @property
-    def for_kernels(self) -> list[str]:
-        """Those options that make sense with kernels only, as they were given."""
-        asked_for = "worker_backend" if self.backend == "ray" else "backend"
-        given = [f"{asked_for}='kernel'"] if getattr(self, asked_for) == "kernel" else []
+    def kernel_only(self) -> list[str]:
+        """The options that require a kernel, as ``name=value``."""
+        backend = "worker_backend" if self.backend == "ray" else "backend"
+        options = [f"{backend}='kernel'"] if getattr(self, backend) == "kernel" else []
         if self.seeding == "counter":
-            given.append("seeding='counter'")
+            options.append("seeding='counter'")
         if self.thread_affinity_offset >= 0:
-            given.append(f"thread_affinity_offset={self.thread_affinity_offset}")
-        return given
+            options.append(f"thread_affinity_offset={self.thread_affinity_offset}")
+        return options
 
-    def check_kernel(self, missing: str) -> None:
-        """Refuse options that make sense with kernels only, where one is ``missing``.
+    def check_kernel(self, environment: str) -> None:
+        """Raise if some option requires a kernel; ``environment`` has none.
 
         >>> VectorOptions(seeding="counter").check_kernel("Maze")
         Traceback (most recent call last):
-        ValueError: there is no kernel for Maze, which seeding='counter' needs: leave that out, or \
+        ValueError: there is no kernel for Maze, which seeding='counter' needs: omit it, or \
 write a kernel (shoal.kernels)
         """
-        if given := self.for_kernels:
-            need, that = ("needs", "that") if len(given) == 1 else ("need", "them")
+        if options := self.kernel_only:
+            need, them = ("needs", "it") if len(options) == 1 else ("need", "them")
             raise ValueError(
-                f"there is no kernel for {missing}, which {' and '.join(given)} {need}: leave "
-                f"{that} out, or write a kernel (shoal.kernels)"
+                f"there is no kernel for {environment}, which {' and '.join(options)} {need}: "
+                f"omit {them}, or write a kernel (shoal.kernels)"
             )
 
     @property
-    def is_shared_by_caller(self) -> bool:
-        """Whether the caller drives a share: yes, unless it is to be kept safe or free."""
+    def caller_may_step(self) -> bool:
+        """Whether the caller steps slots itself.
+
+        By default it does not if ``on_crash`` or ``step_timeout`` isolate it from the environments,
+        or if ``batch_size`` asks for asynchronous batches.
+        """
         if self.caller_works is not None:
             return self.caller_works
-        kept_safe = self.on_crash == "restart" or self.step_timeout is not None
-        return not kept_safe and self.batch_size is None
+        is_isolated = self.on_crash == "restart" or self.step_timeout is not None
+        return not is_isolated and self.batch_size is None
 
     @property
     def mode(self) -> AutoresetMode:
-        """The autoreset mode, or what it is where the user did not say."""
+        """The autoreset mode, with the default resolved."""
         if self.autoreset_mode is not None:
             return AutoresetMode(self.autoreset_mode)
         if self.info_format == "pre-1.0":
@@ -236,17 +248,17 @@ write a kernel (shoal.kernels)
         return AutoresetMode.NEXT_STEP
 
     def in_actor(self) -> ActorOptions:
-        """The options of what an actor of a cluster hosts."""
-        given = {
+        """The options of the pool that a Ray actor hosts."""
+        options = {
             field.name: getattr(self, field.name)
             for field in fields(VectorOptions)
             if field.name not in (*_FOR_RAY, "backend", "workers", "batch_size", "copy")
         }
         cores = max(1, int(self.cpus_per_worker))
-        return ActorOptions(backend=self.worker_backend, cpus=cores, **given)
+        return ActorOptions(backend=self.worker_backend, cpus=cores, **options)
 
     def changed(self) -> dict[str, Any]:
-        """Those options that are not at their defaults."""
+        """The options that differ from their defaults."""
         return {
             field.name: getattr(self, field.name)
             for field in fields(self)
@@ -254,57 +266,58 @@ write a kernel (shoal.kernels)
         }
 
 
-@dataclass
+@dataclass(kw_only=True)
 class ActorOptions(VectorOptions):
-    """The options of what an actor of a cluster hosts, which has so many cores."""
+    """The options of the pool that a Ray actor hosts."""
 
     cpus: int = 1
+    """Number of CPUs that the actor may use."""
 
     def _check_workers(self) -> None:
-        """Nothing: what is for worker processes is for the actors otherwise."""
+        """Accept all: options for worker processes apply to the actors if there are none."""
 
     @property
     def cores(self) -> int:
-        """How many cores the actor may use."""
+        """Number of cores that the actor may use."""
         return self.cpus
 
     @property
     def kernel_threads(self) -> int | None:
-        """How many threads a kernel has besides the actor's own."""
+        """Number of threads of a kernel besides the actor's own."""
         return self.cpus - 1
 
     @property
-    def shares_with_workers(self) -> bool:
-        """Whether the actor drives a share itself: a single core is the worker's."""
-        return self.is_shared_by_caller and self.cpus > 1
+    def caller_steps_beside_workers(self) -> bool:
+        """Whether the actor steps slots even if it has workers; not if it has one core only."""
+        return self.caller_may_step and self.cpus > 1
 
     @property
-    def is_shared_by_caller(self) -> bool:
-        """Whether the actor drives slots itself, which is no caller to be kept safe."""
+    def caller_may_step(self) -> bool:
+        """Whether the actor steps slots itself; an actor needs no isolation from crashes."""
         return self.step_timeout is None
 
     @property
     def needs_processes(self) -> bool:
-        """Whether some option makes sense with worker processes only: not that for crashes."""
+        """Whether some option requires worker processes; ``on_crash`` concerns the actor."""
         return any(name in self.changed() for name in _FOR_PROCESSES if name != "on_crash")
 
     @property
     def excludes_kernels(self) -> bool:
-        """Whether some option makes sense with Python environments only."""
-        asked_for = self.backend not in ("auto", "kernel")
-        return asked_for or self.needs_processes or "observation_mode" in self.changed()
+        """Whether some option requires Python environments."""
+        other_backend = self.backend not in ("auto", "kernel")
+        return other_backend or self.needs_processes or "observation_mode" in self.changed()
 
 
-def _go(names: list[str]) -> str:
-    """The beginning of a sentence about what options go with."""
-    return f"{' and '.join(names)} {'goes' if len(names) == 1 else 'go'}"
+def _goes_with(names: list[str]) -> str:
+    """Join option names to the beginning of an error message, "a and b go with"."""
+    return f"{' and '.join(names)} {'goes' if len(names) == 1 else 'go'} with"
 
 
-def _choices(kind: Any) -> tuple[str, ...]:
-    """The strings of a Literal, or of several."""
+def _choices(literals: Any) -> tuple[str, ...]:
+    """Return the strings of a Literal, or of a union of Literals."""
     return tuple(
         choice
-        for part in get_args(kind)
+        for part in get_args(literals)
         for choice in (get_args(part) if not isinstance(part, str) else (part,))
     )
 

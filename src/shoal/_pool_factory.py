@@ -1,4 +1,4 @@
-"""From what was asked for to the pool that steps it, here or in the actors of a cluster."""
+"""Construction of pools from environments and options, locally or in the actors of a cluster."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from functools import partial
 from typing import Any, Literal
 
 from shoal._options import VectorOptions
-from shoal._plan import Plan, choose, measure
+from shoal._plan import Plan, choose_plan, measure
 from shoal.errors import FactoryPicklingError
 from shoal.kernels import Kernel
 from shoal.pools import InlinePool, KernelPool, Pool, ProcessPool, ThreadPool
@@ -21,41 +21,47 @@ __all__ = ["atari_pool", "kernel_pool", "python_pool"]
 
 _NO_ENVIRONMENT = "a vector needs at least one environment, got none"
 
-Built = tuple[Pool, Plan]
-"""A pool, and the plan that it was built by."""
+PlannedPool = tuple[Pool, Plan]
+"""A pool, and the plan by which it was built."""
 
 
-def python_pool(factories: Sequence[EnvFactory], options: VectorOptions) -> Built:
-    """A pool of Python environments, of one function for each slot."""
+def python_pool(factories: Sequence[EnvFactory], options: VectorOptions) -> PlannedPool:
+    """Build a pool of Python environments, from one function per slot."""
     if options.backend == "ray":
         return _factories_on_ray(python_pool, factories, options)
-    return _built(factories, options, _planned(factories, options))
+    return _build(factories, options, _plan(factories, options))
 
 
-def atari_pool(factories: Sequence[EnvFactory], options: VectorOptions) -> Built:
-    """A pool of games. There is nothing to time: a step takes longer than sharing it costs."""
+def atari_pool(factories: Sequence[EnvFactory], options: VectorOptions) -> PlannedPool:
+    """Build a pool of Atari games.
+
+    The backend ``"auto"`` measures nothing, since a step always takes longer than sharing it costs.
+    """
     if options.backend == "ray":
         return _factories_on_ray(atari_pool, factories, options)
     if options.backend != "auto":
-        return _built(factories, options, _planned(factories, options))
+        return _build(factories, options, _plan(factories, options))
     count = len(factories)
-    is_alone = count == 1 or options.cores == 1
-    if is_alone and options.is_shared_by_caller and not options.needs_processes:
-        plan = Plan("inline", count, 0, count, "there is one slot or one core only")
+    cannot_share = count == 1 or options.cores == 1
+    if cannot_share and options.caller_may_step and not options.needs_processes:
+        plan = Plan("inline", count, 0, count, "a single slot or core")
     else:
-        plan = _shared("process", count, options, "emulators keep the GIL")
-    return _built(factories, options, plan)
+        plan = _parallel_plan("process", count, options, "emulators keep the GIL")
+    return _build(factories, options, plan)
 
 
-def kernel_pool(kernel: Kernel, count: int, options: VectorOptions) -> Built:
-    """A pool of so many slots of a kernel."""
+def kernel_pool(kernel: Kernel, count: int, options: VectorOptions) -> PlannedPool:
+    """Build a pool of ``count`` slots of a kernel."""
     if options.backend == "ray":
-        theirs = options.in_actor()
+        actor_options = options.in_actor()
         return _on_ray(
             count,
             options,
             lambda shares: [
-                Part(last - first, partial(_hosted, kernel_pool, kernel, last - first, theirs))
+                Part(
+                    last - first,
+                    partial(_build_in_actor, kernel_pool, kernel, last - first, actor_options),
+                )
                 for first, last in shares
             ],
         )
@@ -74,7 +80,7 @@ def kernel_pool(kernel: Kernel, count: int, options: VectorOptions) -> Built:
 
 
 def _kernel_cores(options: VectorOptions) -> list[int]:
-    """The cores that the threads of a kernel are bound to."""
+    """The cores to which the threads of a kernel are bound."""
     if options.thread_affinity_offset >= 0:
         cores = [*range(options.thread_affinity_offset, os.cpu_count() or 1)]
         if not cores:
@@ -85,12 +91,12 @@ def _kernel_cores(options: VectorOptions) -> list[int]:
         return cores
     if not options.pin:
         return []
-    # The first one is left for the caller.
+    # The first core is left to the caller.
     allowed = available_core_numbers()
     return allowed[1:] or allowed
 
 
-def _planned(factories: Sequence[EnvFactory], options: VectorOptions) -> Plan:
+def _plan(factories: Sequence[EnvFactory], options: VectorOptions) -> Plan:
     count, backend = len(factories), options.backend
     if count == 0:
         raise ValueError(_NO_ENVIRONMENT)
@@ -101,22 +107,22 @@ def _planned(factories: Sequence[EnvFactory], options: VectorOptions) -> Plan:
     if backend == "inline":
         return Plan("inline", count, 0, count, "asked for")
     if backend in ("process", "thread"):
-        return _shared(backend, count, options, "asked for")
+        return _parallel_plan(backend, count, options, "asked for")
     if count == 1:
-        return Plan("inline", 1, 0, 1, "there is one slot only")
+        return Plan("inline", 1, 0, 1, "a single slot")
     try:
-        measured = measure(factories[0], count)
+        cost = measure(factories[0], count)
     except Exception as error:
-        # Whatever is wrong with it shows where the user can see what it is about.
-        return Plan("inline", count, 0, count, f"it could not be timed: {error!r}")
-    caller_works = options.shares_with_workers
-    return choose(count, measured, caller_works=caller_works, cores=options.cores)
+        # The same error is raised, with its context, when the caller uses the vector.
+        return Plan("inline", count, 0, count, f"timing its steps failed: {error!r}")
+    caller_works = options.caller_steps_beside_workers
+    return choose_plan(count, cost, caller_works=caller_works, cores=options.cores)
 
 
-def _shared(
+def _parallel_plan(
     backend: Literal["process", "thread"], count: int, options: VectorOptions, reason: str
 ) -> Plan:
-    caller_works = options.shares_with_workers
+    caller_works = options.caller_steps_beside_workers
     workers = options.workers
     if workers is None:
         workers = max(1, options.cores - caller_works)
@@ -124,8 +130,11 @@ def _shared(
     return Plan(backend, count, len(shares.workers), shares.own, reason)
 
 
-def _built(factories: Sequence[EnvFactory], options: VectorOptions, plan: Plan) -> Built:
-    """The pool that was planned, and the plan, which may turn out to be impossible."""
+def _build(factories: Sequence[EnvFactory], options: VectorOptions, plan: Plan) -> PlannedPool:
+    """Build the planned pool, or an inline pool if the functions cannot be pickled.
+
+    Returns the pool and the plan that was carried out.
+    """
     count = len(factories)
     common: dict[str, Any] = {
         "observation_mode": options.observation_mode,
@@ -146,31 +155,31 @@ def _built(factories: Sequence[EnvFactory], options: VectorOptions, plan: Plan) 
                 start=options.start,
                 on_crash=options.on_crash,
                 step_timeout=options.step_timeout,
-                pin=_pinned(options),
+                pin=_process_cores(options),
                 worker_threads=options.worker_threads,
                 **common,
             ), plan
         except FactoryPicklingError as error:
             if options.backend == "process" or options.needs_processes:
                 raise
-            plan = Plan("inline", count, 0, count, f"workers cannot be given it: {error}")
+            plan = Plan("inline", count, 0, count, f"it cannot be sent to workers: {error}")
     return InlinePool(factories, **common), plan
 
 
-def _pinned(options: VectorOptions) -> bool | list[int]:
-    """Whether worker processes are bound to cores, or to which."""
+def _process_cores(options: VectorOptions) -> bool | list[int]:
+    """Whether worker processes are bound to cores, or the cores to which they are bound."""
     if options.thread_affinity_offset < 0:
         return options.pin
     return cores_from(options.thread_affinity_offset)
 
 
-# In a cluster
+# Clusters
 
 
 def _on_ray(
     count: int, options: VectorOptions, parts: Callable[[list[tuple[int, int]]], list[Part]]
-) -> Built:
-    """A pool whose slots are shared out among actors; ``parts`` says what each of them builds."""
+) -> PlannedPool:
+    """Build a pool whose slots are divided among actors; ``parts`` describes each actor's pool."""
     cluster = Cluster(options.address)
     try:
         workers = options.workers
@@ -197,18 +206,18 @@ def _on_ray(
 
 
 def _factories_on_ray(
-    build: Callable[..., Built], factories: Sequence[EnvFactory], options: VectorOptions
-) -> Built:
+    build: Callable[..., PlannedPool], factories: Sequence[EnvFactory], options: VectorOptions
+) -> PlannedPool:
     if not factories:
         raise ValueError(_NO_ENVIRONMENT)
-    theirs = options.in_actor()
+    actor_options = options.in_actor()
     return _on_ray(
         len(factories),
         options,
         lambda shares: [
             Part(
                 last - first,
-                partial(_hosted, build, factories[first:last], theirs),
+                partial(_build_in_actor, build, factories[first:last], actor_options),
                 factories[first:last],
             )
             for first, last in shares
@@ -216,6 +225,6 @@ def _factories_on_ray(
     )
 
 
-def _hosted(build: Callable[..., Built], *arguments: Any) -> Pool:
-    """Called in an actor: its pool."""
+def _build_in_actor(build: Callable[..., PlannedPool], *arguments: Any) -> Pool:
+    """Build an actor's pool; called in the actor."""
     return build(*arguments)[0]

@@ -1,4 +1,4 @@
-"""Shoal's environments in Gymnasium's registry."""
+"""Registration of Shoal's environments with Gymnasium."""
 
 from __future__ import annotations
 
@@ -15,8 +15,8 @@ __all__ = ["make_hockey_vector", "register_environments"]
 def register_environments() -> None:
     """Register Shoal's environments with Gymnasium.
 
-    Gymnasium has no plugin system since 1.0, so this is called on import. Worker processes register
-    what their parent has registered.
+    Called on import, since Gymnasium has no plugin system since 1.0. Worker processes repeat the
+    registrations of their parent.
     """
     register(vector_entry_point=f"{__name__}:{make_hockey_vector.__name__}")
 
@@ -35,4 +35,5 @@ def make_hockey_vector(
     kernel = make_kernel(
         players, discrete=discrete, mode=mode, keep_mode=keep_mode, opponent=opponent
     )
-    return make(kernel, num_envs, **options)
+    envs: VectorEnv = make(kernel, num_envs, **options)
+    return envs

@@ -1,13 +1,13 @@
-"""Atari games: ``ale_py.vector_env``, but faster, and with more to it.
+"""Atari games: a faster ``ale_py.vector_env``.
 
-For code that was written for ale-py, of this release or of earlier ones::
+The names of ale-py's current and earlier releases::
 
     from shoal.atari import AtariVectorEnv
     from shoal.atari import VectorAtariEnv
 
-``shoal.make("ALE/Breakout-v5", num_envs=8)`` steps the same games behind the interface that all of
-Shoal's vectors have. It takes the same settings, under both of their names, and begins with those
-that the id stands for: actions are repeated with a probability of 0.25.
+``shoal.make("ALE/Breakout-v5", num_envs=8)`` steps the same games with the interface of all of
+Shoal's vectors. It accepts the same settings, by the names of either release. Its defaults are
+those of the registered id, so actions are repeated with a probability of 0.25.
 
     >>> import shoal
     >>> envs = shoal.make("ALE/Pong-v5", num_envs=2, frame_skip=2, stack_num=1)
@@ -18,7 +18,7 @@ that the id stands for: actions are repeated with a probability of 0.25.
     ['NOOP', 'FIRE', 'RIGHT', 'LEFT', 'RIGHTFIRE', 'LEFTFIRE']
     >>> envs.close()
 
-The emulator is ale-py's, which is not a part of Shoal: ``pip install "shoal[atari]"``.
+The emulator is that of ale-py, an extra: ``pip install "shoal[atari]"``.
 """
 
 from shoal._envs.atari.game import SavedGame

@@ -1,4 +1,4 @@
-"""Pictures: what Atari games are preprocessed with, for use by itself.
+"""Image functions of the Atari preprocessing.
 
 >>> import numpy as np
 >>> area_resize(np.full((210, 160), 7, np.uint8), (84, 84)).shape
@@ -28,8 +28,8 @@ def area_resize(image: Pixels, size: tuple[int, int], out: Pixels | None = None)
 
     Args:
         image: (height, width) or (height, width, channels), of any size, uint8.
-        size: (height, width) of the result. Note that OpenCV's order is the other one.
-        out: Where to write it, instead of a new array.
+        size: (height, width) of the result. OpenCV's order is (width, height).
+        out: Array for the result, instead of a new one.
     """
     source = _pixels(image)
     if source.ndim not in (2, 3) or 0 in source.shape:
@@ -50,19 +50,19 @@ def atari_preprocess(
     signal: Signal | None = None,
     out: Pixels | None = None,
 ) -> Pixels:
-    """Make a picture of one or two Atari screens: colours, the brighter of two frames, resized.
+    """Convert one or two Atari screens to an image: apply the palette, take the maximum, resize.
 
-    The same as, but in one pass: ``getScreenGrayscale`` (or ``getScreenRGB``) of both frames,
-    ``np.maximum``, and ``cv2.resize`` by INTER_AREA.
+    Equal to ``getScreenGrayscale`` (or ``getScreenRGB``) of both frames, ``np.maximum`` and
+    ``cv2.resize`` with INTER_AREA, but in one pass.
 
     Args:
-        screen: The colour numbers of the newest frame, as ``ALEInterface.getScreen`` gives them.
-        previous: Those of the frame before it, if they are to be merged.
-        size: (height, width) of the picture.
-        grayscale: Grey, or (height, width, 3) in colour.
-        signal: The television signal, which the colours depend on; by default it is told by the
-            number of lines, as for all of ale-py's games it can be.
-        out: Where to write the picture, instead of a new array.
+        screen: The palette indices of the newest frame, as returned by ``ALEInterface.getScreen``.
+        previous: The palette indices of the frame before, for the maximum of both.
+        size: (height, width) of the image.
+        grayscale: Whether the image is grey; otherwise it has the shape (height, width, 3).
+        signal: The television signal, which determines the palette. By default it is inferred from
+            the number of lines, which suffices for all games of ale-py.
+        out: Array for the image, instead of a new one.
 
     >>> atari_preprocess(np.zeros((210, 160), np.uint8)).shape
     (84, 84)
@@ -70,17 +70,16 @@ def atari_preprocess(
     newest = np.ascontiguousarray(_pixels(screen))
     if newest.ndim != 2 or 0 in newest.shape:
         raise ValueError(f"expected a screen (height, width), got {newest.shape}")
-    before = None if previous is None else np.ascontiguousarray(_pixels(previous))
-    if before is not None and before.shape != newest.shape:
-        raise ValueError(f"the screens differ in size: {newest.shape} and {before.shape}")
+    older = None if previous is None else np.ascontiguousarray(_pixels(previous))
+    if older is not None and older.shape != newest.shape:
+        raise ValueError(f"both screens must have the same size, got {newest.shape}, {older.shape}")
     height, width = _checked_size(size)
     target = _target((height, width) if grayscale else (height, width, 3), out)
-    seen = signal_of(newest.shape[0]) if signal is None else signal
-    if seen not in get_args(Signal):
+    used_signal = signal_of(newest.shape[0]) if signal is None else signal
+    if used_signal not in get_args(Signal):
         raise ValueError(f"signal must be one of {get_args(Signal)}, got {signal!r}")
-    _painter(seen, "grayscale" if grayscale else "rgb", newest.shape, (height, width)).paint(
-        newest, before, target
-    )
+    mode = "grayscale" if grayscale else "rgb"
+    _painter(used_signal, mode, newest.shape, (height, width)).paint(newest, older, target)
     return target
 
 
@@ -90,7 +89,7 @@ _painter = lru_cache(maxsize=8)(painter)
 def _pixels(image: Any) -> Pixels:
     pixels = np.asarray(image)
     if pixels.dtype != np.uint8:
-        raise TypeError(f"expected pixels of uint8, got {pixels.dtype}")
+        raise TypeError(f"expected uint8 pixels, got {pixels.dtype}")
     return pixels
 
 
@@ -106,5 +105,5 @@ def _target(shape: tuple[int, ...], out: Pixels | None) -> Pixels:
         return np.empty(shape, np.uint8)
     fits = isinstance(out, np.ndarray) and out.shape == shape and out.dtype == np.uint8
     if not fits or not out.flags.c_contiguous:
-        raise ValueError(f"out must be a contiguous array of uint8 of the shape {shape}")
+        raise ValueError(f"out must be a contiguous uint8 array of shape {shape}")
     return out

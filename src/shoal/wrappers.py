@@ -1,7 +1,7 @@
-"""Wrappers that bring any vector to what a library computes with.
+"""Wrappers that convert the arrays of any vector to another library.
 
-Wrappers of Gymnasium's names are in :mod:`shoal.vector.wrappers`, those of Stable-Baselines3's in
-:mod:`shoal.sb3`.
+The counterparts of Gymnasium's wrappers are in :mod:`shoal.vector.wrappers`, those of
+Stable-Baselines3's in :mod:`shoal.sb3`.
 """
 
 from shoal.vector.wrappers._to_torch import ToTorch

@@ -1,4 +1,4 @@
-"""The samples of the guide to ale-py's vector environment: as written, but for the import line."""
+"""The samples of ale-py's guide to its vector environment; only the import line is changed."""
 
 import numpy as np
 

@@ -1,7 +1,7 @@
-"""The samples of the guide to BAM's vector environment: as written, but for the import lines.
+"""The samples of the guide to BAM's vector environment; only the import lines are changed.
 
-Of the one for RLlib, the function that makes the vector; the whole of it, which needs RLlib, is in
-tests/rllib/test_guide.py.
+The sample for RLlib is reduced to the function that makes the vector; tests/rllib/test_guide.py
+runs all of it with RLlib.
 """
 
 import numpy as np
@@ -49,7 +49,7 @@ def test_basic_usage_and_environment_operations():
     vec_env.close()
 
 
-def test_what_the_guide_says_of_the_client():
+def test_client_as_described():
     vec_env = make_bam_vec_env(create_mock_env, num_envs=4)
     client = vec_env.single_env
     assert client.num_envs == 4
@@ -65,7 +65,7 @@ def test_stable_baselines3():
 
     env_factory = create_mock_env
     vec_env = make_bam_vec_env(env_factory, num_envs=4)
-    # Shorter than in the guide (no n_steps, total_timesteps=10000), to be quick.
+    # Shorter than in the guide, which has no n_steps and total_timesteps=10000.
     model = PPO("MlpPolicy", vec_env, verbose=1, n_steps=64)
     model.learn(total_timesteps=1000)
     assert model.num_timesteps >= 1000
@@ -92,7 +92,7 @@ BOX = spaces.Box(np.float32([-1, 0]), np.float32([1, 9]))
 
 
 def checked(**space):
-    """The vector's batched space, of observations or actions, after a few steps with it."""
+    """Return the batched space, of observations or actions, after a few steps of the vector."""
     ((name, _),) = space.items()
     with make_bam_vec_env(create_mock_env, num_envs=3, **space) as vec_env:
         vec_env.action_space.seed(0)
@@ -117,10 +117,10 @@ def test_each_component_of_dict_spaces_is_batched(name):
     assert batched["y"]["z"] == spaces.MultiDiscrete([3] * 3, start=[2] * 3)
 
 
-def test_sequence_spaces_are_wrapped_in_another():
+def test_sequence_spaces_are_batched():
     single = spaces.Sequence(BOX)
     batched = checked(observation_space=single)
-    assert batched == batch_space(single, 3)  # a tuple of them, with one for each slot
+    assert batched == batch_space(single, 3)  # a tuple with one per slot
     assert batched.spaces == (single,) * 3
 
 
@@ -144,10 +144,10 @@ def test_other_actions_are_batched_as_gymnasium_does(single):
     assert checked(action_space=single) == batch_space(single, 3)
 
 
-# What the guide names as limitations, and as future enhancements
+# Limitations and future enhancements of the guide
 
 
-def test_several_transports_asynchronous_steps_and_batches_of_a_size():
+def test_transports_asynchronous_steps_and_batch_sizes():
     with make_bam_vec_env([create_mock_env, create_mock_env], [2, 2], batch_size=2) as vec_env:
         vec_env.reset(seed=42)
         vec_env.send([0, 1, 0, 1])

@@ -1,4 +1,4 @@
-"""The samples of the guide to gym.vector: as written, and in today's interface."""
+"""The samples of the guide to gym.vector, in OpenAI Gym's and in Gymnasium's interface."""
 
 import gymnasium
 import numpy as np
@@ -34,7 +34,7 @@ class TestAsWritten:
         assert env.reset().shape == (2, 3)
         env.close()
 
-    def test_a_start_method(self):
+    def test_start_method(self):
         envs = gym.vector.make("CartPole-v1", num_envs=3, context="spawn")
         assert envs.reset().shape == (3, 4)
         envs.close()
@@ -103,14 +103,14 @@ class TestAsWritten:
         assert envs.single_action_space == gym.spaces.Discrete(2)
         envs.close()
 
-    def test_spaces_that_differ(self):
+    def test_different_spaces(self):
         with pytest.raises(RuntimeError, match="observation spaces"):
             gym.vector.AsyncVectorEnv([
                 lambda: gym.make("CartPole-v1"),
                 lambda: gym.make("MountainCar-v0")
             ])  # fmt: skip
 
-    def test_a_policy_for_the_whole_batch(self):
+    def test_batch_policy(self):
         def policy(weights, observations):
             logits = np.dot(observations, weights)
             return softmax(logits, axis=1)
@@ -128,7 +128,7 @@ class TestAsWritten:
 
 
 class TestToday:
-    """The same samples with `reset` and `step` as they are now."""
+    """The same samples with Gymnasium's `reset` and `step`."""
 
     def test_creating_and_stepping(self):
         envs = shoal.make("CartPole-v1", num_envs=3)
@@ -161,7 +161,7 @@ class TestToday:
         assert infos["final_obs"][2] == 5
         envs.close()
 
-    def test_spaces_that_differ(self):
+    def test_different_spaces(self):
         with pytest.raises(RuntimeError, match="observation spaces"):
             shoal.make(
                 [lambda: gymnasium.make("CartPole-v1"), lambda: gymnasium.make("MountainCar-v0")]

@@ -1,4 +1,4 @@
-"""The samples of the guide to training hockey on a vector: they run as they stand."""
+"""The samples of the guide to training hockey on a vector."""
 
 import json
 from pathlib import Path
@@ -14,7 +14,7 @@ from shoal.train._runs.run import Run
 
 
 def shrunken():
-    """The config of the guide, with everything in it, in a few seconds."""
+    """The complete config of the guide, shortened to a few seconds."""
     raw = json.loads((SHIPPED / "curriculum_simple.json").read_text())
     for phase, episodes in zip(raw["curriculum"]["phases"], (5, 4, 6), strict=True):
         phase["episodes"] = episodes
@@ -27,7 +27,7 @@ def shrunken():
 
 @pytest.fixture
 def folder(tmp_path, monkeypatch):
-    """Where the samples are run: a folder with ``configs``, on a machine without a GPU."""
+    """The working folder of the samples, with ``configs`` and without a GPU."""
     (tmp_path / "configs").mkdir()
     (tmp_path / "configs" / "curriculum_simple.json").write_text(json.dumps(shrunken()))
     monkeypatch.chdir(tmp_path)
@@ -36,7 +36,7 @@ def folder(tmp_path, monkeypatch):
 
 
 def the_run(folder):
-    """The folder of the only run that there is."""
+    """Return the folder of the only run."""
     (run,) = (folder / "results" / "runs").iterdir()
     return run
 
@@ -102,9 +102,9 @@ class TestAsWritten:
         print(f"Total steps: {result['total_steps']}")
         print(f"Mean reward: {result['mean_reward']:.2f}")
 
-        told = capsys.readouterr().out
-        assert f"Training completed: {result['run_name']}" in told
-        assert f"Total steps: {result['total_steps']}" in told
+        output = capsys.readouterr().out
+        assert f"Training completed: {result['run_name']}" in output
+        assert f"Total steps: {result['total_steps']}" in output
         assert result["run_name"].endswith("_vec4")
         assert result["total_episodes"] == 15
         assert result["total_gradient_steps"] == result["total_steps"] - 60
@@ -116,8 +116,8 @@ class TestAsWritten:
             assert (run / name).exists()
 
 
-def test_the_same_with_continuous_actions(folder):
-    """The guide: DDDQN and SAC, discrete and continuous action spaces."""
+def test_continuous_actions(folder):
+    """The guide supports DDDQN and SAC, discrete and continuous action spaces."""
     raw = shrunken()
     raw["agent"] = {"type": "SAC", "hyperparameters": {"hidden_dim": [16], "buffer_size": 5000}}
     raw["training"]["video_episodes"] = 0
@@ -130,7 +130,7 @@ def test_the_same_with_continuous_actions(folder):
     assert agent.act(np.zeros(18)).shape == (4,)
 
 
-def test_without_a_file_the_config_that_comes_along_is_taken(tmp_path, monkeypatch):
+def test_shipped_config_is_the_default(tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     assert config_file("configs/curriculum_simple.json") == SHIPPED / "curriculum_simple.json"
 
@@ -147,15 +147,15 @@ def test_without_a_file_the_config_that_comes_along_is_taken(tmp_path, monkeypat
         train_single_run("configs/curriculum_simple.json", device="cpu", num_envs=8, verbose=False)
 
 
-def test_a_file_of_ones_own_is_taken_first(folder):
+def test_own_file_takes_precedence(folder):
     assert load_config("configs/curriculum_simple.json") == parse_config(shrunken())
     assert load_config("configs/curriculum_simple.json") != load_config(
         SHIPPED / "curriculum_simple.json"
     )
 
 
-def test_elsewhere_a_file_must_be_there(tmp_path, monkeypatch):
-    """A path that cannot mean a config that comes along is not guessed at."""
+def test_missing_file_elsewhere_is_an_error(tmp_path, monkeypatch):
+    """A path that cannot name a shipped config is not replaced by one."""
     monkeypatch.chdir(tmp_path)
     with pytest.raises(FileNotFoundError, match="curriculum_simple"):
         load_config("experiments/curriculum_simple.json")

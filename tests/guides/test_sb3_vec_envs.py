@@ -1,4 +1,4 @@
-"""The samples of Stable-Baselines3's guide to vectorized environments, and what it says of them."""
+"""The samples and statements of Stable-Baselines3's guide to vectorized environments."""
 
 import gymnasium as gym
 import numpy as np
@@ -11,7 +11,7 @@ BOTH = pytest.mark.parametrize("vec_env_class", [DummyVecEnv, SubprocVecEnv])
 
 
 class Reach(gym.Env):
-    """In the place of FetchReach-v1, which needs MuJoCo: the same parts of an observation."""
+    """Replaces FetchReach-v1, which needs MuJoCo; has the same observation keys."""
 
     observation_space = spaces.Dict(
         observation=spaces.Box(-1, 1, (10,), np.float64),
@@ -22,7 +22,7 @@ class Reach(gym.Env):
 
     def reset(self, *, seed=None, options=None):
         super().reset(seed=seed)
-        return self._observed(), {"begun": True}
+        return self._observed(), {"started": True}
 
     def step(self, action):
         ends = self.np_random.random(2) < 0.2
@@ -37,9 +37,9 @@ gym.register("FetchReach-v1", lambda **_: Reach())
 
 
 class TestAsWritten:
-    """Only the import line differs from the guide, which imports from one module more."""
+    """Only the import lines differ from the guide."""
 
-    def test_a_wrapper_of_ones_own(self):
+    def test_custom_wrapper(self):
         class VecExtractDictObs(VecEnvWrapper):
             """
             A vectorized wrapper for filtering a specific key from dictionary observations.
@@ -76,7 +76,7 @@ class TestAsWritten:
         assert obs.shape == (1, 10)
 
     @BOTH
-    def test_converting_to_gyms_interface(self, vec_env_class):
+    def test_conversion_to_gym(self, vec_env_class):
         vec_env = vec_env_class([Reach] * 3)
         vec_env.seed(1)
         vec_env.reset()
@@ -108,7 +108,7 @@ class TestAsDescribed:
         ],
         ids=lambda space: type(space).__name__,
     )
-    def test_the_table_of_spaces_holds(self, vec_env_class, space):
+    def test_table_of_spaces(self, vec_env_class, space):
         class Sampling(gym.Env):
             observation_space = action_space = space
 
@@ -131,11 +131,11 @@ class TestAsDescribed:
         vec_env = vec_env_class([Reach] * 2)
         obs = vec_env.reset()
         assert obs["observation"].shape == (2, 10)
-        assert vec_env.reset_infos == [{"begun": True}] * 2
+        assert vec_env.reset_infos == [{"started": True}] * 2
         vec_env.close()
 
     @BOTH
-    def test_seeding_and_reaching(self, vec_env_class):
+    def test_seeding_and_attributes(self, vec_env_class):
         vec_env = vec_env_class([lambda: gym.make("CartPole-v1")] * 2)
         vec_env.seed(seed=7)
         first = vec_env.reset()

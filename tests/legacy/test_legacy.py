@@ -8,7 +8,7 @@ import shoal.legacy as gym
 
 
 class Counter(gym.Env):
-    """An environment of the old form: `seed`, a plain `reset`, four values from `step`."""
+    """An environment of OpenAI Gym's interface: `seed`, and four values from `step`."""
 
     observation_space = gym.spaces.Discrete(100)
     action_space = gym.spaces.Discrete(2)
@@ -34,7 +34,7 @@ class Counter(gym.Env):
         self.closed = True
 
 
-def test_environments_of_the_old_form():
+def test_openai_gym_environments():
     envs = gym.vector.SyncVectorEnv([Counter] * 2)
     envs.seed(10)
     assert envs.reset().tolist() == [10, 11]
@@ -56,7 +56,7 @@ def test_environments_of_the_old_form():
     assert all(env.old.closed for env in envs._pool.envs)
 
 
-def test_environments_of_todays_form():
+def test_gymnasium_environments():
     envs = gym.vector.SyncVectorEnv([lambda: gymnasium.make("CartPole-v1")] * 2)
     observations = envs.reset(seed=3)
     expected, _ = gymnasium.make("CartPole-v1").reset(seed=3)
@@ -86,7 +86,7 @@ def test_time_limits_are_marked():
     envs.close()
 
 
-def test_asynchronous_calls_come_in_pairs():
+def test_async_and_wait_methods():
     envs = gym.vector.make("CartPole-v1", num_envs=2)
     envs.reset_async()
     assert envs.reset_wait().shape == (2, 4)
@@ -95,7 +95,7 @@ def test_asynchronous_calls_come_in_pairs():
     envs.close()
 
 
-def test_an_observation_that_looks_like_a_pair_with_an_info():
+def test_observation_that_looks_like_a_pair_with_an_info():
     class Pair(gym.Env):
         observation_space = gym.spaces.Tuple(
             (gym.spaces.Discrete(3), gym.spaces.Dict({"x": gym.spaces.Discrete(3)}))
@@ -114,7 +114,7 @@ def test_an_observation_that_looks_like_a_pair_with_an_info():
     envs.close()
 
 
-def test_a_single_environment():
+def test_single_environment():
     env = gym.make("CartPole-v1", render_mode="rgb_array")
     assert env.seed(3) == [3]
     observation = env.reset()
@@ -128,7 +128,7 @@ def test_a_single_environment():
     env.close()
 
 
-def test_old_ids_stand_for_the_current_version():
+def test_retired_ids_make_the_newest_version():
     with pytest.warns(UserWarning, match="Pendulum-v0 .* using Pendulum-v1"):
         env = gym.make("Pendulum-v0", g=1.62)
     assert env.g == 1.62
@@ -136,7 +136,7 @@ def test_old_ids_stand_for_the_current_version():
         gym.make("NoSuchEnv-v0")
 
 
-def test_spaces_that_were_asked_for_are_checked():
+def test_expected_spaces_are_checked():
     with pytest.raises(RuntimeError, match="observation space is Discrete"):
         gym.vector.SyncVectorEnv([Counter], observation_space=gym.spaces.Discrete(5))
 

@@ -19,7 +19,7 @@ FIELDS = {
 
 
 @pytest.mark.parametrize("shared", [False, True])
-def test_columns_are_aligned_zeroed_and_apart(shared):
+def test_columns_are_aligned_zeroed_and_disjoint(shared):
     arena = Arena(FIELDS, rows=5, shared=shared)
     for name, field in FIELDS.items():
         column = arena[name]
@@ -41,7 +41,7 @@ def test_columns_are_aligned_zeroed_and_apart(shared):
     st.lists(st.tuples(st.sampled_from("?bhifd"), st.lists(st.integers(0, 5), max_size=3))),
     st.integers(1, 9),
 )
-def test_any_fields_fit(shapes, rows):
+def test_columns_of_random_fields_are_disjoint(shapes, rows):
     fields = {str(k): Field(np.dtype(code), tuple(shape)) for k, (code, shape) in enumerate(shapes)}
     arena = Arena(fields, rows)
     spans = sorted(
@@ -52,7 +52,7 @@ def test_any_fields_fit(shapes, rows):
     assert all(end <= start for (_, end), (start, _) in pairwise(spans))
 
 
-def test_a_child_process_sees_the_same_memory():
+def test_child_process_shares_memory():
     arena = Arena(FIELDS, rows=2, shared=True)
     child = os.fork()
     if child == 0:
@@ -65,7 +65,7 @@ def test_a_child_process_sees_the_same_memory():
     arena.close()
 
 
-def test_shared_memory_outlives_its_descriptor_but_leaves_none():
+def test_shared_memory_outlives_its_descriptor():
     before = set(os.listdir("/proc/self/fd"))
     arena = Arena(FIELDS, rows=2, shared=True)
     column = arena["matrix"]

@@ -1,6 +1,6 @@
 """Environments of the tests.
 
-They stand apart so that a worker process that unpickles one does not import Stable-Baselines3.
+In a separate module, so that a worker process that unpickles one does not import Stable-Baselines3.
 """
 
 import os
@@ -12,7 +12,7 @@ from gymnasium import spaces
 
 
 class Box(gymnasium.Env):
-    """Tells what it is given."""
+    """Returns its number and action as the observation, and reset arguments as the info."""
 
     observation_space = spaces.Box(-1e9, 1e9, (2,), np.float64)
     action_space = spaces.Discrete(5)
@@ -54,7 +54,7 @@ class Taker(Box):
 
 
 class Fragile(Box):
-    """Ends its process where it should end an episode."""
+    """Kills its process instead of ending an episode."""
 
     def step(self, action):
         if action == 4:
@@ -90,7 +90,7 @@ class Picture(gymnasium.Env):
         if keyed:
             parts = {"image": image, "speed": spaces.Box(-9, 9, (2,)), "gear": spaces.Discrete(4)}
             self.observation_space = spaces.Dict(parts)
-        # Stable-Baselines3's VecNormalize changes a Dict space that is the environment's own.
+        # A copy, since Stable-Baselines3's VecNormalize modifies the Dict space of the environment.
         self._possible = deepcopy(self.observation_space)
 
     def reset(self, *, seed=None, options=None):
@@ -107,7 +107,7 @@ class Picture(gymnasium.Env):
 
 
 class Masked(gymnasium.Env):
-    """Some actions are not allowed."""
+    """An environment with a mask of allowed actions."""
 
     observation_space = spaces.Box(-1, 1, (3,))
     action_space = spaces.Discrete(4)

@@ -1,4 +1,4 @@
-"""Workers that are there at once, for tests of what they do and not of how they are started."""
+"""SubprocVecEnv with forked workers, which start quickly."""
 
 import pytest
 
@@ -6,7 +6,7 @@ from shoal.sb3 import DummyVecEnv, SubprocVecEnv
 
 
 class ForkedVecEnv(SubprocVecEnv):
-    """Forked: fresh processes would import Stable-Baselines3, and torch with it, once more."""
+    """Forks its workers, since new interpreters would import Stable-Baselines3 and torch."""
 
     def __init__(self, env_fns, **options):
         super().__init__(env_fns, start_method="fork", **options)

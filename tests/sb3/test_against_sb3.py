@@ -1,4 +1,4 @@
-"""The same seeds and actions through Stable-Baselines3's classes and ours: the same results."""
+"""With equal seeds and actions, results equal those of Stable-Baselines3's classes."""
 
 from copy import deepcopy
 from functools import partial
@@ -21,7 +21,7 @@ from tests.strategies import FIXED
 
 
 def play(vec_env, steps, seed=0, seeds=7):
-    """What a vector returns, and which infos its resets had."""
+    """Yield the results of a vector, and the infos of its resets."""
     space = deepcopy(vec_env.action_space)
     space.seed(seed)
     vec_env.seed(seeds)
@@ -39,7 +39,7 @@ def play(vec_env, steps, seed=0, seeds=7):
     yield vec_env.reset()
 
 
-def assert_alike(own, reference, steps, **seeds):
+def assert_equal_runs(own, reference, steps, **seeds):
     """Compare two vectors, and close them."""
     for got, expected in zip(
         play(own, steps, **seeds), play(reference, steps, **seeds), strict=True
@@ -55,7 +55,7 @@ def assert_alike(own, reference, steps, **seeds):
 )
 def test_environments(name, env_id):
     factories = [partial(gymnasium.make, env_id, max_episode_steps=23)] * 3
-    assert_alike(getattr(shoal.sb3, name)(factories), sb3.DummyVecEnv(factories), steps=400)
+    assert_equal_runs(getattr(shoal.sb3, name)(factories), sb3.DummyVecEnv(factories), steps=400)
 
 
 FLAT = FIXED | st.dictionaries(st.sampled_from("abc"), FIXED, min_size=1).map(spaces.Dict)
@@ -63,7 +63,7 @@ FLAT = FLAT | st.lists(FIXED, min_size=1, max_size=3).map(lambda parts: spaces.T
 
 
 def as_arrays(actions):
-    """Actions with arrays in the place of NumPy's scalars, which stand for the same."""
+    """Convert NumPy scalars in actions to arrays, which are equivalent."""
     if isinstance(actions, list | tuple):
         return type(actions)(map(as_arrays, actions))
     if isinstance(actions, dict):
@@ -76,7 +76,7 @@ def as_arrays(actions):
 def test_random_spaces(observations, actions, count, seed):
     factories = [partial(RandomEnv, observations, actions) for _ in range(count)]
     own, reference = shoal.sb3.DummyVecEnv(factories), sb3.DummyVecEnv(factories)
-    assert_alike(own, reference, steps=30, seed=seed)
+    assert_equal_runs(own, reference, steps=30, seed=seed)
     for mine, theirs in zip(own.envs, reference.envs, strict=True):
         assert_identical(as_arrays(mine.received), as_arrays(theirs.received))
 
@@ -86,7 +86,7 @@ def test_random_spaces(observations, actions, count, seed):
 def test_random_spaces_in_workers(observations, actions, seed):
     factories = [partial(RandomEnv, observations, actions) for _ in range(3)]
     own = shoal.sb3.SubprocVecEnv(factories, start_method="fork")
-    assert_alike(own, sb3.DummyVecEnv(factories), steps=20, seed=seed)
+    assert_equal_runs(own, sb3.DummyVecEnv(factories), steps=20, seed=seed)
 
 
 WRAPPERS = {
@@ -111,7 +111,7 @@ def test_wrappers(vec_env_class, wrapper, arguments):
     own = getattr(shoal.sb3, wrapper)(vec_env_class(factories), **arguments)
     reference = getattr(sb3, wrapper)(sb3.DummyVecEnv(factories), **arguments)
     assert own.observation_space == reference.observation_space
-    assert_alike(own, reference, steps=300)
+    assert_equal_runs(own, reference, steps=300)
 
 
 IMAGE_WRAPPERS = {
@@ -136,7 +136,7 @@ def test_images(wrap, shape):
     own = wrap(shoal.sb3, shoal.sb3.DummyVecEnv(factories))
     reference = wrap(sb3, sb3.DummyVecEnv(factories))
     assert own.observation_space == reference.observation_space
-    assert_alike(own, reference, steps=80)
+    assert_equal_runs(own, reference, steps=80)
 
 
 KEYED_WRAPPERS = {
@@ -159,7 +159,7 @@ def test_dicts(vec_env_class, wrap):
     own = wrap(shoal.sb3, vec_env_class(factories))
     reference = wrap(sb3, sb3.DummyVecEnv(factories))
     assert own.observation_space == reference.observation_space
-    assert_alike(own, reference, steps=80)
+    assert_equal_runs(own, reference, steps=80)
 
 
 STACKABLE = spaces.Dict(
@@ -215,4 +215,4 @@ def test_atari(vec_env_class):
 
     own = shoal.sb3.make_atari_env("BreakoutNoFrameskip-v4", 2, vec_env_cls=vec_env_class)
     reference = make_atari_env("BreakoutNoFrameskip-v4", 2)
-    assert_alike(shoal.sb3.VecFrameStack(own, 4), sb3.VecFrameStack(reference, 4), steps=60)
+    assert_equal_runs(shoal.sb3.VecFrameStack(own, 4), sb3.VecFrameStack(reference, 4), steps=60)

@@ -11,7 +11,7 @@ from stable_baselines3.common.base_class import BaseAlgorithm
 import shoal
 import shoal.sb3
 
-# Prints the attributes of Stable-Baselines3's modules and classes that are replaced or added.
+# Prints the attributes of Stable-Baselines3's modules and classes that were replaced or added.
 COMPARE = textwrap.dedent(
     """
     import sys
@@ -45,7 +45,7 @@ COMPARE = textwrap.dedent(
 
 
 def replaced_by(statement):
-    """Attributes that ``import shoal.sb3`` and a statement replace, in a new interpreter."""
+    """Return the attributes that ``import shoal.sb3`` and a statement replace."""
     command = [sys.executable, "-c", COMPARE, statement]
     result = subprocess.run(command, capture_output=True, text=True, timeout=120)
     assert result.returncode == 0, result.stderr

@@ -1,4 +1,4 @@
-"""From Shoal's vectors to this frontend, and back."""
+"""`as_vec_env` and `as_vector_env`."""
 
 import copy
 from functools import partial
@@ -32,7 +32,7 @@ def random_envs(count=3, actions=None):
 @pytest.mark.parametrize("mode", AutoresetMode)
 @pytest.mark.parametrize("copies", [True, False])
 @pytest.mark.parametrize("backend", ["inline", "thread", "process"])
-def test_any_vector_behind_this_frontend(mode, copies, backend):
+def test_as_vec_env_of_all_backends_and_modes(mode, copies, backend):
     start = {"start": "fork"} if backend == "process" else {}
     envs = shoal.make(random_envs(), backend=backend, autoreset_mode=mode, copy=copies, **start)
     vec_env, reference = as_vec_env(envs), original.DummyVecEnv(random_envs())
@@ -47,14 +47,14 @@ def test_any_vector_behind_this_frontend(mode, copies, backend):
         assert_identical(results, expected)
         assert_identical(list(vec_env.reset_infos), list(reference.reset_infos))
         kept.append((results, copy.deepcopy(results)))
-    for results, frozen in kept:
-        assert_identical(results, frozen)
+    for results, copied in kept:
+        assert_identical(results, copied)
     vec_env.close()
     assert envs.closed
 
 
 @pytest.mark.parametrize("mode", AutoresetMode)
-def test_wrapped_vectors_and_those_of_gymnasium(mode):
+def test_as_vec_env_of_wrapped_and_gymnasium_vectors(mode):
     made = [
         gymnasium.vector.SyncVectorEnv(random_envs(), autoreset_mode=mode),
         VectorWrapper(shoal.make(random_envs(), backend="inline", autoreset_mode=mode)),
@@ -73,13 +73,13 @@ def test_wrapped_vectors_and_those_of_gymnasium(mode):
                 if "terminal_observation" in theirs:
                     assert_identical(mine["terminal_observation"], theirs["terminal_observation"])
             kept.append((results[0], copy.deepcopy(results[0])))
-        for results, frozen in kept:
-            assert_identical(results, frozen)
+        for results, copied in kept:
+            assert_identical(results, copied)
         vec_env.close()
         assert envs.closed
 
 
-def test_vectors_that_can_be_asked_for_less():
+def test_vectors_with_limited_calls():
     envs = gymnasium.vector.SyncVectorEnv([partial(gymnasium.make, "CartPole-v1")] * 2)
     vec_env = as_vec_env(envs)
     assert vec_env.has_attr("gravity")
@@ -102,7 +102,7 @@ def test_vectors_that_can_be_asked_for_less():
         vec_env.reset()
 
 
-def test_statistics_of_wrappers_are_told_too():
+def test_statistics_of_wrappers_are_reported():
     for mode in AutoresetMode:
         envs = shoal.make(
             "CartPole-v1", 2, backend="inline", autoreset_mode=mode, max_episode_steps=3
@@ -123,7 +123,7 @@ def test_statistics_of_wrappers_are_told_too():
         vec_env.close()
 
 
-def test_statistics_are_told_where_they_are_looked_for():
+def test_statistics_are_in_the_last_info():
     vec_env = as_vec_env(shoal.make("CartPole-v1", num_envs=2, statistics=True))
     vec_env.seed(1)
     vec_env.reset()
@@ -137,27 +137,27 @@ def test_statistics_are_told_where_they_are_looked_for():
     vec_env.close()
 
 
-def test_a_vector_outlives_its_frontend():
+def test_vector_outlives_its_vec_env():
     envs = shoal.make("CartPole-v1", num_envs=2)
     as_vec_env(envs)
     envs.reset()
     envs.close()
 
 
-def test_a_door_keeps_its_vector():
+def test_vec_env_keeps_its_vector_alive():
     vec_env = as_vec_env(shoal.make("CartPole-v1", num_envs=2))
     assert vec_env.reset().shape == (2, 4)
     vec_env.close()
 
 
-def test_something_else_than_a_vector():
+def test_conversion_of_other_objects_is_refused():
     with pytest.raises(TypeError, match="got CartPoleEnv"):
         as_vec_env(gymnasium.make("CartPole-v1").unwrapped)
     with pytest.raises(TypeError, match="expected a VecEnv"):
         as_vector_env(shoal.make("CartPole-v1"))
 
 
-def test_a_vector_that_resets_all_slots_is_found_out():
+def test_vector_that_ignores_the_reset_mask_is_detected():
     envs = gymnasium.make_vec("CartPole-v1", 2, vectorization_mode="vector_entry_point")
     vec_env = as_vec_env(envs)
     vec_env.seed(0)
@@ -169,7 +169,7 @@ def test_a_vector_that_resets_all_slots_is_found_out():
 
 
 @pytest.mark.parametrize("wrong", [[1], [1, 0, 1], [0, 2], ["a", "b"], [0.5, 1.0]], ids=repr)
-def test_wrong_actions_do_not_reach_the_vectors_of_others(wrong):
+def test_invalid_actions_do_not_reach_gymnasium_vectors(wrong):
     envs = gymnasium.vector.SyncVectorEnv([Box] * 2)
     envs.single_action_space, envs.action_space = (
         spaces.Discrete(2),
@@ -202,7 +202,7 @@ def test_options_for_each_environment(make):
 
 
 @pytest.mark.parametrize("mode", AutoresetMode)
-def test_a_slot_that_was_restarted_is_not_reset_again(mode):
+def test_restarted_slot_is_not_reset_again(mode):
     envs = shoal.make(
         Fragile, num_envs=2, backend="process", workers=2, on_crash="restart", autoreset_mode=mode
     )
@@ -218,7 +218,7 @@ def test_a_slot_that_was_restarted_is_not_reset_again(mode):
     vec_env.close()
 
 
-def test_infos_of_older_form_are_understood():
+def test_pre_1_0_infos():
     made = shoal.make(
         Box, num_envs=2, backend="inline", autoreset_mode="SameStep", info_format="pre-1.0"
     )
@@ -230,7 +230,7 @@ def test_infos_of_older_form_are_understood():
     vec_env.close()
 
 
-def test_two_who_tell_of_episodes():
+def test_statistics_do_not_overwrite_a_monitor():
     made = shoal.make(lambda: Monitor(Box()), num_envs=2, backend="inline", statistics=True)
     vec_env = as_vec_env(made)
     vec_env.reset()
@@ -239,15 +239,15 @@ def test_two_who_tell_of_episodes():
     vec_env.close()
 
 
-class TestBack:
-    def test_infos_of_resets_below_the_wrappers_of_stable_baselines3(self):
+class TestAsVectorEnv:
+    def test_reset_infos_of_wrapped_vec_envs(self):
         envs = as_vector_env(original.VecMonitor(original.DummyVecEnv([Box] * 2)))
         _, infos = envs.reset(seed=3)
         assert infos["seed"].tolist() == [3, 4]
         envs.close()
 
     @pytest.mark.parametrize("library", [shoal.sb3, original], ids=["ours", "theirs"])
-    def test_it_is_a_vector_of_gymnasium(self, library):
+    def test_equals_a_gymnasium_vector(self, library):
         envs = as_vector_env(library.DummyVecEnv(random_envs()))
         reference = gymnasium.vector.SyncVectorEnv(
             random_envs(), autoreset_mode=AutoresetMode.SAME_STEP
@@ -261,28 +261,28 @@ class TestBack:
         assert_identical(observations, expected)
         for _ in range(60):
             got = envs.step(np.zeros(3, np.int64))
-            wanted = reference.step(np.zeros(3, np.int64))
-            assert_identical(got[0], wanted[0])
-            np.testing.assert_allclose(got[1], wanted[1], rtol=1e-6)
-            done = wanted[2] | wanted[3]
+            expected = reference.step(np.zeros(3, np.int64))
+            assert_identical(got[0], expected[0])
+            np.testing.assert_allclose(got[1], expected[1], rtol=1e-6)
+            done = expected[2] | expected[3]
             assert_identical(got[2] | got[3], done)
-            assert_identical(got[2], wanted[2])
+            assert_identical(got[2], expected[2])
             if done.any():
-                assert_identical(got[4]["_final_obs"], wanted[4]["_final_obs"])
+                assert_identical(got[4]["_final_obs"], expected[4]["_final_obs"])
                 for slot in np.flatnonzero(done):
-                    assert_identical(got[4]["final_obs"][slot], wanted[4]["final_obs"][slot])
+                    assert_identical(got[4]["final_obs"][slot], expected[4]["final_obs"][slot])
         envs.close()
         reference.close()
 
-    def test_infos_are_those_of_shoal(self):
+    def test_infos_equal_those_of_shoal(self):
         envs = as_vector_env(DummyVecEnv(random_envs()))
         reference = shoal.make(
             random_envs(), autoreset_mode=AutoresetMode.SAME_STEP, backend="inline"
         )
         assert_identical(envs.reset(seed=4), reference.reset(seed=4))
         for _ in range(60):
-            got, wanted = (each.step(np.zeros(3, np.int64)) for each in (envs, reference))
-            assert_identical(got[4], wanted[4])
+            got, expected = (each.step(np.zeros(3, np.int64)) for each in (envs, reference))
+            assert_identical(got[4], expected[4])
         envs.close()
         reference.close()
 
@@ -292,7 +292,7 @@ class TestBack:
         other, _ = envs.reset(seed=[4, 9], options={"low": -0.05, "high": 0.05})
         assert_identical(one[0], other[1])
         envs.reset(options={"reset_mask": np.array([True, True])})
-        with pytest.raises(ResetMaskError, match="not some of them"):
+        with pytest.raises(ResetMaskError, match="can only reset all of its environments"):
             envs.reset(options={"reset_mask": np.array([True, False])})
         with pytest.raises(ValueError, match="-1"):
             envs.reset(seed=-1)
@@ -312,7 +312,7 @@ class TestBack:
             envs.set_attr("label", [1, 2, 3])
         envs.close()
 
-    def test_of_wrapped_vectors(self):
+    def test_as_vector_env_of_wrapped_vec_envs(self):
         factories = [partial(gymnasium.make, "Pendulum-v1", render_mode="rgb_array")] * 2
         vec_env = VecNormalize(DummyVecEnv(factories))
         envs = as_vector_env(vec_env)
@@ -321,12 +321,12 @@ class TestBack:
         assert [frame.shape for frame in envs.render()] == [(500, 500, 3)] * 2
         envs.close()
 
-    def test_there_and_back(self):
+    def test_round_trip(self):
         envs = as_vector_env(as_vec_env(shoal.make("CartPole-v1", num_envs=2)))
         reference = shoal.make("CartPole-v1", num_envs=2, autoreset_mode="SameStep")
         assert_identical(envs.reset(seed=2), reference.reset(seed=2))
         for _ in range(40):
-            got, wanted = (each.step(np.array([0, 1])) for each in (envs, reference))
-            assert_identical(got[:4], wanted[:4])
+            got, expected = (each.step(np.array([0, 1])) for each in (envs, reference))
+            assert_identical(got[:4], expected[:4])
         envs.close()
         reference.close()

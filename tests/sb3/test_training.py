@@ -1,4 +1,4 @@
-"""Stable-Baselines3's algorithms, unchanged, on our vectors."""
+"""Training of Stable-Baselines3's algorithms on Shoal's vectors."""
 
 from functools import partial
 
@@ -30,7 +30,7 @@ from tests.sb3.forking import BOTH
 
 
 def small():
-    """Arguments of a small policy; the algorithms keep and change the dict."""
+    """Return arguments of a small policy; a new dict, since the algorithms modify it."""
     return {"net_arch": [8]}
 
 
@@ -54,7 +54,7 @@ ON_POLICY = {
 @pytest.mark.parametrize("algorithm", ON_POLICY)
 @BOTH
 @pytest.mark.parametrize("normalised", [False, True])
-def test_the_same_seed_gives_the_same_parameters(algorithm, vec_env_class, normalised):
+def test_on_policy_parameters_equal(algorithm, vec_env_class, normalised):
     models = []
     for make, cls, normalize in (
         (make_vec_env, vec_env_class, VecNormalize),
@@ -82,7 +82,7 @@ OFF_POLICY = {
 
 
 @pytest.mark.parametrize("name", OFF_POLICY)
-def test_off_policy_learning_is_the_same_too(name):
+def test_off_policy_parameters_equal(name):
     algorithm, env_id, arguments = OFF_POLICY[name]
     models = []
     for make, normalize in (
@@ -102,7 +102,7 @@ def test_off_policy_learning_is_the_same_too(name):
 
 
 @pytest.mark.parametrize("algorithm", [A2C, PPO])
-def test_actions_of_many_kinds(algorithm):
+def test_action_spaces(algorithm):
     for space in (
         spaces.MultiBinary(3),
         spaces.MultiDiscrete([2, 3]),
@@ -150,7 +150,7 @@ def test_recurrent_policies(vec_env_class):
     vec_env.close()
 
 
-def test_a_life_with_callbacks(tmp_path):
+def test_callbacks_saving_and_loading(tmp_path):
     vec_env = VecNormalize(make_vec_env("CartPole-v1", n_envs=2, seed=1))
     check_env = VecNormalize(make_vec_env("CartPole-v1", n_envs=2, seed=2), training=False)
     callbacks = [
@@ -193,7 +193,7 @@ def test_images():
     assert VecFrameStack is shoal.sb3.VecFrameStack
 
 
-def test_any_vector_of_shoal_can_be_trained_on():
+def test_training_on_vectors_in_all_modes():
     models = []
     for mode in gymnasium.vector.AutoresetMode:
         envs = shoal.make("CartPole-v1", num_envs=3, statistics=True, autoreset_mode=mode)

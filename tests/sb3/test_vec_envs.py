@@ -1,4 +1,4 @@
-"""DummyVecEnv and SubprocVecEnv: what their users do with them, and what they get wrong."""
+"""DummyVecEnv and SubprocVecEnv."""
 
 import copy
 import gc
@@ -43,7 +43,7 @@ def lamps(count=3):
 
 
 @pytest.mark.parametrize("vec_env_class", [DummyVecEnv, SubprocVecEnv])
-def test_it_is_a_vec_env_of_stable_baselines3(vec_env_class):
+def test_instance_checks(vec_env_class):
     vec_env = vec_env_class(boxes())
     assert isinstance(vec_env, VecEnv)
     assert isinstance(vec_env, getattr(sb3, vec_env_class.__name__))
@@ -74,7 +74,7 @@ def test_seeds_and_options_are_used_once(vec_env_class):
 
 
 @BOTH
-def test_reset_infos_follow_the_resets(vec_env_class):
+def test_reset_infos_are_those_of_the_last_reset(vec_env_class):
     vec_env = vec_env_class(boxes())
     vec_env.seed(5)
     vec_env.reset()
@@ -88,7 +88,7 @@ def test_reset_infos_follow_the_resets(vec_env_class):
 
 
 @BOTH
-def test_an_environment_need_not_know_of_options(vec_env_class):
+def test_environment_without_options_parameter(vec_env_class):
     vec_env = vec_env_class([NoOptions] * 2)
     vec_env.reset()
     observations, _, dones, _ = vec_env.step([2, 1])
@@ -98,7 +98,7 @@ def test_an_environment_need_not_know_of_options(vec_env_class):
 
 
 @BOTH
-def test_arrays_are_fresh_writable_and_of_the_same_types(vec_env_class):
+def test_returned_arrays_are_new_and_writable(vec_env_class):
     vec_env = vec_env_class(boxes())
     kept = [vec_env.reset()]
     for action in (1, 2, 3):
@@ -162,14 +162,14 @@ def test_attributes_of_wrapped_environments(vec_env_class):
 
 
 @BOTH
-def test_an_environment_without_wrappers_takes_new_attributes(vec_env_class):
+def test_set_attr_adds_attributes_to_unwrapped_environments(vec_env_class):
     vec_env = vec_env_class(boxes())
     vec_env.set_attr("novelty", [1, 2])
     assert vec_env.get_attr("novelty") == [[1, 2]] * 3
     vec_env.close()
 
 
-def test_a_monitor_is_no_wrapper_in_which_attributes_are_lost():
+def test_set_attr_through_a_monitor():
     vec_env = DummyVecEnv([lambda: Monitor(Box())])
     vec_env.set_attr("novelty", 1)
     vec_env.set_attr("number", 2)
@@ -180,7 +180,7 @@ def test_a_monitor_is_no_wrapper_in_which_attributes_are_lost():
 
 
 @BOTH
-def test_a_method_may_take_any_keyword(vec_env_class):
+def test_env_method_passes_any_keyword(vec_env_class):
     class Slotted(Box):
         def place(self, slots, function):
             return slots, function
@@ -191,7 +191,7 @@ def test_a_method_may_take_any_keyword(vec_env_class):
 
 
 @BOTH
-def test_pictures(vec_env_class):
+def test_images(vec_env_class):
     vec_env = vec_env_class(boxes(render_mode="rgb_array"))
     assert vec_env.render_mode == "rgb_array"
     assert vec_env.metadata["render_modes"]
@@ -206,7 +206,7 @@ def test_pictures(vec_env_class):
 
 
 @BOTH
-def test_no_pictures(vec_env_class):
+def test_images_without_render_mode(vec_env_class):
     vec_env = vec_env_class(boxes())
     with pytest.warns(UserWarning, match="rgb_array"):
         assert list(vec_env.get_images()) == [None] * 3
@@ -222,13 +222,13 @@ def test_render_modes_must_agree():
 
 @BOTH
 def test_infos_are_not_changed_by_later_steps(vec_env_class):
-    class Teller(Box):
+    class Listing(Box):
         def step(self, action):
             self.resets.append(int(action))
             info = {"list": self.resets, "tuple": (self.resets, 1), "dict": {"list": self.resets}}
             return np.zeros(2), 0.0, False, False, info
 
-    vec_env = vec_env_class([Teller] * 2)
+    vec_env = vec_env_class([Listing] * 2)
     vec_env.reset()
     first = vec_env.step([1, 2])[3][0]
     vec_env.step([3, 4])
@@ -239,14 +239,14 @@ def test_infos_are_not_changed_by_later_steps(vec_env_class):
 
 
 class TestOptions:
-    def test_of_arrays(self):
+    def test_array_options(self):
         vec_env = DummyVecEnv(boxes(2))
         vec_env.set_options([{"place": np.array([1.0, 2.0])}, {"place": np.array([1.0, 2.0])}])
         vec_env.reset()
         assert vec_env.reset_infos[1]["options"]["place"].tolist() == [1, 2]
 
     @pytest.mark.parametrize("count", [0, 1, 3])
-    def test_too_few_or_too_many(self, count):
+    def test_wrong_number_of_options(self, count):
         vec_env = DummyVecEnv(boxes(2))
         vec_env.set_options([{"place": 1}] * count)
         with pytest.raises(ValueError, match=f"options for {count} of 2 environments"):
@@ -259,7 +259,7 @@ class TestActions:
     @pytest.mark.parametrize(
         "space", [spaces.MultiBinary(3), spaces.Box(-9, 9, (3,), np.int32)], ids=repr
     )
-    def test_floats_of_a_policy_may_stand_for_integers(self, vec_env_class, space):
+    def test_floats_are_cast_to_integers(self, vec_env_class, space):
         vec_env = vec_env_class([partial(Taker, space)] * 2)
         vec_env.reset()
         vec_env.step(np.array([[0, 1, 1], [1, 0, 0]], np.float32))
@@ -271,7 +271,7 @@ class TestActions:
         vec_env.close()
 
     @BOTH
-    def test_wrong_ones_step_nothing(self, vec_env_class):
+    def test_invalid_actions_step_nothing(self, vec_env_class):
         vec_env = vec_env_class(boxes())
         vec_env.reset()
         for wrong in ([1, 2], [1, 2, 3, 4], [0, 5, 0], [[0], [0], [0]], 1, None, [0, "a", 0]):
@@ -282,7 +282,7 @@ class TestActions:
         assert observations[:, 1].tolist() == [1, 2, 3]
         vec_env.close()
 
-    def test_one_environment_may_be_given_its_action_as_it_is(self):
+    def test_single_environment_accepts_an_unbatched_action(self):
         vec_env = DummyVecEnv([partial(Taker, spaces.Box(-1, 1, (2, 3)))])
         vec_env.reset()
         action = vec_env.action_space.sample()
@@ -295,7 +295,7 @@ class TestActions:
                 vec_env.step(wrong)
 
     @BOTH
-    def test_a_second_step_is_refused(self, vec_env_class):
+    def test_second_pending_step_is_refused(self, vec_env_class):
         vec_env = vec_env_class(boxes())
         vec_env.reset()
         vec_env.step_async([1, 1, 1])
@@ -307,7 +307,7 @@ class TestActions:
         vec_env.close()
 
     @BOTH
-    def test_a_reset_gives_up_the_step(self, vec_env_class):
+    def test_reset_discards_a_pending_step(self, vec_env_class):
         vec_env = vec_env_class(boxes())
         vec_env.reset()
         vec_env.step_async([1, 1, 1])
@@ -316,7 +316,7 @@ class TestActions:
         vec_env.close()
 
     @BOTH
-    def test_of_dicts_and_tuples_come_one_by_one(self, vec_env_class):
+    def test_dict_and_tuple_actions(self, vec_env_class):
         class Nested(Box):
             action_space = spaces.Dict(
                 a=spaces.Discrete(3), b=spaces.Tuple((spaces.Box(-1, 1, (2,)), spaces.Discrete(2)))
@@ -344,23 +344,23 @@ class TestActions:
         vec_env.close()
 
 
-class TestMaking:
+class TestConstruction:
     @BOTH
     def test_no_environments(self, vec_env_class):
         with pytest.raises(ValueError, match="at least one"):
             vec_env_class([])
 
     @BOTH
-    def test_no_functions(self, vec_env_class):
+    def test_environments_instead_of_functions(self, vec_env_class):
         with pytest.raises(TypeError, match="a function that makes an environment"):
             vec_env_class([Box()])
 
     @BOTH
-    def test_something_else_than_environments(self, vec_env_class):
+    def test_functions_that_return_no_environment(self, vec_env_class):
         with pytest.raises(ValueError, match=r"type <class 'dict'>.*gymnasium\.Env"):
             vec_env_class([dict])
 
-    def test_the_same_environment_twice(self):
+    def test_same_environment_twice(self):
         env = Box()
         with pytest.raises(ValueError, match="the same instance"):
             DummyVecEnv([lambda: env, lambda: env])
@@ -368,13 +368,13 @@ class TestMaking:
             DummyVecEnv([lambda: Lamp(env), lambda: env])
 
     @pytest.mark.parametrize("caller_works", [True, False])
-    def test_the_same_environment_twice_in_a_process(self, caller_works):
+    def test_same_environment_twice_in_a_process(self, caller_works):
         env = Box()
         with pytest.raises(ValueError, match="the same instance as that of slot"):
             SubprocVecEnv([lambda: env] * 4, workers=1, caller_works=caller_works)
 
     @BOTH
-    def test_spaces_that_differ(self, vec_env_class):
+    def test_different_spaces(self, vec_env_class):
         class Wider(Box):
             observation_space = spaces.Box(-1, 1, (3,))
 
@@ -386,11 +386,11 @@ class TestMaking:
                 vec_env_class([Box, other])
 
     @BOTH
-    def test_a_constructor_that_fails(self, vec_env_class):
-        begun = time.monotonic()
+    def test_failing_constructor(self, vec_env_class):
+        start = time.monotonic()
         with pytest.raises(ArithmeticError, match="fails in init"):
             vec_env_class([FaultyEnv, partial(FaultyEnv, fails_in="init"), FaultyEnv])
-        assert time.monotonic() - begun < 20
+        assert time.monotonic() - start < 20
 
     @pytest.mark.parametrize("method", ["fork", "spawn", "forkserver"])
     def test_start_methods(self, method):
@@ -402,7 +402,7 @@ class TestMaking:
         with pytest.raises(ValueError, match="cannot find context for 'teleport'"):
             SubprocVecEnv([Box], start_method="teleport")
 
-    def test_factories_that_cannot_be_pickled(self):
+    def test_unpicklable_factories(self):
         lock = open(os.devnull)  # noqa: SIM115
         vec_env = SubprocVecEnv([lambda: (lock, Box())[1]] * 2)
         assert vec_env.reset().shape == (2, 2)
@@ -413,7 +413,7 @@ class TestMaking:
 class TestErrors:
     @BOTH
     @pytest.mark.parametrize("kind", ["raise", "odd error", "unpicklable error"])
-    def test_arrive_as_themselves(self, vec_env_class, kind):
+    def test_errors_keep_their_type(self, vec_env_class, kind):
         vec_env = vec_env_class([partial(FaultyEnv, label) for label in range(3)])
         vec_env.reset()
         with pytest.raises((ArithmeticError, ValueError, LookupError), match=r"0 (fails|is|holds)"):
@@ -421,7 +421,7 @@ class TestErrors:
         vec_env.close()
 
     @BOTH
-    def test_the_vector_lives_on(self, vec_env_class):
+    def test_vector_is_usable_after_an_error(self, vec_env_class):
         vec_env = vec_env_class([partial(FaultyEnv, label) for label in range(3)])
         vec_env.reset()
         with pytest.raises(ArithmeticError):
@@ -430,18 +430,18 @@ class TestErrors:
         assert vec_env.step([0, 0, 0])[1].tolist() == [0, 1, 2]
         vec_env.close()
 
-    def test_a_killed_worker_is_noticed(self):
+    def test_killed_worker_is_detected(self):
         vec_env = SubprocVecEnv([partial(FaultyEnv, label) for label in range(4)])
         vec_env.reset()
-        begun = time.monotonic()
+        start = time.monotonic()
         os.kill(vec_env.env_method("pid", indices=0)[0], signal.SIGKILL)
         with pytest.raises(WorkerCrashedError, match="SIGKILL"):
             vec_env.step([0] * 4)
-        assert time.monotonic() - begun < 5
+        assert time.monotonic() - start < 5
         vec_env.close()
 
     @pytest.mark.parametrize("how", ["kill", "exit", "segfault"])
-    def test_a_worker_that_ends_in_the_middle_of_a_step(self, how):
+    def test_worker_that_dies_during_a_step(self, how):
         vec_env = SubprocVecEnv([partial(FaultyEnv, label) for label in range(4)])
         vec_env.reset()
         with pytest.raises(WorkerCrashedError):
@@ -451,7 +451,7 @@ class TestErrors:
         vec_env.close()
         vec_env.close()
 
-    def test_a_crash_can_cost_one_episode(self):
+    def test_restart_after_a_crash(self):
         vec_env = SubprocVecEnv(
             [partial(FaultyEnv, label) for label in range(4)], workers=4, on_crash="restart"
         )
@@ -467,7 +467,7 @@ class TestErrors:
         assert vec_env.step([0] * 4)[1].tolist() == [0, 1, 2, 3]
         vec_env.close()
 
-    def test_a_hung_environment_counts_as_crashed(self):
+    def test_hanging_environment_is_restarted(self):
         vec_env = SubprocVecEnv([FaultyEnv] * 2, workers=2, on_crash="restart", step_timeout=0.5)
         vec_env.reset()
         _, _, dones, infos = vec_env.step([0, fault("sleep")])
@@ -476,7 +476,7 @@ class TestErrors:
         vec_env.close()
 
     @BOTH
-    def test_a_closed_vector_says_so(self, vec_env_class):
+    def test_using_a_closed_vector_is_refused(self, vec_env_class):
         vec_env = vec_env_class(boxes())
         vec_env.close()
         vec_env.close()
@@ -488,7 +488,7 @@ class TestErrors:
             with pytest.raises(ClosedEnvironmentError):
                 use()
 
-    def test_closing_in_the_middle_of_a_step(self):
+    def test_close_during_a_step(self):
         vec_env = SubprocVecEnv([FaultyEnv] * 4)
         vec_env.reset()
         vec_env.step_async([fault("wait")] * 4)
@@ -497,7 +497,7 @@ class TestErrors:
         assert vec_env.closed
 
 
-def test_an_interrupt_ends_a_wait():
+def test_interrupt_ends_a_wait():
     script = """
 import os, signal, threading
 from functools import partial
@@ -517,7 +517,7 @@ except KeyboardInterrupt:
     assert done.stdout == "interrupted\n", done.stderr
 
 
-def test_a_script_needs_no_main_guard(tmp_path):
+def test_script_needs_no_main_guard(tmp_path):
     script = tmp_path / "script.py"
     script.write_text("""
 import gymnasium as gym
@@ -533,27 +533,27 @@ vec_env.close()
 
 
 class TestCopies:
-    def test_of_vectors(self):
+    def test_copies_of_vectors(self):
         vec_env = DummyVecEnv([partial(gymnasium.make, "CartPole-v1")] * 2)
         vec_env.seed(1)
         vec_env.reset()
-        twins = [vec_env, copy.deepcopy(vec_env), pickle.loads(pickle.dumps(vec_env))]
+        vec_envs = [vec_env, copy.deepcopy(vec_env), pickle.loads(pickle.dumps(vec_env))]
         for _ in range(60):
-            results = [twin.step(np.array([1, 0])) for twin in twins]
+            results = [each.step(np.array([1, 0])) for each in vec_envs]
             for other in results[1:]:
                 assert results[0][0].tobytes() == other[0].tobytes()
                 assert results[0][2].tobytes() == other[2].tobytes()
 
-    def test_of_wrappers(self):
+    def test_copies_of_wrappers(self):
         wrapper = VecMonitor(DummyVecEnv(boxes()))
         wrapper.reset()
-        twin = copy.deepcopy(wrapper)
+        copied = copy.deepcopy(wrapper)
         wrapper.step([1, 1, 1])
         assert wrapper.episode_returns.tolist() == [1, 1, 1]
-        assert twin.episode_returns.tolist() == [0, 0, 0]
-        assert pickle.loads(pickle.dumps(twin)).num_envs == 3
+        assert copied.episode_returns.tolist() == [0, 0, 0]
+        assert pickle.loads(pickle.dumps(copied)).num_envs == 3
 
-    def test_of_vectors_with_workers_are_refused(self):
+    def test_copies_of_vectors_with_workers_are_refused(self):
         vec_env = SubprocVecEnv(boxes())
         with pytest.raises(TypeError, match="cannot be copied or pickled"):
             pickle.dumps(vec_env)
@@ -573,7 +573,7 @@ class TestWrappers:
         def step_wait(self):
             return self.venv.step_wait()
 
-    def test_attributes_are_found_below(self):
+    def test_attributes_of_wrapped_vectors(self):
         wrapped = self.Named(self.Named(DummyVecEnv(boxes()), "lower"), "upper")
         assert (wrapped.only_upper, wrapped.only_lower) == ("upper", "lower")
         assert wrapped.own == "upper"
@@ -582,7 +582,7 @@ class TestWrappers:
         with pytest.raises(AttributeError, match="nowhere"):
             _ = wrapped.nowhere
 
-    def test_what_several_have_is_ambiguous(self):
+    def test_ambiguous_attributes(self):
         lower = self.Named(self.Named(DummyVecEnv(boxes()), "low"), "lower")
         lower.shared = lower.venv.shared = 1
         wrapped = self.Named(lower, "upper")
@@ -591,7 +591,7 @@ class TestWrappers:
         assert wrapped.getattr_depth_check("shared", already_found=False).endswith("Named")
         assert wrapped.getattr_depth_check("only_low", already_found=False) is None
 
-    def test_pass_everything_on(self):
+    def test_calls_are_forwarded(self):
         wrapped = self.Named(DummyVecEnv(lamps()), "upper")
         wrapped.seed(4)
         wrapped.set_options({"a": 1})
@@ -603,7 +603,7 @@ class TestWrappers:
         with pytest.raises(AttributeError, match="darkness"):
             wrapped.set_attr("darkness", 1)
 
-    def test_over_vectors_of_stable_baselines3(self):
+    def test_wrapping_stable_baselines3_vectors(self):
         wrapped = VecMonitor(self.Named(sb3.DummyVecEnv(boxes()), "middle"))
         wrapped.reset()
         assert wrapped.step([4, 0, 0])[3][0]["episode"]["r"] == 4
@@ -612,9 +612,9 @@ class TestWrappers:
         assert around.step([4, 0, 0])[3][0]["episode"]["l"] == 1
 
 
-def test_nothing_is_left_behind():
+def test_no_resources_are_leaked():
     def descriptors():
-        gc.collect()  # what earlier tests have left is not counted
+        gc.collect()  # exclude objects of earlier tests
         return len(os.listdir("/proc/self/fd"))
 
     before = None
@@ -629,7 +629,7 @@ def test_nothing_is_left_behind():
         assert descriptors() <= before
 
 
-def test_a_vector_that_nobody_closes_is_ended():
+def test_deleted_vector_ends_its_workers():
     vec_env = SubprocVecEnv(boxes())
     pid = vec_env._pool._transport.pid(0)
     with warnings.catch_warnings():
@@ -639,7 +639,7 @@ def test_a_vector_that_nobody_closes_is_ended():
         os.kill(pid, 0)
 
 
-def test_nothing_is_said_at_the_end_of_the_interpreter(tmp_path):
+def test_no_errors_at_interpreter_exit(tmp_path):
     script = """
 from shoal.sb3 import VecVideoRecorder, make_vec_env
 vec_env = VecVideoRecorder(make_vec_env("CartPole-v1"), "videos", lambda step: False)
@@ -654,7 +654,7 @@ vec_env.render()
 
 
 @pytest.mark.parametrize("name", ["mro", "register", "missing"])
-def test_wrappers_have_no_attributes_of_their_class(name):
+def test_wrappers_do_not_expose_metaclass_attributes(name):
     assert not hasattr(VecMonitor(DummyVecEnv(boxes())), name)
 
 
@@ -674,7 +674,7 @@ def test_instances_of_either_library():
     assert isinstance(Own(DummyVecEnv([Box])), sb3.VecMonitor)
 
 
-def test_steps_may_be_overridden():
+def test_step_wait_can_be_overridden():
     class Louder(DummyVecEnv):
         def step_wait(self):
             observations, rewards, dones, infos = super().step_wait()

@@ -1,4 +1,4 @@
-"""What the wrappers promise beyond what Stable-Baselines3's do."""
+"""Features of the wrappers that Stable-Baselines3's do not have, and errors."""
 
 import pickle
 from functools import partial
@@ -46,8 +46,8 @@ def random_envs(space, count=2):
     return [partial(RandomEnv, space, spaces.Discrete(2))] * count
 
 
-class Told(VecEnv):
-    """A vector that returns what it was told to, over and over."""
+class Scripted(VecEnv):
+    """A vector that returns given results in a loop."""
 
     def __init__(self, *results, space=None):
         self.results = list(results)
@@ -82,8 +82,8 @@ ALL = {
 
 
 @pytest.mark.parametrize("name", ALL)
-def test_vectors_with_little_of_their_own_can_be_wrapped(name):
-    class Minimal(Told):
+def test_minimal_vectors_can_be_wrapped(name):
+    class Minimal(Scripted):
         def __init__(self, results):
             self.results = [results]
             self.num_envs = 1
@@ -97,13 +97,13 @@ def test_vectors_with_little_of_their_own_can_be_wrapped(name):
 
 
 @pytest.mark.parametrize("name", ALL)
-def test_stable_baselines3_takes_them_for_its_own(name):
+def test_instance_checks_of_both_libraries(name):
     wrapper = ALL[name](DummyVecEnv(pendulums()))
     assert isinstance(wrapper, getattr(sb3, name))
     assert isinstance(wrapper, sb3.VecEnvWrapper)
     assert sb3.is_vecenv_wrapped(wrapper, getattr(sb3, name))
     assert getattr(sb3, name) not in type(wrapper).mro()
-    # And the other way round, through both libraries' functions.
+    # A wrapper of Stable-Baselines3 with the functions of Shoal.
     original = {"n_stack": 2} if name == "VecFrameStack" else {}
     theirs = getattr(sb3, name)(DummyVecEnv(pendulums()), **original)
     assert is_vecenv_wrapped(theirs, getattr(shoal.sb3, name))
@@ -111,7 +111,7 @@ def test_stable_baselines3_takes_them_for_its_own(name):
 
 
 class TestVecFrameStack:
-    def test_stacks_stay_as_they_were(self):
+    def test_later_steps_do_not_modify_stacks(self):
         vec_env = VecFrameStack(DummyVecEnv(pendulums()), 3)
         vec_env.seed(1)
         stacks = [vec_env.reset()]
@@ -124,7 +124,7 @@ class TestVecFrameStack:
         vec_env.step(np.zeros((2, 1), np.float32))
         assert_identical(stacks, copies)
 
-    def test_changing_a_stack_changes_no_later_one(self):
+    def test_modifying_a_stack_does_not_affect_later_ones(self):
         clean = VecFrameStack(DummyVecEnv(pendulums()), 3)
         scribbled = VecFrameStack(DummyVecEnv(pendulums()), 3)
         for vec_env in (clean, scribbled):
@@ -137,7 +137,7 @@ class TestVecFrameStack:
             assert_identical(got, expected)
             got[:] = 77
 
-    def test_what_cannot_be_stacked(self):
+    def test_unsupported_spaces(self):
         for space in (spaces.Discrete(3), spaces.Tuple((spaces.Discrete(3),))):
             with pytest.raises(AssertionError, match=r"only works with gym\.spaces\.Box"):
                 VecFrameStack(DummyVecEnv(random_envs(space)), 2)
@@ -146,7 +146,7 @@ class TestVecFrameStack:
         with pytest.raises(TypeError, match="one dimension at least"):
             VecFrameStack(DummyVecEnv(random_envs(spaces.Box(0, 1, ()))), 2)
 
-    def test_wrong_arguments(self):
+    def test_invalid_arguments(self):
         vec_env = DummyVecEnv(pendulums())
         with pytest.raises(AssertionError, match="middle"):
             VecFrameStack(vec_env, 2, channels_order="middle")
@@ -158,15 +158,15 @@ class TestVecFrameStack:
         with pytest.raises(TypeError):
             VecFrameStack(vec_env, 1.5)
 
-    def test_a_vector_without_terminal_observations(self):
+    def test_vector_without_terminal_observations(self):
         results = np.ones((2, 2), np.float32), np.zeros(2), np.array([True, False]), [{}, {}]
-        vec_env = VecFrameStack(Told(results), 2)
+        vec_env = VecFrameStack(Scripted(results), 2)
         vec_env.reset()
         with pytest.warns(UserWarning, match="without terminal_observation"):
             stacks, *_ = vec_env.step([0, 0])
         assert stacks.tolist() == [[0, 0, 1, 1], [1, 1, 1, 1]]
 
-    def test_frames_of_any_type(self):
+    def test_frames_of_all_dtypes(self):
         for dtype in (np.uint8, np.int16, np.float32, np.float64, np.bool_):
             for shape in ((5, 4, 1), (5, 4, 3), (3, 5, 4), (6,), (2, 2, 2, 2)):
                 for order in ("first", "last"):
@@ -186,7 +186,7 @@ class TestVecFrameStack:
 
 
 def statistics_of(vec_normalize):
-    """All numbers of a wrapper of either library."""
+    """Return all statistics of a wrapper of either library."""
     named = {"ret": vec_normalize.ret_rms}
     if hasattr(vec_normalize, "obs_rms"):
         several = vec_normalize.obs_rms
@@ -205,7 +205,9 @@ class TestVecNormalize:
     @pytest.mark.parametrize(("space", "arguments"), CASES.values(), ids=CASES)
     @pytest.mark.parametrize("writer", [sb3, shoal.sb3], ids=["theirs", "ours"])
     @pytest.mark.parametrize("reader", [sb3, shoal.sb3], ids=["to theirs", "to ours"])
-    def test_files_are_read_by_either_library(self, space, arguments, writer, reader, tmp_path):
+    def test_files_are_compatible_with_both_libraries(
+        self, space, arguments, writer, reader, tmp_path
+    ):
         written = writer.VecNormalize(writer.DummyVecEnv(random_envs(space)), **arguments)
         written.seed(3)
         written.reset()
@@ -226,30 +228,30 @@ class TestVecNormalize:
             observations.append([wrapper.reset(), *[wrapper.step([1, 1])[:3] for _ in range(20)]])
         assert_identical(*observations)
 
-    def test_a_file_of_something_else(self, tmp_path):
+    def test_invalid_file(self, tmp_path):
         (tmp_path / "other.pkl").write_bytes(pickle.dumps({"a": 1}))
         with pytest.raises(TypeError, match="expected a VecNormalize"):
             VecNormalize.load(str(tmp_path / "other.pkl"), DummyVecEnv(pendulums()))
 
-    def test_a_vector_of_another_shape(self, tmp_path):
+    def test_load_with_another_shape(self, tmp_path):
         VecNormalize(DummyVecEnv(pendulums())).save(str(tmp_path / "statistics.pkl"))
         other = DummyVecEnv([partial(gymnasium.make, "MountainCar-v0")])
         with pytest.raises((ValueError, AssertionError), match="shape"):
             VecNormalize.load(str(tmp_path / "statistics.pkl"), other)
 
-    def test_pickles_leave_the_vector_out(self):
+    def test_pickles_exclude_the_vector(self):
         wrapper = VecNormalize(DummyVecEnv(pendulums()))
         wrapper.reset()
-        twin = pickle.loads(pickle.dumps(wrapper))
-        assert type(twin) is VecNormalize
-        assert twin.venv is None
-        assert_identical(statistics_of(twin), statistics_of(wrapper))
-        twin.set_venv(DummyVecEnv(pendulums(3)))
-        assert twin.reset().shape == (3, 3)
+        copied = pickle.loads(pickle.dumps(wrapper))
+        assert type(copied) is VecNormalize
+        assert copied.venv is None
+        assert_identical(statistics_of(copied), statistics_of(wrapper))
+        copied.set_venv(DummyVecEnv(pendulums(3)))
+        assert copied.reset().shape == (3, 3)
         with pytest.raises(ValueError, match="already initialized"):
-            twin.set_venv(wrapper.venv)
+            copied.set_venv(wrapper.venv)
 
-    def test_what_cannot_be_normalised(self):
+    def test_unsupported_spaces(self):
         with pytest.raises(ValueError, match="not Discrete"):
             VecNormalize(DummyVecEnv(random_envs(spaces.Discrete(3))))
         with pytest.raises(ValueError, match="gear"):
@@ -259,14 +261,14 @@ class TestVecNormalize:
         with pytest.raises(KeyError, match="sped"):
             VecNormalize(DummyVecEnv(random_envs(KEYED)), norm_obs_keys=["sped"])
 
-    def test_the_spaces_below_stay_as_they_are(self):
+    def test_spaces_of_the_wrapped_vector_are_not_modified(self):
         vec_env = DummyVecEnv(random_envs(KEYED))
         wrapper = VecNormalize(vec_env, norm_obs_keys=["image"])
         assert wrapper.observation_space["image"].dtype == np.float32
         assert vec_env.observation_space == KEYED
         assert vec_env.envs[0].observation_space == KEYED
 
-    def test_originals(self):
+    def test_original_observations_and_rewards(self):
         wrapper = VecNormalize(DummyVecEnv(pendulums()))
         raw = DummyVecEnv(pendulums())
         for vec_env in (wrapper, raw):
@@ -284,7 +286,7 @@ class TestVecNormalize:
                 wrapper.unnormalize_reward(normalized[1]), expected[1], rtol=1e-4
             )
 
-    def test_without_training_nothing_is_learned(self):
+    def test_without_training_statistics_do_not_change(self):
         wrapper = VecNormalize(DummyVecEnv(pendulums()), training=False)
         before = statistics_of(wrapper)
         wrapper.reset()
@@ -294,7 +296,7 @@ class TestVecNormalize:
     @pytest.mark.parametrize("trained", [sb3, shoal.sb3], ids=["theirs", "ours"])
     @pytest.mark.parametrize("evaluated", [sb3, shoal.sb3], ids=["to theirs", "to ours"])
     @pytest.mark.parametrize("by", [sb3, shoal.sb3], ids=["by theirs", "by ours"])
-    def test_statistics_are_handed_on(self, trained, evaluated, by):
+    def test_sync_envs_normalization(self, trained, evaluated, by):
         train = trained.VecMonitor(trained.VecNormalize(trained.DummyVecEnv(pendulums())))
         train.reset()
         train.step(np.zeros((2, 1), np.float32))
@@ -309,7 +311,7 @@ class TestVecNormalize:
         train.step(np.zeros((2, 1), np.float32))
         assert train.venv.obs_rms.count != check.venv.obs_rms.count
 
-    def test_only_like_is_synchronised_with_like(self):
+    def test_sync_requires_the_same_wrappers(self):
         train = VecNormalize(DummyVecEnv(pendulums()))
         with pytest.raises(AssertionError, match="VecEnvWrapper"):
             sync_envs_normalization(train, DummyVecEnv(pendulums()))
@@ -317,14 +319,14 @@ class TestVecNormalize:
             sync_envs_normalization(train, VecMonitor(DummyVecEnv(pendulums())))
         assert unwrap_vec_normalize(VecMonitor(DummyVecEnv(pendulums()))) is None
 
-    def test_statistics_of_another_library_are_used(self):
+    def test_statistics_of_stable_baselines3(self):
         wrapper = VecNormalize(DummyVecEnv(pendulums()))
         wrapper.obs_rms = OriginalStatistics(shape=(3,))
         wrapper.reset()
         assert wrapper.obs_rms.count > 2
 
 
-def test_what_cannot_be_saved_leaves_the_file_as_it_was(tmp_path):
+def test_failed_save_keeps_the_previous_file(tmp_path):
     vec_env = VecNormalize(DummyVecEnv(pendulums()))
     vec_env.save(str(tmp_path / "statistics.pkl"))
     vec_env.gamma = lambda: 0.9  # cannot be pickled
@@ -335,12 +337,12 @@ def test_what_cannot_be_saved_leaves_the_file_as_it_was(tmp_path):
     assert len(list(tmp_path.iterdir())) == 1
 
 
-def test_keys_that_are_missing_are_named():
+def test_errors_name_missing_keys():
     space = spaces.Dict(a=spaces.Box(-1, 1, (2,)), b=spaces.Box(-1, 1, (2,)))
     vec_env = DummyVecEnv(random_envs(space))
-    with pytest.raises(KeyError, match=r"norm_obs_keys: 'c' is none of \['a', 'b'\]"):
+    with pytest.raises(KeyError, match=r"norm_obs_keys: 'c' is not one of \['a', 'b'\]"):
         VecNormalize(vec_env, norm_obs_keys=["a", "c"])
-    with pytest.raises(KeyError, match=r"channels_order says nothing of \['b'\]"):
+    with pytest.raises(KeyError, match=r"channels_order has no entry for \['b'\]"):
         VecFrameStack(vec_env, 2, channels_order={"a": "last"})
 
 
@@ -363,7 +365,7 @@ class HalvedOfTheirs(sb3.VecNormalize):
 
 
 @pytest.mark.parametrize("kind", [Halved, HalvedOfTheirs])
-def test_a_class_derived_from_normalize_is_loaded_as_itself(tmp_path, kind):
+def test_subclasses_are_loaded_as_themselves(tmp_path, kind):
     written = kind(DummyVecEnv(pendulums()))
     written.reset()
     written.save(str(tmp_path / "statistics.pkl"))
@@ -384,7 +386,7 @@ def test_a_class_derived_from_normalize_is_loaded_as_itself(tmp_path, kind):
     ids=str,
 )
 @pytest.mark.parametrize("limit", [10.0, np.float32(0.5), np.array([1.0, 0.5, 0.1])], ids=str)
-def test_statistics_may_be_set_by_hand(numbers, limit):
+def test_statistics_set_by_the_user(numbers, limit):
     both = [lib.VecNormalize(lib.DummyVecEnv(pendulums())) for lib in (shoal.sb3, sb3)]
     results = []
     for vec_env in both:
@@ -396,38 +398,38 @@ def test_statistics_may_be_set_by_hand(numbers, limit):
 
 
 class TestVecCheckNan:
-    def told(self, observations=0.0, reward=0.0, **arguments):
+    def scripted(self, observations=0.0, reward=0.0, **arguments):
         observations = np.full((2, 2), observations)
         results = observations, np.array([0.0, reward]), np.zeros(2, bool), [{}, {}]
-        calm = np.zeros((2, 2)), np.zeros(2), np.zeros(2, bool), [{}, {}]
-        vec_env = VecCheckNan(Told(calm, results), **arguments)
+        finite = np.zeros((2, 2)), np.zeros(2), np.zeros(2, bool), [{}, {}]
+        vec_env = VecCheckNan(Scripted(finite, results), **arguments)
         vec_env.reset()
         vec_env.step([[1.0], [1.0]])
         return vec_env
 
-    def test_where_it_comes_from(self):
+    def test_message_names_the_origin(self):
         with pytest.raises(ValueError, match=r"found nan in actions\.[^,]*\n.*RL model"):
-            self.told(raise_exception=True).step([[np.nan], [0]])
+            self.scripted(raise_exception=True).step([[np.nan], [0]])
         with pytest.raises(ValueError, match=r"found inf in observations\.[^,]*\n.*environment"):
-            self.told(np.inf, raise_exception=True).step([[0], [0]])
+            self.scripted(np.inf, raise_exception=True).step([[0], [0]])
         with pytest.raises(ValueError, match="found nan in rewards"):
-            self.told(0.0, np.nan, raise_exception=True).step([[0], [0]])
-        self.told(np.inf, raise_exception=True, check_inf=False).step([[0], [0]])
+            self.scripted(0.0, np.nan, raise_exception=True).step([[0], [0]])
+        self.scripted(np.inf, raise_exception=True, check_inf=False).step([[0], [0]])
 
-    def test_one_warning_is_enough(self):
-        vec_env = self.told(np.nan)
+    def test_warn_once(self):
+        vec_env = self.scripted(np.nan)
         with pytest.warns(UserWarning, match="found nan in observations"):
             vec_env.step([[0], [0]])
         vec_env.step([[np.nan], [0]])
-        vec_env = self.told(np.nan, warn_once=False)
+        vec_env = self.scripted(np.nan, warn_once=False)
         for _ in range(2):
             with pytest.warns(UserWarning, match="found nan in actions"):
                 vec_env.step_async([[np.nan], [0]])
 
-    def test_parts_are_named(self):
+    def test_message_names_the_parts(self):
         observations = {"a": np.zeros((1, 2)), "b": (np.array([np.inf]), {"c": np.array([np.nan])})}
         results = observations, np.zeros(1), np.zeros(1, bool), [{}]
-        vec_env = VecCheckNan(Told(results), raise_exception=True)
+        vec_env = VecCheckNan(Scripted(results), raise_exception=True)
         with pytest.raises(ValueError, match=r"inf in observations\.b\.0, found nan in .*b\.1\.c"):
             vec_env.reset()
         assert vec_env.check_array_value("x", np.array([np.nan])) == [("x", "nan")]
@@ -456,7 +458,7 @@ class TestVecMonitor:
         assert len(written) == 2 + len(episodes)
         assert written[2].split(",")[:2] == [str(episodes[0]["r"]), str(episodes[0]["l"])]
 
-    def test_a_missing_keyword(self):
+    def test_missing_keyword(self):
         vec_env = VecMonitor(
             DummyVecEnv([partial(gymnasium.make, "CartPole-v1", max_episode_steps=1)]),
             info_keywords=("height",),
@@ -465,7 +467,7 @@ class TestVecMonitor:
         with pytest.raises(KeyError, match="height"):
             vec_env.step([0])
 
-    def test_monitors_below_are_told_of(self):
+    def test_wrapping_a_monitor_warns(self):
         below = shoal.sb3.make_vec_env("CartPole-v1")
         with pytest.warns(UserWarning, match="already wrapped with a `Monitor`"):
             VecMonitor(below)
@@ -520,7 +522,7 @@ class TestVecVideoRecorder:
         assert [file.name for file in tmp_path.iterdir()] == ["rl-video-step-0-to-step-2.mp4"]
 
 
-def test_extracting():
+def test_extract_dict_obs():
     vec_env = DummyVecEnv(random_envs(KEYED))
     with pytest.raises(KeyError, match="wheel"):
         VecExtractDictObs(vec_env, "wheel")
@@ -529,7 +531,7 @@ def test_extracting():
     assert VecExtractDictObs(vec_env, "speed").reset().shape == (2, 2)
 
 
-def test_turning():
+def test_transpose_of_unsupported_spaces():
     with pytest.raises(AssertionError, match="must be an image"):
         VecTransposeImage(DummyVecEnv(pendulums()))
     first = spaces.Box(0, 255, (3, 36, 40), np.uint8)
@@ -537,7 +539,7 @@ def test_turning():
         VecTransposeImage(DummyVecEnv(random_envs(first)))
 
 
-def test_monitors_write_their_files(tmp_path):
+def test_monitor_files(tmp_path):
     vec_env = shoal.sb3.make_vec_env(
         "CartPole-v1", 2, monitor_dir=str(tmp_path), env_kwargs={"max_episode_steps": 3}
     )

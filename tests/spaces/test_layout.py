@@ -1,4 +1,4 @@
-"""Layouts: which leaves a space has, and where they lie."""
+"""Layouts of spaces, and batching of the environments' spaces."""
 
 import gymnasium
 import numpy as np
@@ -15,7 +15,7 @@ from tests.random_environments import WordSpace
 from tests.strategies import FIXED, SPACES
 
 
-def test_a_bare_space_is_one_leaf():
+def test_box_is_one_leaf():
     (leaf,) = Layout.of(spaces.Box(-1, 1, (2, 3), np.float16)).leaves
     assert (leaf.path, leaf.dtype, leaf.shape) == ("", np.float16, (2, 3))
     assert leaf.low is None
@@ -65,7 +65,7 @@ def test_leaves_have_the_dtype_and_shape_of_the_batched_space(space, count):
     assert leaf.dtype == batched.dtype
 
 
-def test_a_new_space_type_can_be_taught():
+def test_register_a_space_type():
     class Angle(gymnasium.Space):
         def __init__(self):
             super().__init__((), np.float64)
@@ -78,13 +78,13 @@ def test_a_new_space_type_can_be_taught():
     assert leaf.dtype == np.float64
 
 
-def test_a_leaf_of_objects_is_refused():
+def test_leaf_with_object_dtype_is_refused():
     with pytest.raises(TypeError, match="object leaf"):
         Layout(spaces.Discrete(2), Leaf("", "things", np.dtype(object), (2,)))
 
 
 @pytest.mark.parametrize("copy", [True, False])
-def test_spaces_of_the_other_byte_order(copy):
+def test_swapped_byte_order(copy):
     swapped = spaces.Box(-9, 9, (2,), np.dtype(">f4"))
 
     class Swapped(gymnasium.Env):
@@ -101,23 +101,23 @@ def test_spaces_of_the_other_byte_order(copy):
         assert envs.step(np.array([[1, 2], [3, 4]], ">f4"))[0].tolist() == [[1, 2], [3, 4]]
 
 
-def test_what_is_no_space_is_refused():
+def test_other_objects_are_refused():
     with pytest.raises(TypeError, match="got int"):
         Layout.of(5)
 
 
-def test_spaces_that_agree():
-    found = agree([spaces.Box(0, 1, (2,))] * 3, [spaces.Discrete(2)] * 3, "same")
-    assert found.observation == batch_space(spaces.Box(0, 1, (2,)), 3)
-    assert found.action == batch_space(spaces.Discrete(2), 3)
+def test_equal_spaces_are_batched():
+    batched = agree([spaces.Box(0, 1, (2,))] * 3, [spaces.Discrete(2)] * 3, "same")
+    assert batched.observation == batch_space(spaces.Box(0, 1, (2,)), 3)
+    assert batched.action == batch_space(spaces.Discrete(2), 3)
 
 
-def test_spaces_that_cannot_be_batched_are_both_shown():
+def test_observation_space_mismatch_shows_both_spaces():
     one, other = spaces.Box(0, 1, (2,)), spaces.Box(0, 1, (3,))
     with pytest.raises(SpaceMismatchError, match=r"Slot 1 has Box.*\(3,\).* like Box.*\(2,\)"):
         agree([one, other], [spaces.Discrete(2)] * 2, "different")
 
 
-def test_action_spaces_that_differ():
+def test_action_space_mismatch_shows_both_spaces():
     with pytest.raises(SpaceMismatchError, match=r"Slot 1 has Discrete\(3\), slot 0 has Discrete"):
         agree([spaces.Discrete(2)] * 2, [spaces.Discrete(2), spaces.Discrete(3)], "same")

@@ -1,19 +1,18 @@
-"""What all tests of vectors have in common."""
+"""Fixtures of all tests of vectors."""
 
 import sys
 
 import pytest
 
-from shoal._plan import Measured
+from shoal._plan import StepCost
 
 
 @pytest.fixture(autouse=True)
-def steps_seem_short(monkeypatch):
-    """Vectors are made of Python environments, inline, unless a test says otherwise.
+def default_to_inline_python_environments(monkeypatch):
+    """Make ``shoal.make`` use inline Python environments unless a test chooses a backend.
 
-    What is chosen, and by which measurements, is the matter of ``tests/test_plan.py``; kernels are
-    that of ``tests/kernels``.
+    ``tests/test_plan.py`` tests the choice of the backend, ``tests/kernels`` tests kernels.
     """
-    measured = Measured(1e-6, 1e-6, 0.0, 100)
-    monkeypatch.setattr(sys.modules["shoal._pool_factory"], "measure", lambda *_: measured)
+    cost = StepCost(1e-6, 1e-6, 0.0, 100)
+    monkeypatch.setattr(sys.modules["shoal._pool_factory"], "measure", lambda *_: cost)
     monkeypatch.setattr(sys.modules["shoal._make"], "has_builtin_kernel", lambda *_: False)

@@ -1,4 +1,4 @@
-"""What the workers of these tests import: environments, and a worker of a user's own."""
+"""Environments and a custom worker function, in a module that worker processes import."""
 
 import time
 
@@ -8,7 +8,7 @@ from shoal.testing import ProbeEnv
 
 
 def custom_worker(*arguments):
-    """Gymnasium's own worker, as a user's."""
+    """Gymnasium's worker function, passed as a custom one."""
     _async_worker(*arguments)
 
 

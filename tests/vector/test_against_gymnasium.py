@@ -53,7 +53,7 @@ def test_random_spaces(observation_space, action_space, mode, num_envs, seed, co
     "env_id",
     ["CartPole-v1", "MountainCarContinuous-v0", "Acrobot-v1", NEWEST_TAXI, "Blackjack-v1"],
 )
-def test_thousands_of_steps_of_real_environments(env_id, mode):
+def test_long_runs_of_real_environments(env_id, mode):
     factories = [partial(gymnasium.make, env_id, max_episode_steps=40)] * 5
     assert len(list(play(factories, mode, 1500, seed=11))) == 5
 
@@ -74,7 +74,7 @@ def test_differing_spaces(mode):
     assert_identical(ours.reset(seed=1), theirs.reset(seed=1))
 
 
-def test_given_spaces():
+def test_explicit_observation_spaces():
     single = gymnasium.spaces.Box(0, 9, (3,), np.float32)
     batched = gymnasium.spaces.Box(0, 9, (2, 3), np.float32)
     box = gymnasium.spaces.Box

@@ -1,4 +1,4 @@
-"""The drop-in for Gymnasium's AsyncVectorEnv: its state machine, and what it does better."""
+"""AsyncVectorEnv: its state machine, timeouts, interrupts and errors."""
 
 import multiprocessing
 import re
@@ -36,13 +36,13 @@ VARIANTS = [
 ]
 
 
-def named(options):
+def option_id(options):
     return " ".join(
         f"{name}={getattr(value, '__name__', value)}" for name, value in options.items()
     )
 
 
-@pytest.mark.parametrize("options", VARIANTS, ids=named)
+@pytest.mark.parametrize("options", VARIANTS, ids=option_id)
 @pytest.mark.parametrize("mode", [AutoresetMode.NEXT_STEP, AutoresetMode.SAME_STEP])
 def test_equals_gymnasium(options, mode):
     factories = [partial(gymnasium.make, "CartPole-v1")] * 3
@@ -57,7 +57,7 @@ def test_equals_gymnasium(options, mode):
         *batch, infos = envs.step(actions)
         *expected, expected_infos = reference.step(actions)
         assert_identical(batch, expected)
-        # Gymnasium's own two vectors differ in the order of the keys.
+        # The order of the keys differs between Gymnasium's SyncVectorEnv and AsyncVectorEnv.
         assert_identical(dict(sorted(infos.items())), dict(sorted(expected_infos.items())))
     assert envs.get_attr("gravity") == (9.8, 9.8, 9.8)
     envs.set_attr("gravity", [1.0, 2.0, 3.0])
@@ -67,32 +67,32 @@ def test_equals_gymnasium(options, mode):
     reference.close()
 
 
-def sleepers():
+def faulty_envs():
     envs = AsyncVectorEnv([partial(FaultyEnv, label) for label in range(2)], context="fork")
     envs.reset(seed=1)
     return envs
 
 
 class TestStateMachine:
-    @pytest.mark.parametrize("what", ["reset", "step", "call"])
-    def test_waiting_for_nothing(self, what):
-        envs = sleepers()
-        message = f"Calling `{what}_wait` without any prior call to `{what}_async`."
+    @pytest.mark.parametrize("method", ["reset", "step", "call"])
+    def test_wait_without_a_pending_call_is_refused(self, method):
+        envs = faulty_envs()
+        message = f"Calling `{method}_wait` without any prior call to `{method}_async`."
         with pytest.raises(NoAsyncCallError, match=re.escape(message)) as info:
-            getattr(envs, f"{what}_wait")()
-        assert info.value.name == what
+            getattr(envs, f"{method}_wait")()
+        assert info.value.name == method
         envs.close()
 
-    def test_one_thing_at_a_time(self):
-        envs = sleepers()
-        begin = {
+    def test_second_pending_call_is_refused(self):
+        envs = faulty_envs()
+        starts = {
             "reset": envs.reset_async,
             "step": partial(envs.step_async, [NOTHING] * 2),
             "call": partial(envs.call_async, "label"),
         }
-        for pending, start in begin.items():
+        for pending, start in starts.items():
             start()
-            for other in begin.values():
+            for other in starts.values():
                 with pytest.raises(AlreadyPendingCallError, match=f"`{pending}`"):
                     other()
             with pytest.raises(AlreadyPendingCallError):
@@ -100,24 +100,24 @@ class TestStateMachine:
             getattr(envs, f"{pending}_wait")()
         envs.close()
 
-    def test_closing_in_the_middle_warns(self):
-        envs = sleepers()
+    def test_close_with_a_pending_call_warns(self):
+        envs = faulty_envs()
         envs.step_async([NOTHING] * 2)
         with pytest.warns(UserWarning, match="pending call to `step` to complete"):
             envs.close()
         with pytest.raises(ClosedEnvironmentError):
             envs.reset()
 
-    def test_names_that_are_not_for_call(self):
-        envs = sleepers()
+    def test_call_refuses_step(self):
+        envs = faulty_envs()
         with pytest.raises(ValueError, match="use `step` directly"):
             envs.call("step", 1)
         envs.close()
 
 
 class TestTimeouts:
-    def test_a_late_answer_is_never_the_next_one(self):
-        envs = sleepers()
+    def test_late_step_results_are_discarded(self):
+        envs = faulty_envs()
         envs.step_async([fault("wait"), NOTHING])
         with pytest.raises(multiprocessing.TimeoutError, match="`step_wait` has timed out"):
             envs.step_wait(timeout=0.02)
@@ -127,8 +127,8 @@ class TestTimeouts:
         assert envs.step_wait()[0][:, 1].tolist() == [2, 2]
         envs.close()
 
-    def test_of_a_reset(self):
-        envs = sleepers()
+    def test_reset_after_a_step_timeout(self):
+        envs = faulty_envs()
         envs.step_async([fault("wait"), NOTHING])
         with pytest.raises(TimeoutError):
             envs.step_wait(timeout=0.0)
@@ -136,8 +136,8 @@ class TestTimeouts:
         assert observations[:, 1].tolist() == [0, 0]
         envs.close()
 
-    def test_of_a_call(self):
-        envs = sleepers()
+    def test_call_timeout(self):
+        envs = faulty_envs()
         envs.call_async("step_slowly")
         with pytest.raises(AttributeError):
             envs.call_wait()
@@ -149,38 +149,38 @@ class TestTimeouts:
         assert envs.call("fast") == ("fast", "fast")
         envs.close()
 
-    def test_close_with_a_timeout(self):
-        envs = sleepers()
+    def test_close_timeout(self):
+        envs = faulty_envs()
         envs.step_async([fault("sleep"), NOTHING])
-        begun = time.monotonic()
+        start = time.monotonic()
         with pytest.warns(UserWarning, match="pending call"):
             envs.close(timeout=0.2)
-        assert time.monotonic() - begun < 2.0
+        assert time.monotonic() - start < 2.0
 
 
 class TestInterrupts:
     @pytest.mark.parametrize("options", [{}, {"worker": custom_worker}], ids=["own", "custom"])
-    @pytest.mark.parametrize("what", ["step", "reset", "call"])
-    def test_what_was_begun_can_be_waited_for_again(self, what, options):
+    @pytest.mark.parametrize("method", ["step", "reset", "call"])
+    def test_interrupted_wait_can_be_repeated(self, method, options):
         envs = AsyncVectorEnv([Slow] * 2, context="fork", **options)
         envs.reset(seed=1)
-        begin = {
+        start = {
             "step": partial(envs.step_async, envs.action_space.sample()),
             "reset": envs.reset_async,
             "call": partial(envs.call_async, "slow"),
-        }[what]
+        }[method]
         for _ in range(2):
-            begin()
+            start()
             signal.setitimer(signal.ITIMER_REAL, 0.05)
             with pytest.raises(KeyboardInterrupt):
-                getattr(envs, f"{what}_wait")()
-            result = getattr(envs, f"{what}_wait")()
+                getattr(envs, f"{method}_wait")()
+            result = getattr(envs, f"{method}_wait")()
             assert len(result) in (2, 5)
-            if what == "reset":
+            if method == "reset":
                 assert len(result[1]["label"]) == 2
         envs.close()
 
-    def test_at_any_moment(self):
+    def test_interrupts_at_any_time(self):
         envs = AsyncVectorEnv([partial(FaultyEnv, label) for label in range(4)], context="fork")
         envs.reset(seed=1)
         interrupted = 0
@@ -210,15 +210,15 @@ class TestInterrupts:
 
 
 class TestErrors:
-    def test_with_percent_signs(self):
+    def test_percent_signs_in_messages(self):
         envs = AsyncVectorEnv([partial(FaultyEnv, "100%d")] * 2)
         envs.reset()
         with pytest.warns(UserWarning, match="100%d"), pytest.raises(ArithmeticError):
             envs.step([fault("raise"), NOTHING])
         envs.close()
 
-    def test_of_what_was_not_done_in_time_are_told_all_the_same(self):
-        envs = sleepers()
+    def test_errors_of_late_results_are_raised(self):
+        envs = faulty_envs()
         envs.call("set_wrapper_attr", "fails_in", "reset")
         envs.reset_async()
         with pytest.raises(TimeoutError):
@@ -235,8 +235,8 @@ class TestErrors:
             ("unpicklable error", RemoteError, "holds a lock"),
         ],
     )
-    def test_are_told_then_and_ever_after(self, name, kind, message):
-        envs = sleepers()
+    def test_errors_are_raised_and_fail_later_calls(self, name, kind, message):
+        envs = faulty_envs()
         with (
             pytest.warns(UserWarning, match="from Worker-1 - Shutting it down"),
             pytest.raises(kind, match=message),
@@ -247,7 +247,7 @@ class TestErrors:
                 use()
         envs.close()
 
-    def test_of_a_constructor(self):
+    def test_error_in_a_constructor(self):
         with pytest.raises(ArithmeticError, match="1 fails in init") as info:
             AsyncVectorEnv([FaultyEnv, partial(FaultyEnv, 1, "init")])
         assert any("slot 1 of 2" in note for note in info.value.__notes__)
@@ -257,18 +257,18 @@ class TestErrors:
         envs.close()
         assert "0 fails in close" in caplog.text
 
-    def test_of_custom_workers(self):
+    def test_error_in_a_custom_worker(self):
         envs = AsyncVectorEnv([FaultyEnv] * 2, worker=custom_worker)
         envs.reset()
         with pytest.warns(UserWarning, match="Worker-0"), pytest.raises(ArithmeticError):
             envs.step([fault("raise"), NOTHING])
         envs.close()
 
-    def test_custom_workers_have_their_spaces_checked(self):
+    def test_spaces_of_custom_workers_are_checked(self):
         with pytest.raises(RuntimeError, match="observation spaces"):
             AsyncVectorEnv([FaultyEnv, SlowToCall], worker=custom_worker)
 
-    def test_custom_workers_are_closed_although_much_is_unread(self):
+    def test_custom_workers_with_unread_results_can_be_closed(self):
         space = spaces.Box(0, 255, (512, 512, 3), np.uint8)
         factories = [partial(RandomEnv, space, spaces.Discrete(2))] * 2
         envs = AsyncVectorEnv(factories, worker=custom_worker, shared_memory=False)
@@ -277,12 +277,12 @@ class TestErrors:
         with pytest.warns(UserWarning, match="pending call"):
             envs.close()
 
-    def test_custom_workers_take_what_gymnasiums_take(self):
+    def test_custom_worker_with_wrong_signature_is_refused(self):
         with pytest.raises(ValueError, match=r"must accept \d arguments"):
             AsyncVectorEnv([FaultyEnv], worker=lambda index, env_fn: None)
 
     @pytest.mark.parametrize("limit", [0, -3, 2.0, "2"])
-    def test_of_wrong_limits(self, limit):
+    def test_invalid_max_concurrency(self, limit):
         with pytest.raises(ValueError, match="`max_concurrency` must be"):
             AsyncVectorEnv([FaultyEnv], max_concurrency=limit)
 
@@ -298,7 +298,7 @@ class TestErrors:
     ],
     ids=str,
 )
-def test_observations_that_gymnasium_shares_badly_or_not_at_all(space):
+def test_observations_without_full_support_in_gymnasium(space):
     factories = [partial(RandomEnv, space, spaces.Discrete(2))] * 3
     envs = AsyncVectorEnv(factories, context="fork")
     reference = gymnasium.vector.SyncVectorEnv(factories)
@@ -309,7 +309,7 @@ def test_observations_that_gymnasium_shares_badly_or_not_at_all(space):
     reference.close()
 
 
-def test_spaces_unknown_to_gymnasium_are_not_shared():
+def test_custom_spaces_need_shared_memory_false():
     factories = [partial(RandomEnv, WordSpace(), spaces.Discrete(2))] * 2
     with pytest.raises(ValueError, match="shared_memory=False"):
         AsyncVectorEnv(factories)
@@ -318,16 +318,16 @@ def test_spaces_unknown_to_gymnasium_are_not_shared():
     envs.close()
 
 
-def test_a_concurrency_of_one_is_one_after_the_other():
+def test_max_concurrency_of_one_is_sequential():
     envs = AsyncVectorEnv([FaultyEnv] * 3, max_concurrency=1)
     envs.reset()
-    begun = time.monotonic()
+    start = time.monotonic()
     envs.step([fault("wait")] * 3)
-    assert time.monotonic() - begun > 0.59
+    assert time.monotonic() - start > 0.59
     envs.close()
 
 
-def test_a_masked_reset():
+def test_masked_reset():
     envs = AsyncVectorEnv([partial(FaultyEnv, label) for label in range(3)])
     envs.reset(seed=1)
     envs.step([NOTHING] * 3)

@@ -1,4 +1,4 @@
-"""Wrong actions are refused before any environment is stepped."""
+"""Invalid actions are refused before any environment is stepped."""
 
 from functools import partial
 
@@ -22,7 +22,7 @@ def vector(action_space, num_envs=3):
     return envs
 
 
-def refused(action_space, actions, error, match):
+def assert_refused(action_space, actions, error, match):
     envs = vector(action_space)
     with pytest.raises(error, match=match):
         envs.step(actions)
@@ -51,7 +51,7 @@ def refused(action_space, actions, error, match):
     ],
 )
 def test_discrete(actions, error, match):
-    refused(spaces.Discrete(2), actions, error, match)
+    assert_refused(spaces.Discrete(2), actions, error, match)
 
 
 @pytest.mark.parametrize(
@@ -67,19 +67,19 @@ def test_discrete(actions, error, match):
         [np.int64(0), np.int32(1), np.uint8(1)],
     ],
 )
-def test_integers_of_every_kind_are_taken(actions):
+def test_all_integer_dtypes_are_accepted(actions):
     envs = vector(spaces.Discrete(2))
     envs.step(actions)
     received = [got[0] for got in envs.get_attr("received")]
     assert received == list(actions)
-    # A list has no dtype, and so gets the space's.
+    # A list has no dtype and is cast to that of the space.
     kind = actions.dtype.type if isinstance(actions, np.ndarray) else np.int64
     assert all(type(action) is kind for action in received)
     envs.close()
 
 
 @pytest.mark.parametrize("dtype", [np.float64, np.float32, np.float16, np.int64, np.uint8])
-def test_an_array_of_another_dtype_reaches_the_environments_as_it_is(dtype):
+def test_arrays_of_another_dtype_are_passed_uncast(dtype):
     space = spaces.Dict(
         {"push": spaces.Box(-1, 1, (2,), np.float32), "pull": spaces.Box(-1, 1, ())}
     )
@@ -100,27 +100,31 @@ def test_an_array_of_another_dtype_reaches_the_environments_as_it_is(dtype):
 
 def test_discrete_with_start_and_many_values():
     space = spaces.Discrete(5000, start=-7)
-    refused(space, [0, -8, 0], InvalidActionError, "slot 1: action is -8, expected .* -7 to 4992")
+    assert_refused(
+        space, [0, -8, 0], InvalidActionError, "slot 1: action is -8, expected .* -7 to 4992"
+    )
     envs = vector(space)
     envs.step([-7, 4992, 0])
     assert [got[0] for got in envs.get_attr("received")] == [-7, 4992, 0]
 
 
-def test_multi_discrete_names_the_element():
+def test_multi_discrete_error_names_the_element():
     space = spaces.MultiDiscrete([2, 5])
     actions = np.array([[0, 0], [1, 5], [0, 0]])
-    refused(space, actions, InvalidActionError, "slot 1: element 1 of action is 5, .* 0 to 4")
+    assert_refused(
+        space, actions, InvalidActionError, "slot 1: element 1 of action is 5, .* 0 to 4"
+    )
 
 
 def test_multi_binary():
     actions = np.array([[0, 1], [0, 1], [2, 0]])
-    refused(spaces.MultiBinary(2), actions, InvalidActionError, "slot 2: element 0")
+    assert_refused(spaces.MultiBinary(2), actions, InvalidActionError, "slot 2: element 0")
 
 
-def test_box_checks_shape_and_kind_but_lets_values_pass():
+def test_box_checks_shape_and_dtype_but_not_values():
     space = spaces.Box(-1, 1, (2,), np.float32)
-    refused(space, np.zeros((3, 3)), InvalidActionError, r"\(3, 3\), expected \(3, 2\)")
-    refused(space, np.zeros((3, 2), complex), ActionTypeError, "complex128")
+    assert_refused(space, np.zeros((3, 3)), InvalidActionError, r"\(3, 3\), expected \(3, 2\)")
+    assert_refused(space, np.zeros((3, 2), complex), ActionTypeError, "complex128")
     envs = vector(space)
     envs.step(np.full((3, 2), 99))
     envs.step(np.full((3, 2), np.nan))
@@ -129,11 +133,11 @@ def test_box_checks_shape_and_kind_but_lets_values_pass():
     assert np.isnan(received[1]).all()
 
 
-def test_integer_box_refuses_what_its_dtype_cannot_hold():
+def test_integer_box_refuses_values_out_of_range_of_its_dtype():
     space = spaces.Box(0, 255, (1,), np.uint8)
-    refused(space, [[0], [256], [0]], InvalidActionError, "slot 1: .* 256, .* 0 to 255")
-    refused(space, [[0], [0], [-1]], InvalidActionError, "slot 2: .* -1")
-    refused(space, [[0.0], [0.0], [1.0]], ActionTypeError, "float64, expected uint8")
+    assert_refused(space, [[0], [256], [0]], InvalidActionError, "slot 1: .* 256, .* 0 to 255")
+    assert_refused(space, [[0], [0], [-1]], InvalidActionError, "slot 2: .* -1")
+    assert_refused(space, [[0.0], [0.0], [1.0]], ActionTypeError, "float64, expected uint8")
 
 
 def test_containers():
@@ -142,19 +146,23 @@ def test_containers():
     )
     good = {"a": [0, 1, 0], "b": ([0, 1, 2], ("x", "y", "z"))}
     vector(space).step(good)
-    refused(space, {"a": [0, 1, 0]}, InvalidActionError, r"without the key 'b'.*\['a', 'b'\]")
-    refused(space, [0, 1, 0], InvalidActionError, "list without the key 'a'")
-    refused(space, {**good, "a": [0, 1]}, InvalidActionError, r"actions\['a'\]: got shape \(2,\)")
-    refused(space, {**good, "b": ([0, 1, 2],)}, InvalidActionError, "a tuple of 2 batches")
+    assert_refused(
+        space, {"a": [0, 1, 0]}, InvalidActionError, r"without the key 'b'.*\['a', 'b'\]"
+    )
+    assert_refused(space, [0, 1, 0], InvalidActionError, "list without the key 'a'")
+    assert_refused(
+        space, {**good, "a": [0, 1]}, InvalidActionError, r"actions\['a'\]: got shape \(2,\)"
+    )
+    assert_refused(space, {**good, "b": ([0, 1, 2],)}, InvalidActionError, "a tuple of 2 batches")
     wrong = {**good, "b": ([0, 1, 3], good["b"][1])}
-    refused(space, wrong, InvalidActionError, r"slot 2: action\['b'\]\[0\] is 3")
+    assert_refused(space, wrong, InvalidActionError, r"slot 2: action\['b'\]\[0\] is 3")
     wrong = {**good, "b": (good["b"][0], ("x", "y"))}
-    refused(space, wrong, InvalidActionError, r"actions\['b'\]\[1\]: got 2 actions")
+    assert_refused(space, wrong, InvalidActionError, r"actions\['b'\]\[1\]: got 2 actions")
     wrong = {**good, "b": (good["b"][0], 5)}
-    refused(space, wrong, InvalidActionError, r"actions\['b'\]\[1\]: got int")
+    assert_refused(space, wrong, InvalidActionError, r"actions\['b'\]\[1\]: got int")
 
 
-def test_a_subclass_of_array_is_copied_too():
+def test_array_subclasses_are_copied():
     class Named(np.ndarray):
         pass
 
@@ -168,14 +176,14 @@ def test_a_subclass_of_array_is_copied_too():
     assert all((action == 1).all() for action in kept)
 
 
-def test_dict_actions_have_the_order_of_the_batched_space():
+def test_dict_actions_have_the_key_order_of_the_batched_space():
     space = spaces.Dict(q=spaces.Discrete(2), b=spaces.Tuple((spaces.Dict(z=OBSERVATION),)))
     envs = vector(space)
     envs.step(envs.action_space.sample())
     assert list(envs.get_attr("received")[0][0]) == list(envs.action_space)
 
 
-def test_an_action_that_will_be_ignored_may_be_anything():
+def test_ignored_actions_are_not_checked():
     class OneStep(RandomEnv):
         def step(self, action):
             return self.observation_space.sample(), 0.0, True, False, {}
@@ -213,7 +221,7 @@ def test_environments_may_keep_and_change_their_actions():
     envs.close()
 
 
-def test_errors_are_what_other_libraries_expect():
+def test_error_classes_derive_from_those_of_other_libraries():
     assert issubclass(InvalidActionError, gymnasium.error.InvalidAction)
     assert issubclass(InvalidActionError, ValueError)
     assert issubclass(ActionTypeError, TypeError)

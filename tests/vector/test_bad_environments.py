@@ -1,4 +1,4 @@
-"""Environments that misbehave: the error names the slot, and the vector stays closable."""
+"""Faulty environments: errors name the slot, and the vector can be closed."""
 
 import copy
 import traceback
@@ -15,12 +15,12 @@ from shoal.errors import ObservationError, StepResultError
 
 GOOD = np.zeros(3, np.float32)
 
-# Where environments are counted, none may be made besides, to be timed.
+# Inline, since measuring an environment would make one more than the tests count.
 make = partial(shoal.make, backend="inline")
 
 
 class Misbehaving(gymnasium.Env):
-    """Returns from `step` or `reset` what it is told to, and counts how often it was closed."""
+    """Returns given results from `step` and `reset`, and counts calls of `close`."""
 
     observation_space = spaces.Box(-1, 1, (3,), np.float32)
     action_space = spaces.Discrete(2)
@@ -44,7 +44,7 @@ class Misbehaving(gymnasium.Env):
 
 
 def caught(error, **misbehaviour):
-    """The exception that the second of three environments causes."""
+    """Return the message of the exception that the second of three environments causes."""
     Misbehaving.closed = 0
     envs = make([Misbehaving, partial(Misbehaving, **misbehaviour), Misbehaving])
     with pytest.raises(error) as info:
@@ -57,7 +57,7 @@ def caught(error, **misbehaviour):
 
 
 @pytest.mark.parametrize(
-    ("observation", "said"),
+    ("observation", "message"),
     [
         (np.zeros(4, np.float32), "shape (4,), expected dtype float32 and shape (3,)"),
         (np.zeros((1, 3), np.float32), "shape (1, 3)"),
@@ -66,16 +66,16 @@ def caught(error, **misbehaviour):
         ("text", "expected dtype float32"),
         ({"a": 1}, "dict"),
         (7.0, "shape ()"),
-        ([[1], [1, 2]], "no array"),
+        ([[1], [1, 2]], "not an array"),
     ],
 )
-def test_wrong_observations(observation, said):
-    assert said in caught(ObservationError, step=(observation, 0.0, False, False, {}))
-    assert said in caught(ObservationError, reset=(observation, {}))
+def test_invalid_observations(observation, message):
+    assert message in caught(ObservationError, step=(observation, 0.0, False, False, {}))
+    assert message in caught(ObservationError, reset=(observation, {}))
 
 
 @pytest.mark.parametrize(
-    ("result", "said"),
+    ("result", "message"),
     [
         ((GOOD, 0.0, False, {}), "tuple of 4, expected (observation, reward, terminated"),
         ((GOOD, 0.0, False, False, {}, 1), "tuple of 6"),
@@ -86,24 +86,24 @@ def test_wrong_observations(observation, said):
         ((GOOD, 0.0, False, False, None), "info of type NoneType"),
     ],
 )
-def test_wrong_results_of_step(result, said):
-    assert said in caught(StepResultError, step=result)
+def test_invalid_results_of_step(result, message):
+    assert message in caught(StepResultError, step=result)
 
 
 @pytest.mark.parametrize(
-    ("result", "said"),
+    ("result", "message"),
     [
         (GOOD, "got numpy.ndarray, expected (observation, info)"),
         ((GOOD,), "tuple of 1"),
         ((GOOD, [1]), "info of type list"),
     ],
 )
-def test_wrong_results_of_reset(result, said):
-    assert said in caught(StepResultError, reset=result)
+def test_invalid_results_of_reset(result, message):
+    assert message in caught(StepResultError, reset=result)
 
 
 class ShortTuple(tuple):
-    """Says that it has five elements, and has one."""
+    """Reports five elements, but has one."""
 
     def __len__(self):
         return 5
@@ -112,7 +112,7 @@ class ShortTuple(tuple):
         return iter((GOOD,))
 
 
-def test_a_result_that_lies_about_its_length():
+def test_result_with_inconsistent_length():
     assert "tuple of 1" in caught(StepResultError, step=ShortTuple((GOOD,)))
 
 
@@ -121,28 +121,28 @@ class Interrupting:
         raise KeyboardInterrupt
 
 
-def test_an_interrupt_while_reading_an_observation_is_an_interrupt():
+def test_interrupt_while_reading_an_observation_propagates():
     caught(KeyboardInterrupt, step=(Interrupting(), 0.0, False, False, {}))
 
 
-def test_errors_deep_inside_name_the_way_there():
+def test_errors_in_nested_observations_name_the_path():
     space = spaces.Dict({"a": spaces.Tuple((spaces.Dict({"b": spaces.Discrete(2)}),))})
 
     class Nested(Misbehaving):
         observation_space = space
 
-    for observation, said in (
+    for observation, message in (
         ({"a": ({},)}, r"observation\['a'\]\[0\]: got dict without the key 'b'"),
         ({"a": ()}, r"observation\['a'\]: got tuple without the element 0"),
         ({"a": ({"b": "x"},)}, r"observation\['a'\]\[0\]\['b'\]: got str"),
     ):
         envs = make(partial(Nested, reset=(observation, {})))
-        with pytest.raises(ObservationError, match=said):
+        with pytest.raises(ObservationError, match=message):
             envs.reset()
         envs.close()
 
 
-def test_ambiguous_flags():
+def test_ambiguous_termination_flag():
     assert "ambiguous" in caught(ValueError, step=(GOOD, 0.0, np.zeros(2), False, {}))
 
 
@@ -156,7 +156,7 @@ def test_ambiguous_flags():
         (np.zeros(3, ">f4"), np.array(1.0), False, False, {}),
     ],
 )
-def test_what_gymnasium_casts_is_cast(result):
+def test_results_are_cast_like_in_gymnasium(result):
     with make(partial(Misbehaving, step=result), num_envs=2) as envs:
         envs.reset()
         observations, rewards, *_ = envs.step([0, 0])
@@ -176,7 +176,7 @@ def test_exceptions_keep_their_type_and_traceback(error):
     envs.close()
 
 
-def test_a_failed_step_can_be_followed_by_others():
+def test_steps_continue_after_a_failed_step():
     class Once(Misbehaving):
         def step(self, action):
             error, self._error = self._error, None
@@ -193,7 +193,7 @@ def test_a_failed_step_can_be_followed_by_others():
 
 
 class NeedsReset(Misbehaving):
-    """Has a state only after `reset`, as most environments do."""
+    """Requires `reset` before `step`, as most environments do."""
 
     def reset(self, *, seed=None, options=None):
         self.time = 0
@@ -207,7 +207,7 @@ class NeedsReset(Misbehaving):
 
 
 @pytest.mark.parametrize("backend", ["inline", "thread", "process"])
-def test_a_step_before_the_first_reset_fails_with_a_hint(backend):
+def test_step_before_the_first_reset_fails_with_a_hint(backend):
     with make(NeedsReset, num_envs=2, backend=backend) as envs:
         with pytest.raises(AttributeError, match="time") as info:
             envs.step([0, 0])
@@ -220,7 +220,7 @@ def test_a_step_before_the_first_reset_fails_with_a_hint(backend):
         assert not any("never been reset" in note for note in info.value.__notes__)
 
 
-def test_a_copy_knows_which_slots_have_been_reset():
+def test_copy_keeps_which_slots_have_been_reset():
     with make(NeedsReset, num_envs=2) as envs:
         envs.reset()
         with copy.deepcopy(envs) as other:
@@ -231,7 +231,7 @@ def test_a_copy_knows_which_slots_have_been_reset():
 
 
 @pytest.mark.parametrize("backend", ["thread", "process"])
-def test_slots_that_fail_alike_are_told_in_one_line(backend):
+def test_equal_errors_of_slots_are_summarized(backend):
     class Failing(Misbehaving):
         def step(self, action):
             raise self._error("too late")
@@ -250,7 +250,7 @@ def test_slots_that_fail_alike_are_told_in_one_line(backend):
     envs.close()
 
 
-def test_a_constructor_that_fails_closes_those_before_it():
+def test_failing_constructor_closes_previous_environments():
     Misbehaving.closed = 0
 
     def broken():
@@ -262,7 +262,7 @@ def test_a_constructor_that_fails_closes_those_before_it():
     assert Misbehaving.closed == 2
 
 
-def test_spaces_that_differ_are_shown_and_everything_is_closed():
+def test_space_mismatch_shows_both_spaces_and_closes_everything():
     class Other(Misbehaving):
         observation_space = spaces.Box(-2, 2, (3,), np.float32)
 
@@ -272,7 +272,7 @@ def test_spaces_that_differ_are_shown_and_everything_is_closed():
     assert (Misbehaving.closed, Other.closed) == (1, 1)
 
 
-def test_close_closes_all_although_one_fails():
+def test_close_closes_all_environments_even_if_one_fails():
     class Unclosable(Misbehaving):
         def close(self):
             super().close()
@@ -287,7 +287,7 @@ def test_close_closes_all_although_one_fails():
     envs.close()
 
 
-def test_ctrl_c_while_closing_closes_the_rest():
+def test_interrupt_while_closing_closes_the_rest():
     class Interrupted(Misbehaving):
         def close(self):
             super().close()
@@ -300,7 +300,7 @@ def test_ctrl_c_while_closing_closes_the_rest():
     assert (Misbehaving.closed, Interrupted.closed) == (2, 1)
 
 
-def test_final_obs_survives_an_environment_that_uses_its_buffer_again():
+def test_final_obs_is_copied_from_a_reused_buffer():
     class Reusing(gymnasium.Env):
         observation_space = spaces.Dict({"a": spaces.Box(-9, 9, (2,), np.float32)})
         action_space = spaces.Discrete(2)

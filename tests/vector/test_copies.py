@@ -1,4 +1,4 @@
-"""Copies of a vector, and what a vector copies."""
+"""Copying of vectors, and of observations by vectors."""
 
 import copy
 import threading
@@ -20,7 +20,7 @@ from shoal.testing import ProbeEnv, assert_identical
     "duplicate", [copy.deepcopy, lambda envs: cloudpickle.loads(cloudpickle.dumps(envs))]
 )
 @pytest.mark.parametrize("views", [True, False])
-def test_a_copy_goes_on_where_the_original_stands(duplicate, views):
+def test_copy_continues_from_the_state_of_the_original(duplicate, views):
     envs = shoal.make(ProbeEnv, num_envs=3, copy=views, statistics=True)
     envs.reset(seed=1)
     actions = [envs.action_space.sample() for _ in range(60)]
@@ -42,7 +42,7 @@ def test_a_copy_goes_on_where_the_original_stands(duplicate, views):
     other.close()
 
 
-def test_a_vector_with_slots_in_flight_is_not_copied():
+def test_copying_with_slots_in_flight_is_refused():
     envs = shoal.make("CartPole-v1", num_envs=2)
     envs.reset()
     envs.send([0, 1])
@@ -86,7 +86,7 @@ def test_views_share_objects_with_the_environment():
     envs.close()
 
 
-def test_views_outlive_steps_that_fail():
+def test_failed_steps_do_not_invalidate_views():
     class Failing(gymnasium.Wrapper):
         broken = False
 

@@ -1,4 +1,4 @@
-"""Infos: Gymnasium's form, without its losses, and the older forms."""
+"""Infos in Gymnasium's format, without loss, and in the other formats."""
 
 import warnings
 from collections import UserDict
@@ -16,7 +16,7 @@ from shoal.testing import assert_identical
 
 
 class Scripted(gymnasium.Env):
-    """Gives the infos it is told to give; ends after `length` steps."""
+    """Returns given infos; episodes have `length` steps."""
 
     observation_space = spaces.Box(-1, 100, (2,), np.float32)
     action_space = spaces.Discrete(2)
@@ -45,20 +45,20 @@ class Color(IntEnum):
 
 
 def infos_of(*infos, **options):
-    """What the first step says when slot k gives the k-th info."""
+    """Return the infos of the first step if slot k returns the k-th info."""
     with shoal.make([partial(Scripted, [info]) for info in infos], **options) as envs:
         envs.reset()
         return envs.step([0] * len(infos))[4]
 
 
 def column(*values):
-    """The column of a key that slot k gives the k-th value for; `...` for none."""
+    """Return the column of a key if slot k returns the k-th value; `...` for no value."""
     infos = infos_of(*({} if value is ... else {"key": value} for value in values))
     assert_identical(infos["_key"], np.array([value is not ... for value in values]))
     return infos["key"]
 
 
-def test_no_infos_are_an_empty_dict():
+def test_without_infos_the_dict_is_empty():
     assert infos_of({}, {}) == {}
 
 
@@ -80,7 +80,7 @@ def test_no_infos_are_an_empty_dict():
         ((np.float32(np.nan), 1), np.array([np.nan, 1.0])),
     ],
 )
-def test_numbers_are_promoted_not_cut(values, expected):
+def test_numbers_are_promoted_without_loss(values, expected):
     assert_identical(column(*values), expected)
 
 
@@ -103,21 +103,21 @@ def test_numbers_are_promoted_not_cut(values, expected):
         (np.uint64(2**64 - 1), -1),
     ],
 )
-def test_what_does_not_fit_together_is_kept_as_objects(values):
+def test_incompatible_values_become_objects(values):
     got = column(*values)
     assert got.dtype == object
     for mine, value in zip(got, values, strict=True):
         assert_identical(mine, None if value is ... else value)
 
 
-def test_merging_is_silent():
+def test_merging_does_not_warn():
     with warnings.catch_warnings():
         warnings.simplefilter("error")
         column(np.uint64(2**64 - 1), -1)
         column(np.complex64(1j), 0.5)
 
 
-def test_infos_that_contain_themselves_are_an_error_not_a_crash():
+def test_recursive_infos_raise_recursion_error():
     loop = {}
     loop["self"] = loop
     deep = {}
@@ -128,15 +128,15 @@ def test_infos_that_contain_themselves_are_an_error_not_a_crash():
             envs.reset()
             with pytest.raises(RecursionError, match="info"):
                 envs.step([0])
-    while deep:  # or taking it apart would recurse as deep
+    while deep:  # dismantle it, since deallocation would recurse
         deep = deep.popitem()[1]
 
 
-def test_any_mapping_is_an_info():
+def test_infos_may_be_any_mapping():
     assert_identical(infos_of(UserDict(a=1)), {"a": np.array([1]), "_a": np.array([True])})
 
 
-def test_nested_dicts_keep_what_differs():
+def test_nested_dicts_with_different_keys():
     infos = infos_of({"a": {"x": 1, "y": 1}}, {"a": {"x": 0.5}}, {})
     expected = {
         "a": {
@@ -150,7 +150,7 @@ def test_nested_dicts_keep_what_differs():
     assert_identical(infos, expected)
 
 
-def test_frozen_lake_loses_no_probability():
+def test_frozen_lake_probabilities_are_not_truncated():
     with shoal.make("FrozenLake-v1", num_envs=4) as envs:
         _, infos = envs.reset(seed=0)
         assert_identical(infos["prob"], np.ones(4, np.int64))
@@ -158,8 +158,8 @@ def test_frozen_lake_loses_no_probability():
         np.testing.assert_allclose(prob, 1 / 3)
 
 
-def test_an_info_dict_that_the_environment_uses_again_is_read_in_time():
-    shared = {"who": 0, "array": np.zeros(1)}
+def test_reused_info_dicts_are_copied():
+    shared = {"number": 0, "array": np.zeros(1)}
 
     class Sharing(Scripted):
         def __init__(self, number):
@@ -168,14 +168,14 @@ def test_an_info_dict_that_the_environment_uses_again_is_read_in_time():
 
         def step(self, action):
             result = super().step(action)
-            shared["who"] = self._number
+            shared["number"] = self._number
             shared["array"][0] = self._number
             return result
 
     with shoal.make([partial(Sharing, number) for number in range(3)]) as envs:
         envs.reset()
         infos = envs.step([0, 0, 0])[4]
-    assert_identical(infos["who"], np.array([0, 1, 2]))
+    assert_identical(infos["number"], np.array([0, 1, 2]))
     assert_identical(infos["array"], np.array([[0.0], [1.0], [2.0]]))
 
 
@@ -184,7 +184,7 @@ def test_list_format_is_a_dict_for_each_slot():
     assert infos_of({}, {}, info_format="list") == [{}, {}]
 
 
-def test_pre_1_0_format_serves_a_training_loop_of_its_time():
+def test_pre_1_0_format():
     factories = [
         partial(Scripted, [{"score": 7}], length=2, reset_info={"fresh": 1}),
         partial(Scripted, [{"score": 8}], length=9),
@@ -208,12 +208,12 @@ def test_pre_1_0_format_serves_a_training_loop_of_its_time():
     assert_identical(infos["fresh"], np.array([1, 0]))
 
 
-def test_pre_1_0_format_refuses_a_mode_of_today():
+def test_pre_1_0_format_refuses_other_autoreset_modes():
     with pytest.raises(ValueError, match="SAME_STEP"):
         shoal.make("CartPole-v1", info_format="pre-1.0", autoreset_mode=AutoresetMode.NEXT_STEP)
 
 
-def test_statistics_refuse_to_overwrite_an_environment_that_keeps_its_own():
+def test_statistics_do_not_overwrite_infos_of_environments():
     wrappers = [gymnasium.wrappers.RecordEpisodeStatistics]
     for form in ("dict", "list", "pre-1.0"):
         factory = partial(Scripted, [{}], length=1)
@@ -224,6 +224,6 @@ def test_statistics_refuse_to_overwrite_an_environment_that_keeps_its_own():
         envs.close()
 
 
-def test_an_environment_may_use_the_name_final_obs_itself():
+def test_environments_may_use_the_info_key_final_obs():
     assert infos_of({"final_obs": 3}, info_format="pre-1.0")["final_obs"].tolist() == [3]
     assert infos_of({"final_obs": 3}, info_format="list") == [{"final_obs": 3}]

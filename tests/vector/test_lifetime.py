@@ -1,4 +1,4 @@
-"""Nothing is left behind: references, memory, descriptors, environments."""
+"""Vectors leak no references, memory, file descriptors or environments."""
 
 import gc
 import os
@@ -19,7 +19,7 @@ from shoal.testing import ProbeEnv, assert_identical
 
 
 class Fixed(gymnasium.Env):
-    """Returns the very same objects again and again, so that their references can be counted."""
+    """Always returns the same objects, so that their references can be counted."""
 
     observation_space = spaces.Dict(
         {"a": spaces.Box(-1, 1, (2,), np.float32), "b": spaces.Discrete(10**6), "c": spaces.Text(9)}
@@ -65,12 +65,12 @@ def counts(env):
 
 @pytest.mark.parametrize("mode", AutoresetMode)
 @pytest.mark.parametrize("info_format", ["dict", "list"])
-def test_reference_counts_stay_exact(mode, info_format):
+def test_reference_counts_do_not_change(mode, info_format):
     envs = shoal.make(Fixed, num_envs=3, autoreset_mode=mode, info_format=info_format)
     (env, *_) = envs._pool.envs
     actions = ([0, 1, 0], np.zeros((3, 2), np.float32), ("a", "b", "c"))
 
-    def everything():
+    def use_vector():
         envs.reset()
         for mode_name in ("result", "end", "result", "raise", "bad", "result"):
             envs.set_attr("mode", mode_name)
@@ -83,15 +83,15 @@ def test_reference_counts_stay_exact(mode, info_format):
             with pytest.raises(InvalidActionError):
                 envs.step(wrong)
 
-    everything()
+    use_vector()
     before = counts(env)
     for _ in range(50):
-        everything()
+        use_vector()
     assert counts(env) == before
     envs.close()
 
 
-def test_actions_are_let_go():
+def test_actions_are_released():
     envs = shoal.make(ProbeEnv, num_envs=2)
     envs.reset()
     action = envs.action_space.sample()
@@ -101,15 +101,15 @@ def test_actions_are_let_go():
     assert [sys.getrefcount(part) for part in action.values()] == before
 
 
-def test_batches_are_let_go_of_within_two_steps():
+def test_batches_are_released_within_two_steps():
     envs = shoal.make("CartPole-v1", num_envs=2)
     envs.reset()
     observations, rewards, *_ = envs.step([0, 1])
-    gone = [weakref.ref(observations), weakref.ref(rewards)]
+    references = [weakref.ref(observations), weakref.ref(rewards)]
     del observations, rewards
     envs.step([0, 1])
     envs.step([0, 1])
-    assert all(reference() is None for reference in gone)
+    assert all(reference() is None for reference in references)
     envs.close()
 
 
@@ -125,7 +125,7 @@ def test_batches_are_let_go_of_within_two_steps():
         lambda array: array.reshape(-1, 1).reshape(array.shape),
     ],
 )
-def test_an_array_that_anyone_can_still_see_is_never_written_again(hold):
+def test_referenced_arrays_are_not_recycled(hold):
     envs = shoal.make("Pendulum-v1", num_envs=3)
     envs.reset(seed=0)
     held = []
@@ -139,16 +139,16 @@ def test_an_array_that_anyone_can_still_see_is_never_written_again(hold):
     envs.close()
 
 
-def test_an_array_that_was_changed_in_place_is_not_used_again():
+def test_arrays_modified_in_place_are_not_recycled():
     envs = shoal.make("CartPole-v1", num_envs=2)
     envs.reset(seed=0)
-    for spoil in (
+    for modify in (
         lambda array: array.setflags(write=False),
         lambda array: setattr(array, "shape", (8,)),
         lambda array: setattr(array, "dtype", np.int32),
     ):
         observations, *_ = envs.step([0, 1])
-        spoil(observations)
+        modify(observations)
         del observations
         for _ in range(4):
             again, *_ = envs.step([0, 1])
@@ -158,18 +158,18 @@ def test_an_array_that_was_changed_in_place_is_not_used_again():
     envs.close()
 
 
-def test_an_unclosed_vector_is_collected_even_if_its_environments_know_it():
+def test_unclosed_vector_in_a_reference_cycle_is_collected():
     envs = shoal.make(ProbeEnv, num_envs=2)
     envs.reset()
     envs.set_attr("vector", envs)
-    gone = [weakref.ref(envs), *(weakref.ref(env) for env in envs._pool.envs)]
+    references = [weakref.ref(envs), *(weakref.ref(env) for env in envs._pool.envs)]
     del envs
     gc.collect()
-    assert all(reference() is None for reference in gone)
+    assert all(reference() is None for reference in references)
 
 
-def test_cycles_through_objects_in_batches_are_collected():
-    class Knowing(ProbeEnv):
+def test_reference_cycles_through_batches_are_collected():
+    class Cyclic(ProbeEnv):
         observation_space = spaces.Tuple((spaces.Text(9), ProbeEnv.observation_space))
         vector = None
 
@@ -177,13 +177,13 @@ def test_cycles_through_objects_in_batches_are_collected():
             observation, info = super().reset(seed=seed)
             return ([self.vector], observation), info
 
-    envs = shoal.make(Knowing, num_envs=2, copy=False)
+    envs = shoal.make(Cyclic, num_envs=2, copy=False)
     envs.set_attr("vector", envs)
     envs.reset()
-    gone = weakref.ref(envs)
+    reference = weakref.ref(envs)
     del envs
     gc.collect()
-    assert gone() is None
+    assert reference() is None
 
 
 def resident_kilobytes():
@@ -192,7 +192,7 @@ def resident_kilobytes():
 
 
 @pytest.mark.parametrize("copy", [True, False])
-def test_hundreds_of_vectors_leave_nothing(copy):
+def test_closed_vectors_leave_no_resources(copy):
     def cycle():
         factories = [partial(ProbeEnv, slot) for slot in range(4)]
         envs = shoal.make(factories, backend="inline", copy=copy)
@@ -214,7 +214,7 @@ def test_hundreds_of_vectors_leave_nothing(copy):
     assert ProbeEnv.open_count == still_open
 
 
-def test_stepping_leaves_nothing():
+def test_stepping_does_not_leak():
     envs = shoal.make([partial(ProbeEnv, slot) for slot in range(8)], statistics=True)
     envs.reset(seed=1)
     action = envs.action_space.sample()

@@ -1,4 +1,4 @@
-"""`shoal.make`, and `gymnasium.make_vec` with Shoal behind it."""
+"""`shoal.make`, and `gymnasium.make_vec` with the mode "shoal"."""
 
 from argparse import Namespace
 from functools import partial
@@ -14,7 +14,7 @@ from shoal.errors import NotAnEnvironmentError
 from shoal.testing import ProbeEnv
 
 
-def test_an_id():
+def test_make_from_id():
     with shoal.make("Pendulum-v1", num_envs=2, g=1.62) as envs:
         assert isinstance(envs, gymnasium.vector.VectorEnv)
         assert envs.get_attr("g") == (1.62, 1.62)
@@ -24,14 +24,14 @@ def test_an_id():
         assert "autoreset_mode" not in gymnasium.make("Pendulum-v1").metadata
 
 
-def test_a_spec():
+def test_make_from_spec():
     spec = gymnasium.spec("Pendulum-v1")
     with shoal.make(spec, num_envs=2) as envs:
         assert envs.num_envs == 2
         assert spec.kwargs == {}
 
 
-def test_a_factory():
+def test_make_from_factory():
     with shoal.make(ProbeEnv, num_envs=2, label=5) as envs:
         assert envs.get_attr("label") == (5, 5)
         assert envs.spec is None
@@ -39,19 +39,19 @@ def test_a_factory():
         assert envs.num_envs == 1
 
 
-def test_factories():
+def test_make_from_factories():
     with shoal.make([partial(ProbeEnv, slot) for slot in range(3)]) as envs:
         assert envs.get_attr("label") == (0, 1, 2)
         assert envs.call("render") == envs.render() == ("0@0", "1@0", "2@0")
 
 
-def test_wrappers_go_around_each_environment():
+def test_wrappers_are_applied_to_each_environment():
     wrappers = [gymnasium.wrappers.NormalizeReward, gymnasium.wrappers.FlattenObservation]
     with shoal.make("CartPole-v1", num_envs=2, wrappers=wrappers) as envs:
         assert str(envs._pool.envs[0]).startswith("<FlattenObservation<NormalizeReward")
 
 
-def test_a_wrapper_that_fails_leaves_nothing_open():
+def test_failing_wrapper_leaves_no_environment_open():
     before = ProbeEnv.open_count
 
     def broken(env):
@@ -63,7 +63,7 @@ def test_a_wrapper_that_fails_leaves_nothing_open():
 
 
 @pytest.mark.parametrize(
-    ("arguments", "options", "error", "said"),
+    ("arguments", "options", "error", "message"),
     [
         (("NoSuchEnv-v0",), {}, gymnasium.error.NameNotFound, "NoSuchEnv"),
         ((ProbeEnv, 0), {}, ValueError, "positive integer, got 0"),
@@ -89,21 +89,21 @@ def test_a_wrapper_that_fails_leaves_nothing_open():
             (ProbeEnv,),
             {"backend": "kernel", "seeding": "counter"},
             ValueError,
-            "for ProbeEnv, which backend='kernel' and seeding='counter' need: leave them out",
+            "for ProbeEnv, which backend='kernel' and seeding='counter' need: omit them",
         ),
         ((ProbeEnv,), {"observation_mode": "odd"}, ValueError, "Invalid `observation_mode`"),
         ((ProbeEnv,), {"observation_mode": (1, 2)}, TypeError, "got int and int"),
     ],
 )
-def test_wrong_arguments(arguments, options, error, said):
+def test_invalid_arguments(arguments, options, error, message):
     before = ProbeEnv.open_count
-    with pytest.raises(error, match=said):
+    with pytest.raises(error, match=message):
         shoal.make(*arguments, **options)
     assert ProbeEnv.open_count == before
 
 
 class Level(ProbeEnv):
-    """Cannot be made without an argument."""
+    """Has required arguments."""
 
     def __init__(self, level, *, size):
         super().__init__()
@@ -144,13 +144,13 @@ class Level(ProbeEnv):
     ],
 )
 @pytest.mark.parametrize("backend", ["auto", "process"])
-def test_errors_say_what_may_have_been_meant(what, arguments, error, hint, backend):
+def test_errors_have_hints(what, arguments, error, hint, backend):
     with pytest.raises(error) as info:
         shoal.make(what, num_envs=2, backend=backend, **arguments)
     assert info.value.__notes__[-1] == f"shoal: {hint}"
 
 
-def test_other_errors_get_no_hints():
+def test_other_errors_have_no_hints():
     def broken(level=0):
         raise TypeError("f() missing 1 required positional argument: 'level'")
 
@@ -162,7 +162,7 @@ def test_other_errors_get_no_hints():
 
 @pytest.mark.parametrize("backend", ["auto", "process"])
 @pytest.mark.parametrize(
-    ("made", "said"),
+    ("made", "message"),
     [
         (None, "returned None, expected an environment: is a `return` missing"),
         (ProbeEnv, r"returned the class ProbeEnv, expected an environment: `ProbeEnv\(\)`"),
@@ -172,20 +172,20 @@ def test_other_errors_get_no_hints():
         ),
     ],
 )
-def test_a_function_that_makes_no_environment(made, said, backend):
-    with pytest.raises(NotAnEnvironmentError, match=said) as info:
+def test_function_that_returns_no_environment(made, message, backend):
+    with pytest.raises(NotAnEnvironmentError, match=message) as info:
         shoal.make(lambda: made, num_envs=2, backend=backend)
     assert any("of 2, building the environment" in note for note in info.value.__notes__)
 
 
-def test_an_environment_in_place_of_its_class():
-    for env, said in (
+def test_environment_instead_of_its_class():
+    for env, message in (
         (ProbeEnv(), "pass its class, ProbeEnv"),
         (gymnasium.make("CartPole-v1"), "pass its id, 'CartPole-v1'"),
         (FlattenObservation(ProbeEnv()), "pass a function that makes it"),
     ):
         for what in (env, [env, env]):
-            with pytest.raises(TypeError, match=said):
+            with pytest.raises(TypeError, match=message):
                 shoal.make(what)
         env.close()
 
@@ -212,7 +212,7 @@ def test_make_vec_accepts_the_shoal_mode_once_patched(patched_gymnasium):
     assert again.spec == envs.spec
 
 
-def test_a_vectors_spec_can_be_varied():
+def test_arguments_override_a_vectors_spec():
     spec = shoal.make("Pendulum-v1", num_envs=3, g=3.7, statistics=True).spec
     with shoal.make(spec, num_envs=2, copy=False, g=1.0) as envs:
         assert envs.num_envs == 2
@@ -253,6 +253,6 @@ def test_set_attr():
         assert any("slot 0 of 2" in note for note in info.value.__notes__)
 
 
-def test_numpy_integers_count():
+def test_num_envs_may_be_a_numpy_integer():
     with shoal.make(ProbeEnv, num_envs=np.int64(3)) as envs:
         assert envs.num_envs == 3

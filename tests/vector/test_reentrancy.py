@@ -1,4 +1,4 @@
-"""Calls that arrive while the vector is at work, or from places they should not come from."""
+"""Concurrent and reentrant calls are refused."""
 
 import threading
 
@@ -13,7 +13,7 @@ from shoal.vector import SyncVectorEnv
 
 
 class Hook(gymnasium.Env):
-    """Calls a function in the middle of its step."""
+    """Calls a function during its step."""
 
     observation_space = spaces.Box(-1, 1, (2,), np.float32)
     action_space = spaces.Discrete(2)
@@ -38,7 +38,7 @@ def envs():
     vector.close()
 
 
-def test_stepping_from_within_a_step_is_refused(envs):
+def test_step_within_a_step_is_refused(envs):
     envs.envs[1].hook = lambda: envs.step([0, 0, 0])
     with pytest.raises(RuntimeError, match="already being stepped"):
         envs.step([0, 0, 0])
@@ -46,7 +46,7 @@ def test_stepping_from_within_a_step_is_refused(envs):
     assert envs.step([0, 0, 0])[1].tolist() == [1.0, 1.0, 1.0]
 
 
-def test_a_second_thread_is_refused_and_changes_nothing(envs):
+def test_calls_of_a_second_thread_are_refused(envs):
     inside, leave = threading.Event(), threading.Event()
     envs.envs[0].hook = lambda: (inside.set(), leave.wait(10))
     thread = threading.Thread(target=envs.step, args=([1, 1, 1],))
@@ -64,14 +64,14 @@ def test_a_second_thread_is_refused_and_changes_nothing(envs):
     envs.step([0, 0, 0])
 
 
-def test_closing_within_a_step_is_survived(envs):
+def test_close_within_a_step(envs):
     envs.envs[0].hook = envs.close
     envs.step([0, 0, 0])
     with pytest.raises(ClosedEnvironmentError):
         envs.step([0, 0, 0])
 
 
-def test_emptying_the_list_of_environments_within_a_step_is_an_error(envs):
+def test_clearing_envs_within_a_step_is_an_error(envs):
     envs.envs[0].hook = envs.envs.clear
     with pytest.raises(IndexError, match="slot 1"):
         envs.step([0, 0, 0])
@@ -87,7 +87,7 @@ def test_replaced_environments_and_methods_are_used(envs):
     assert envs.step([0, 0, 0])[1].tolist() == [1.0, 7.0, 9.0]
 
 
-def test_the_whole_list_can_be_replaced(envs):
+def test_envs_can_be_replaced(envs):
     class Seven(gymnasium.Wrapper):
         def step(self, action):
             observation, _, *rest = self.env.step(action)

@@ -1,4 +1,4 @@
-"""Resetting some slots and leaving the others alone."""
+"""Resets of some slots by `options["reset_mask"]`."""
 
 import gymnasium
 import numpy as np
@@ -17,7 +17,7 @@ def envs():
 
 
 @pytest.mark.parametrize(
-    ("mask", "said"),
+    ("mask", "message"),
     [
         ([True, False, True], "numpy array, got list"),
         (np.array([True]), r"shape `\(3,\)`, got \(1,\)"),
@@ -26,27 +26,27 @@ def envs():
         (np.array([False, False, False]), "at least one True value"),
     ],
 )
-def test_wrong_masks(envs, mask, said):
+def test_invalid_masks(envs, mask, message):
     envs.reset(seed=0)
     for error in (ResetMaskError, AssertionError, ValueError, TypeError):
-        with pytest.raises(error, match=said):
+        with pytest.raises(error, match=message):
             envs.reset(options={"reset_mask": mask})
 
 
-def test_the_first_reset_must_cover_all(envs):
+def test_first_reset_must_cover_all_slots(envs):
     with pytest.raises(ResetMaskError, match="slot 2 has never been reset"):
         envs.reset(options={"reset_mask": np.array([True, True, False])})
     envs.reset(options={"reset_mask": np.array([True, True, True])})
     envs.reset(options={"reset_mask": np.array([True, True, False])})
 
 
-def test_options_stay_as_they_are(envs):
+def test_options_are_not_modified(envs):
     seen = []
 
     class Spy(gymnasium.Wrapper):
         def reset(self, *, seed=None, options=None):
             seen.append(dict(options))
-            options["spoiled"] = True
+            options["modified"] = True
             return self.env.reset(seed=seed)
 
     vector = shoal.make("CartPole-v1", num_envs=2, wrappers=[Spy])
@@ -61,7 +61,7 @@ def test_options_stay_as_they_are(envs):
     vector.close()
 
 
-def test_a_finished_slot_needs_a_reset(envs):
+def test_finished_slot_needs_a_reset(envs):
     envs.reset(seed=0)
     terminated = np.zeros(3, np.bool_)
     while not terminated.any():
@@ -75,7 +75,7 @@ def test_a_finished_slot_needs_a_reset(envs):
     assert after.shape == before.shape
 
 
-def test_untouched_slots_keep_their_observation_even_if_the_user_wrote_over_it(envs):
+def test_masked_reset_returns_unmodified_observations_of_other_slots(envs):
     envs.reset(seed=0)
     observations, *_ = envs.step([1, 0, 1])
     kept = observations.copy()

@@ -1,4 +1,4 @@
-"""Seeds: what a user may give, and what each slot gets."""
+"""The seeds of the slots."""
 
 import numpy as np
 import pytest
@@ -18,14 +18,14 @@ def test_one_seed_counts_up(seed):
 
 
 @pytest.mark.parametrize("seed", [[3, 1, 2], (3, 1, 2), np.array([3, 1, 2])])
-def test_a_seed_for_each_slot(seed):
+def test_one_seed_per_slot(seed):
     with shoal.make("CartPole-v1", num_envs=3) as envs:
         envs.reset(seed=seed)
         assert envs.np_random_seed == (3, 1, 2)
 
 
 @pytest.mark.parametrize(
-    ("seed", "said"),
+    ("seed", "message"),
     [
         (-1, "seed must be a non-negative integer"),
         ([0, -5, 1], "the seed of slot 1"),
@@ -36,10 +36,10 @@ def test_a_seed_for_each_slot(seed):
         ("12", "must be an integer"),
     ],
 )
-def test_wrong_seeds_reset_nothing(seed, said):
+def test_invalid_seeds_reset_nothing(seed, message):
     with shoal.make("CartPole-v1", num_envs=3) as envs:
         envs.reset(seed=7)
-        with pytest.raises(SeedError, match=said):
+        with pytest.raises(SeedError, match=message):
             envs.reset(seed=seed)
         assert envs.np_random_seed == (7, 8, 9)
 
@@ -57,7 +57,7 @@ def test_independent_seeds_do_not_overlap():
         assert envs.np_random_seed == tuple(one[:3])
 
 
-def test_the_random_generators_are_those_of_the_environments():
+def test_np_random_returns_the_generators_of_the_environments():
     with shoal.make("CartPole-v1", num_envs=2) as envs:
         envs.reset(seed=5)
         assert all(isinstance(rng, np.random.Generator) for rng in envs.np_random)

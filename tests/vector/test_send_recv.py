@@ -1,4 +1,4 @@
-"""Stepping some slots at a time."""
+"""`send` and `recv`: stepping some slots at a time."""
 
 import numpy as np
 import pytest
@@ -15,7 +15,7 @@ def envs():
         yield vector
 
 
-def test_first_come_first_served(envs):
+def test_recv_returns_slots_in_order_of_completion(envs):
     envs.send([1, 0], slots=[2, 0])
     envs.send([1], slots=[3])
     batch = envs.recv(min_slots=1)
@@ -26,14 +26,14 @@ def test_first_come_first_served(envs):
     assert batch.infos == {}
 
 
-def test_all_that_is_in_flight(envs):
+def test_recv_returns_all_slots_in_flight_by_default(envs):
     envs.send([1, 0, 1, 0])
     assert_identical(envs.recv(min_slots=3).slots, np.array([0, 1, 2]))
     envs.send([1], slots=[1])
     assert_identical(envs.recv().slots, np.array([3, 1]))
 
 
-def test_parts_equal_the_whole(envs):
+def test_partial_steps_equal_full_steps(envs):
     with shoal.make("CartPole-v1", num_envs=4) as other:
         other.reset(seed=3)
         actions = np.array([1, 0, 1, 0])
@@ -48,7 +48,7 @@ def test_parts_equal_the_whole(envs):
             assert_identical(batch.terminated, whole[2][batch.slots])
 
 
-def test_a_batch_with_views_has_only_its_rows():
+def test_batch_of_views_has_only_its_rows():
     with shoal.make("CartPole-v1", num_envs=4, copy=False) as envs:
         envs.reset(seed=3)
         envs.send([1, 0], slots=[2, 0])
@@ -57,14 +57,14 @@ def test_a_batch_with_views_has_only_its_rows():
 
 
 @pytest.mark.parametrize("min_slots", [0, 3, -1])
-def test_waiting_for_what_is_not_in_flight_is_refused(envs, min_slots):
+def test_recv_refuses_more_slots_than_in_flight(envs, min_slots):
     envs.send([1, 0], slots=[2, 0])
     with pytest.raises(ValueError, match="2 slots are in flight"):
         envs.recv(min_slots=min_slots)
     assert len(envs.recv().slots) == 2
 
 
-def test_the_callers_array_of_slots_is_the_callers(envs):
+def test_array_of_slots_is_copied(envs):
     slots = np.array([2, 0])
     envs.send([1, 0], slots)
     slots[:] = [1, 3]
@@ -75,7 +75,7 @@ def test_the_callers_array_of_slots_is_the_callers(envs):
 
 
 @pytest.mark.parametrize("copy", [True, False])
-def test_statistics_of_a_part_have_its_length(copy):
+def test_statistics_of_a_partial_batch(copy):
     with shoal.make("CartPole-v1", 4, copy=copy, statistics=True, max_episode_steps=1) as vector:
         vector.reset(seed=0)
         vector.send([0, 1, 0], slots=[3, 1, 2])
@@ -84,25 +84,25 @@ def test_statistics_of_a_part_have_its_length(copy):
         assert infos["episode"]["r"].tolist() == [1.0, 1.0]
 
 
-def test_half_a_slot_is_refused(envs):
+def test_fractional_min_slots_is_refused(envs):
     envs.send([1, 0], slots=[2, 0])
     with pytest.raises(TypeError):
         envs.recv(min_slots=1.5)
 
 
 @pytest.mark.parametrize("slots", [[0.5], ["a"], [[0]], np.array([True])])
-def test_slots_of_the_wrong_kind(envs, slots):
+def test_invalid_slots(envs, slots):
     with pytest.raises(TypeError, match="slots must be"):
         envs.send([1], slots=slots)
 
 
-def test_a_masked_reset_loses_nothing_that_is_in_flight(envs):
+def test_masked_reset_is_refused_with_slots_in_flight(envs):
     envs.send([1], slots=[3])
     with pytest.raises(AlreadyPendingCallError, match="1 slots are in flight"):
         envs.reset(options={"reset_mask": np.array([True, False, False, False])})
     assert_identical(envs.recv().slots, np.array([3]))
 
 
-def test_no_slots_at_all(envs):
+def test_empty_send(envs):
     envs.send(np.zeros(0, np.int64), slots=[])
     assert len(envs.recv().slots) == 0

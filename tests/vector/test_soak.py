@@ -1,4 +1,4 @@
-"""Long runs: many random spaces, and millions of steps."""
+"""Long runs with many random spaces and millions of steps."""
 
 from functools import partial
 
@@ -26,7 +26,7 @@ def test_many_random_spaces(observation_space, action_space, mode, num_envs, see
 
 
 @pytest.mark.parametrize("mode", [AutoresetMode.NEXT_STEP, AutoresetMode.SAME_STEP])
-def test_a_million_steps_in_level_memory(mode):
+def test_memory_is_constant_over_a_million_steps(mode):
     factories = [partial(ProbeEnv, slot) for slot in range(32)]
     envs = shoal.make(factories, autoreset_mode=mode, statistics=True)
     envs.reset(seed=0)
@@ -40,7 +40,7 @@ def test_a_million_steps_in_level_memory(mode):
 
 
 @pytest.mark.parametrize("copy", [True, False])
-def test_large_observations_are_given_back(copy):
+def test_large_observations_are_released(copy):
     class Camera(RandomEnv):
         def step(self, action):
             return np.zeros((210, 160, 3), np.uint8), 0.0, False, False, {}

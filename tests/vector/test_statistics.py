@@ -16,9 +16,9 @@ GYMNASIUM_VERSION = tuple(int(part) for part in gymnasium.__version__.split(".")
 
 
 @pytest.mark.parametrize("mode", AutoresetMode)
-def test_equal_to_the_wrapper(mode):
+def test_statistics_equal_the_wrapper(mode):
     if mode is AutoresetMode.SAME_STEP and GYMNASIUM_VERSION < (1, 4):
-        pytest.skip("this Gymnasium's wrapper counts wrongly in this mode")
+        pytest.skip("the wrapper of this Gymnasium release counts wrongly in this mode")
     factories = [partial(ProbeEnv, slot) for slot in range(4)]
     ours = shoal.make(factories, statistics=True, autoreset_mode=mode)
     theirs = RecordEpisodeStatistics(SyncVectorEnv(factories, autoreset_mode=mode))
@@ -44,7 +44,7 @@ def test_equal_to_the_wrapper(mode):
     theirs.close()
 
 
-def test_a_reset_mask_leaves_other_slots_alone():
+def test_reset_mask_does_not_affect_other_slots():
     envs = shoal.make([partial(ProbeEnv, slot, None, 10**9) for slot in range(2)], statistics=True)
     envs.reset(seed=0)
     for _ in range(3):

@@ -1,4 +1,4 @@
-"""Every wrapper of `gymnasium.wrappers.vector` works on Shoal as on Gymnasium's own vector."""
+"""Gymnasium's vector wrappers give the same results on Shoal's and Gymnasium's vectors."""
 
 from functools import partial
 
@@ -12,7 +12,7 @@ from gymnasium import spaces
 from shoal.testing import assert_identical
 from shoal.vector import SyncVectorEnv
 
-# Arguments for those that need some; the rest are made with the environment alone.
+# Arguments besides the environment.
 ARGUMENTS = {
     "ArrayConversion": {"env_xp": np, "target_xp": np},
     "ClipReward": {"min_reward": -1, "max_reward": 0},
@@ -41,7 +41,7 @@ ARGUMENTS = {
         "func": lambda reward: reward + 1,
     },
 }
-# For vectors whose arrays are JAX's.
+# Wrappers for vectors of JAX arrays.
 NOT_FOR_NUMPY = {"JaxToNumpy", "JaxToTorch"}
 
 
@@ -103,7 +103,7 @@ def test_wrapper(name, tmp_path, monkeypatch):
 
 
 def comparable(result):
-    """A result without the time it took, and with arrays for tensors."""
+    """Return a result without episode times, with tensors converted to arrays."""
     *values, infos = result
     if isinstance(infos, dict) and "episode" in infos:
         infos["episode"].pop("t")

@@ -1,4 +1,4 @@
-"""Stacks out of a ring, against stacks that are put together in the plain way."""
+"""Stacks of a ring equal concatenated frames."""
 
 import numpy as np
 import pytest
@@ -26,7 +26,7 @@ def test_stacks(shape, dtype, num_frames, num_envs, data):
     joined = axis % len(shape)
     history = [[np.zeros(shape, dtype)] * num_frames for _ in range(num_envs)]
     rng = np.random.default_rng(data.draw(st.integers(0, 99)))
-    given_out = []
+    returned = []
     for _ in range(10):
         if rng.random() < 0.3:
             slot = int(rng.integers(num_envs))
@@ -34,19 +34,19 @@ def test_stacks(shape, dtype, num_frames, num_envs, data):
             history[slot] = [np.zeros(shape, dtype)] * num_frames
         frames = rng.integers(0, 200, (num_envs, *shape)).astype(dtype)
         for slot in range(num_envs):
-            would_be = np.concatenate([*history[slot][1:], frames[slot]], axis=joined)
-            assert_identical(ring.stack_with(slot, frames[slot]), would_be)
+            expected = np.concatenate([*history[slot][1:], frames[slot]], axis=joined)
+            assert_identical(ring.stack_with(slot, frames[slot]), expected)
             history[slot] = [*history[slot][1:], frames[slot]]
         ring.push(frames)
         stacks = ring.stacks()
         expected = [np.concatenate(frames_of_one, axis=joined) for frames_of_one in history]
         assert_identical(stacks, np.array(expected))
-        given_out.append((stacks, stacks.copy()))
-    for stacks, frozen in given_out:
-        assert_identical(stacks, frozen)
+        returned.append((stacks, stacks.copy()))
+    for stacks, copies in returned:
+        assert_identical(stacks, copies)
 
 
-def test_continuing_from_what_was_saved():
+def test_restore():
     rng = np.random.default_rng(0)
     ring, other = (FrameRing(3, 2, (4,), np.float32, axis=0) for _ in range(2))
     for _ in range(4):
@@ -61,7 +61,7 @@ def test_continuing_from_what_was_saved():
         other.restore(ring.ordered()[:2])
 
 
-def test_replacing_the_newest():
+def test_replace_newest():
     ring = FrameRing(2, 2, (1,), np.int64, axis=0)
     ring.push(np.array([[1], [2]]))
     ring.push(np.array([[3], [4]]))
@@ -70,7 +70,7 @@ def test_replacing_the_newest():
     assert len(ring) == 2
 
 
-def test_the_native_code_checks_what_it_is_given():
+def test_native_code_checks_its_arguments():
     ring, out = np.zeros((3, 2, 4)), np.zeros((2, 12))
     with pytest.raises(ValueError, match="same size"):
         _native.stack_frames(ring, 0, 4, np.zeros((2, 11)))
@@ -78,7 +78,7 @@ def test_the_native_code_checks_what_it_is_given():
         _native.stack_frames(ring[:, ::-1], 0, 4, out)
     with pytest.raises(ValueError, match="same size"):
         _native.stack_frames(ring.astype(object), 0, 4, out.astype(object))
-    with pytest.raises(ValueError, match="none at 3"):
+    with pytest.raises(ValueError, match="an index below 3 and a positive chunk, got 3 and 4"):
         _native.stack_frames(ring, 3, 4, out)
-    with pytest.raises(ValueError, match="whole number of chunks"):
+    with pytest.raises(ValueError, match="a multiple of the chunk size"):
         _native.stack_frames(ring, 0, 3, out)

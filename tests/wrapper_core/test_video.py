@@ -1,4 +1,4 @@
-"""Videos as files that can be read."""
+"""Recording and writing of videos."""
 
 import builtins
 import subprocess
@@ -23,19 +23,19 @@ def test_frames_of_any_size(tmp_path, shape):
     assert imageio.immeta(tmp_path / "a.mp4")["fps"] == 10
 
 
-def test_players_can_show_it(tmp_path):
+def test_codec_is_widely_supported(tmp_path):
     import imageio_ffmpeg
 
     write_video(tmp_path / "a.mp4", [np.zeros((32, 32, 3), np.uint8)] * 3, fps=30)
     tool = imageio_ffmpeg.get_ffmpeg_exe()
-    said = subprocess.run([tool, "-i", tmp_path / "a.mp4"], capture_output=True, text=True).stderr
-    assert "h264" in said
-    assert "yuv420p" in said
+    output = subprocess.run([tool, "-i", tmp_path / "a.mp4"], capture_output=True, text=True).stderr
+    assert "h264" in output
+    assert "yuv420p" in output
 
 
-def test_a_recording(tmp_path):
+def test_recording(tmp_path):
     recording = VideoRecording(tmp_path / "folder", fps=5)
-    assert not recording.is_on
+    assert not recording.is_recording
     with pytest.raises(RuntimeError, match="no video"):
         recording.stop()
     recording.start("one")
@@ -50,7 +50,7 @@ def test_a_recording(tmp_path):
     assert sorted(file.name for file in recording.folder.iterdir()) == ["three.mp4", "two.mp4"]
 
 
-def test_a_missing_library_is_told_before_anything_is_recorded(tmp_path, monkeypatch):
+def test_missing_library_is_reported_before_recording(tmp_path, monkeypatch):
     original = builtins.__import__
 
     def refuse(name, *arguments):

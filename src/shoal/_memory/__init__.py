@@ -1,4 +1,4 @@
-"""Memory: the arena, one block that holds every column of a vector."""
+"""Memory of a vector: the arena with its columns, and the board."""
 
 from shoal._memory.arena import Arena, Field
 from shoal._memory.board import BoardMemory

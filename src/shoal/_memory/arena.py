@@ -1,8 +1,8 @@
-"""The arena: one block of memory that holds every column of a vector.
+"""The arena: one block of memory with all columns of a vector.
 
-A column has one row for each slot. Columns start at multiples of 64 bytes, so that no two of them
-share a cache line. The block is private memory, or shared memory without a name: a worker gets at
-it only by the descriptor that its parent hands over, and nothing is left behind when both are gone.
+A column has one row per slot. Columns start at multiples of 64 bytes, so that no two share a cache
+line. The block is private memory or anonymous shared memory. A worker attaches by a file descriptor
+that it receives from its parent, and the operating system frees the memory with the last process.
 """
 
 from __future__ import annotations
@@ -25,25 +25,25 @@ ALIGNMENT = 64
 
 @dataclass(frozen=True)
 class Field:
-    """What one row of a column holds."""
+    """The dtype and shape of one row of a column."""
 
     dtype: np.dtype[Any]
     shape: tuple[int, ...] = ()
 
     @property
     def nbytes(self) -> int:
-        """Bytes of one row."""
+        """Size of one row in bytes."""
         return int(self.dtype.itemsize * np.prod(self.shape, dtype=np.int64))
 
 
 class Arena:
-    """Columns of ``rows`` rows each, by name, in one block that starts out as zeros.
+    """Named columns in one block of memory, which is initially zero.
 
     Args:
-        fields: The columns. A process that attaches must name the same ones in the same order.
-        rows: Rows of every column; one for each slot.
-        shared: Whether other processes can attach to the block, by ``descriptor``.
-        descriptor: Attach to an existing shared block instead of making one.
+        fields: The columns. A process that attaches must pass the same ones in the same order.
+        rows: Number of rows of each column, one per slot.
+        shared: Whether other processes can attach to the block by ``descriptor``.
+        descriptor: Descriptor of an existing shared block to attach to.
 
     Example:
         >>> arena = Arena({"reward": Field(np.dtype("f8")), "seen": Field(np.dtype("?"))}, rows=3)
@@ -69,23 +69,21 @@ class Arena:
         self.nbytes = max(size, ALIGNMENT)
         self.descriptor = descriptor
         if shared and descriptor is None:
-            self.descriptor = _nameless_file(self.nbytes)
-        block = self._private() if self.descriptor is None else self._mapped(self.descriptor)
+            self.descriptor = _anonymous_file(self.nbytes)
+        block = self._allocate() if self.descriptor is None else self._attach(self.descriptor)
         self._columns = {
             name: _column(block, offsets[name], field, rows) for name, field in fields.items()
         }
 
-    def _private(self) -> npt.NDArray[np.uint8]:
+    def _allocate(self) -> npt.NDArray[np.uint8]:
         memory = np.zeros(self.nbytes + ALIGNMENT, np.uint8)
         start = -memory.ctypes.data % ALIGNMENT
         return memory[start : start + self.nbytes]
 
-    def _mapped(self, descriptor: int) -> npt.NDArray[np.uint8]:
-        present = os.fstat(descriptor).st_size
-        if present != self.nbytes:
-            raise ValueError(
-                f"the shared block has {present} bytes, these fields need {self.nbytes}"
-            )
+    def _attach(self, descriptor: int) -> npt.NDArray[np.uint8]:
+        size = os.fstat(descriptor).st_size
+        if size != self.nbytes:
+            raise ValueError(f"the shared block has {size} bytes, these fields need {self.nbytes}")
         return np.frombuffer(mmap.mmap(descriptor, self.nbytes), np.uint8)
 
     def __getitem__(self, name: str) -> npt.NDArray[Any]:
@@ -93,13 +91,13 @@ class Arena:
         return self._columns[name]
 
     def close(self) -> None:
-        """Give back the descriptor of a shared block; the memory lives as long as its columns."""
+        """Close the descriptor of a shared block; the memory lives as long as its columns."""
         descriptor, self.descriptor = self.descriptor, None
         if descriptor is not None:
             os.close(descriptor)
 
 
-def _nameless_file(size: int) -> int:
+def _anonymous_file(size: int) -> int:
     if sys.platform == "linux":
         descriptor = os.memfd_create("shoal-arena", os.MFD_CLOEXEC)
     else:

@@ -1,4 +1,4 @@
-"""The memory of a board, on which a caller and its workers leave word for each other."""
+"""The memory of a board, the rings of tasks and outcomes between a caller and its workers."""
 
 from __future__ import annotations
 
@@ -11,13 +11,13 @@ __all__ = ["BoardMemory"]
 
 
 class BoardMemory:
-    """Room for the tasks and outcomes of so many workers.
+    """Memory for the tasks and outcomes of a number of workers.
 
     Args:
-        workers: How many lanes the board has.
-        slots: How many slots the vector has; each can be in a lane once, besides messages.
-        shared: Whether other processes can attach, by ``descriptor``.
-        descriptor: Attach to the board of another process instead of making one.
+        workers: Number of lanes.
+        slots: Number of slots of the vector. A lane can contain each slot once, besides messages.
+        shared: Whether other processes can attach by ``descriptor``.
+        descriptor: Descriptor of an existing board to attach to.
     """
 
     def __init__(
@@ -32,20 +32,20 @@ class BoardMemory:
 
     @property
     def descriptor(self) -> int | None:
-        """By which other processes attach, where the board is shared."""
+        """The descriptor by which other processes attach, or None for private memory."""
         return self._arena.descriptor
 
     def board(self, may_spin: bool, pipes: list[list[int]]) -> _native.Board:
-        """The board itself, for one side of it.
+        """Return the native board, for the caller or a worker.
 
         Args:
-            may_spin: Whether there are cores enough to spin for a moment before sleeping.
-            pipes: Empty for a doorbell of futexes; else the ends for reading and for writing of
-                the workers' pipes, and of the caller's.
+            may_spin: Whether there are enough cores to spin for a moment before sleeping.
+            pipes: Empty for a doorbell of futexes; otherwise the read and write ends of the pipes
+                of the workers and of the caller.
         """
         memory = self._arena["board"].reshape(-1)
         return _native.Board(memory, self._workers, self._capacity, may_spin, pipes)
 
     def close(self) -> None:
-        """Give back the descriptor; the memory lives as long as someone looks at it."""
+        """Close the descriptor; the memory lives as long as it is referenced."""
         self._arena.close()

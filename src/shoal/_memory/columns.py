@@ -1,4 +1,4 @@
-"""Which columns the arena of a vector has, and how the native code is given them."""
+"""The columns of a vector's arena, as objects for the native code."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ _STATE = {
     "episode_length": Field(np.dtype(np.int64)),
     "episode_start": Field(np.dtype(np.float64)),
 }
-_BEGUN = "begun"
+_STEP_START = "step_start"
 _RESULT = {
     "rewards": Field(np.dtype(np.float64)),
     "terminated": Field(np.dtype(np.bool_)),
@@ -28,15 +28,15 @@ _RESULT = {
 
 
 class VectorColumns:
-    """The columns of a vector: what slots carry over, their actions, and banks for batches.
+    """The columns of a vector: the state of slots between steps, actions, and banks for batches.
 
     Args:
         observations: Layout of one environment's observations.
         actions: Layout of one environment's actions.
-        rows: One for each slot.
-        banks: How many batches can be held at once; they are filled in rotation.
-        shared: Whether other processes can attach to the columns, by ``descriptor``.
-        descriptor: Attach to the columns of another process instead of making some.
+        rows: Number of slots.
+        banks: Number of batches that are held at once; banks are filled in rotation.
+        shared: Whether other processes can attach to the columns by ``descriptor``.
+        descriptor: Descriptor of existing columns to attach to.
     """
 
     def __init__(
@@ -49,7 +49,7 @@ class VectorColumns:
         shared: bool = False,
         descriptor: int | None = None,
     ) -> None:
-        fields = {**_STATE, _BEGUN: Field(np.dtype(np.float64))}
+        fields = {**_STATE, _STEP_START: Field(np.dtype(np.float64))}
         fields |= {f"action{leaf.path}": Field(leaf.dtype, leaf.shape) for leaf in actions.leaves}
         for bank in range(banks):
             fields |= {f"{bank}/{name}": field for name, field in _RESULT.items()}
@@ -63,45 +63,45 @@ class VectorColumns:
 
     @property
     def descriptor(self) -> int | None:
-        """By which other processes attach, where the columns are shared."""
+        """The descriptor by which other processes attach, or None for private memory."""
         return self._arena.descriptor
 
     def close(self) -> None:
-        """Give back the descriptor; the memory lives as long as someone looks at it."""
+        """Close the descriptor; the memory lives as long as it is referenced."""
         self._arena.close()
 
     def state(self) -> _native.SlotState:
-        """What each slot carries over to its next step."""
+        """Return the state of the slots between steps."""
         columns = {name: self._arena[name] for name in _STATE}
         return _native.SlotState(slots=self._arena.rows, **columns)
 
     def finished(self) -> npt.NDArray[np.bool_]:
-        """Which slots have ended their episodes, where their next step depends on it."""
+        """Return the mask of slots whose episode has ended, unless they reset in the same step."""
         return self._arena["finished"]
 
     def begun(self) -> npt.NDArray[np.float64]:
-        """Since when each slot is being worked on, for those who want to know; 0 for not at all."""
-        return self._arena[_BEGUN]
+        """Return the start time of each slot's step; 0 if the slot is idle."""
+        return self._arena[_STEP_START]
 
     def saved(self) -> dict[str, npt.NDArray[Any]]:
-        """A copy of what each slot carries over."""
+        """Return a copy of the state of the slots between steps."""
         return {name: self._arena[name].copy() for name in _STATE}
 
     def restore(self, saved: dict[str, npt.NDArray[Any]]) -> None:
-        """Set what each slot carries over to what it was when it was saved."""
+        """Restore a state that :meth:`saved` returned."""
         for name, column in saved.items():
             self._arena[name][:] = column
 
     def actions(self) -> list[npt.NDArray[Any]]:
-        """The action columns, in the order of the leaves."""
+        """Return the action columns, in the order of the leaves."""
         return [self._arena[f"action{leaf.path}"] for leaf in self._actions.leaves]
 
     def results(self, bank: int) -> dict[str, npt.NDArray[Any]]:
-        """The columns of one batch besides its observations, by name."""
+        """Return the columns of one batch besides its observations, by name."""
         return {name: self._arena[f"{bank}/{name}"] for name in _RESULT}
 
     def bank(self, number: int) -> _native.Bank:
-        """The columns of one batch."""
+        """Return the columns of one batch."""
         leaves = self._observations.leaves
         return _native.Bank(
             self._observations.tree,

@@ -1,4 +1,4 @@
-"""Spaces: how their values lie in memory, and how they are batched."""
+"""Memory layout and batching of spaces."""
 
 from shoal._spaces.batching import ObservationMode, VectorSpaces, agree
 from shoal._spaces.layout import Layout, Leaf, Node, ObjectLeaf, layout_node

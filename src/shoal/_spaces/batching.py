@@ -1,4 +1,4 @@
-"""The spaces of a vector: what its environments must agree on, and what follows for a batch."""
+"""The spaces of a vector, derived from those of its environments."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ ObservationMode = Literal["same", "different"] | tuple[Space[Any], Space[Any]]
 
 @dataclass(frozen=True)
 class VectorSpaces:
-    """The spaces of one environment, and those of the whole vector."""
+    """The spaces of one environment and of the vector."""
 
     single_observation: Space[Any]
     observation: Space[Any]
@@ -32,16 +32,16 @@ def agree(
     action_spaces: Sequence[Space[Any]],
     mode: ObservationMode,
 ) -> VectorSpaces:
-    """Batch the spaces of environments, one of each for every slot.
+    """Check that the environments' spaces are compatible, and batch them.
 
     Args:
-        observation_spaces: By slot.
-        action_spaces: By slot; all must be equal.
-        mode: ``"same"`` where the observation spaces must be equal, ``"different"`` where they may
-            differ in their bounds, or the pair (batched space, single space) to use.
+        observation_spaces: The observation space of each slot.
+        action_spaces: The action space of each slot; all must be equal.
+        mode: ``"same"`` if the observation spaces must be equal, ``"different"`` if they may differ
+            in their bounds, or a pair (batched space, single space).
 
     Raises:
-        SpaceMismatchError: Naming the first slot that differs, and showing both spaces.
+        SpaceMismatchError: A slot has another space; the message shows both spaces.
     """
     count = len(observation_spaces)
     if isinstance(mode, tuple) and len(mode) == 2:
@@ -71,9 +71,9 @@ def agree(
 
 
 def _check_observations(
-    found: Sequence[Space[Any]], expected: Space[Any], mode: ObservationMode
+    observation_spaces: Sequence[Space[Any]], expected: Space[Any], mode: ObservationMode
 ) -> None:
-    for slot, space in enumerate(found):
+    for slot, space in enumerate(observation_spaces):
         if mode == "same" and space != expected:
             raise SpaceMismatchError(
                 "with observation_mode='same' the sub-environments observation spaces are not "
@@ -87,10 +87,10 @@ def _check_observations(
             )
 
 
-def _check_actions(found: Sequence[Space[Any]]) -> None:
-    for slot, space in enumerate(found):
-        if space != found[0]:
+def _check_actions(action_spaces: Sequence[Space[Any]]) -> None:
+    for slot, space in enumerate(action_spaces):
+        if space != action_spaces[0]:
             raise SpaceMismatchError(
                 "the sub-environments action spaces are not equivalent. "
-                f"Slot {slot} has {space}, slot 0 has {found[0]}."
+                f"Slot {slot} has {space}, slot 0 has {action_spaces[0]}."
             )

@@ -1,8 +1,8 @@
-"""The layout of a space: which arrays hold its values, and which parts travel as objects.
+"""The layout of a space: the parts stored in arrays, and the parts kept as Python objects.
 
-A layout is built once from a space and read by the native code, which moves values between Python
-objects and columns. This module alone knows the types of spaces; a space type of the user's is
-taught to it with ``@layout_node.register``.
+A layout is built once per space. The native code reads it to move values between Python objects and
+columns. Only this module depends on the types of spaces; a custom space type is supported by
+registering a function with ``@layout_node.register``.
 """
 
 from __future__ import annotations
@@ -29,8 +29,8 @@ _INT64 = np.iinfo(np.int64)
 class Leaf:
     """One fixed-shape array inside a space.
 
-    ``low`` and ``high`` are the inclusive bounds that an integer action must keep, an element
-    each, or None where every value of the dtype is taken.
+    ``low`` and ``high`` are the inclusive bounds of the elements of an integer action, or None if
+    every value of the dtype is valid.
     """
 
     kind: ClassVar[str] = "leaf"
@@ -45,10 +45,10 @@ class Leaf:
 
 @dataclass(frozen=True)
 class ObjectLeaf:
-    """A part of a space that has no fixed shape: its values travel as Python objects.
+    """A part of a space without a fixed shape, whose values are kept as Python objects.
 
-    How a batch of them looks is Gymnasium's affair, including what a user has registered with
-    ``gymnasium.vector.utils`` for a space type of their own.
+    Gymnasium defines how they are batched, including what is registered with
+    ``gymnasium.vector.utils`` for custom space types.
     """
 
     kind: ClassVar[str] = "object"
@@ -58,7 +58,7 @@ class ObjectLeaf:
     _batched: dict[int, Space[Any]] = field(default_factory=dict, repr=False, compare=False)
 
     def split(self, batch: Any) -> Iterator[Any]:
-        """Iterate over the items of a batch, one for each slot."""
+        """Iterate over the items of a batch, one per slot."""
         if not isinstance(batch, Sized):
             raise InvalidActionError(
                 f"actions{self.path}: got {type(batch).__name__}, expected a sequence with an "
@@ -70,14 +70,14 @@ class ObjectLeaf:
         return iter(iterate(self._batched[count], batch))
 
     def join(self, items: Sequence[Any]) -> Any:
-        """Make a batch of one item for each slot."""
+        """Make a batch from one item per slot."""
         empty: Any = create_empty_array(self.space, len(items))
         return concatenate(self.space, items, empty)
 
 
 @dataclass(frozen=True)
 class DictNode:
-    """A Dict space: its keys in order, and what lies under each."""
+    """A Dict space, with its keys in order."""
 
     kind: ClassVar[str] = "dict"
 
@@ -88,7 +88,7 @@ class DictNode:
 
 @dataclass(frozen=True)
 class TupleNode:
-    """A Tuple space: its parts in order."""
+    """A Tuple space."""
 
     kind: ClassVar[str] = "tuple"
 
@@ -101,9 +101,9 @@ Node = Leaf | ObjectLeaf | DictNode | TupleNode
 
 @singledispatch
 def layout_node(space: Space[Any], path: str) -> Node:
-    """Lay out one space; ``path`` is where it stands inside the whole, as ``['a'][0]``.
+    """Return the layout of a space; ``path`` is its location in the root space, as ``['a'][0]``.
 
-    Spaces without a registered layout travel as objects.
+    Values of spaces without a registered layout are kept as objects.
     """
     if not isinstance(space, Space):
         raise TypeError(f"expected a gymnasium.Space, got {type(space).__name__}: {space!r}")
@@ -128,7 +128,7 @@ def _box(space: spaces.Box, path: str) -> Leaf:
 
 @layout_node.register(spaces.Discrete)
 def _discrete(space: spaces.Discrete, path: str) -> Leaf:
-    # Python's integers: start + n may lie beyond what the space's dtype can hold.
+    # Python integers, since start + n may overflow the space's dtype.
     low = int(space.start)
     return _fixed(space, path, np.array([low], object), np.array([low + int(space.n) - 1], object))
 
@@ -158,7 +158,7 @@ def _tuple(space: spaces.Tuple[Any], path: str) -> TupleNode:
 
 @dataclass(frozen=True)
 class Layout:
-    """How the values of a space lie in memory.
+    """The memory layout of the values of a space.
 
     Example:
         >>> from gymnasium.spaces import Box, Dict, Discrete, Text
@@ -176,22 +176,22 @@ class Layout:
     tree: _native.Tree = field(init=False, repr=False, compare=False)
 
     def __post_init__(self) -> None:
-        found = tuple(_leaves(self.root))
-        fill = partial(object.__setattr__, self)
-        fill("leaves", tuple(leaf for leaf in found if isinstance(leaf, Leaf)))
-        fill("objects", tuple(leaf for leaf in found if isinstance(leaf, ObjectLeaf)))
-        fill("tree", _native.Tree(self.root))
+        leaves = tuple(_leaves(self.root))
+        set_field = partial(object.__setattr__, self)
+        set_field("leaves", tuple(leaf for leaf in leaves if isinstance(leaf, Leaf)))
+        set_field("objects", tuple(leaf for leaf in leaves if isinstance(leaf, ObjectLeaf)))
+        set_field("tree", _native.Tree(self.root))
 
     def __reduce__(self) -> tuple[Any, ...]:
-        return Layout, (self.space, self.root)  # the native tree is built again from the root
+        return Layout, (self.space, self.root)  # rebuilds the native tree
 
     @classmethod
     def of(cls, space: Space[Any], *, ordered_like: Space[Any] | None = None) -> Layout:
-        """Lay out a space.
+        """Build the layout of a space.
 
         Args:
             space: The space.
-            ordered_like: A space of the same structure whose Dicts say the order of the keys.
+            ordered_like: A space of the same structure that determines the order of Dict keys.
         """
         root = layout_node(space, "")
         return cls(space, root if ordered_like is None else _reordered(root, ordered_like))

@@ -1,4 +1,4 @@
-"""Between values in the structure of their space and their leaves in the order of the layout."""
+"""Conversion between values of a space and their leaves in the order of the layout."""
 
 from __future__ import annotations
 
@@ -23,11 +23,11 @@ __all__ = [
 Array = npt.NDArray[Any]
 
 Leaves = tuple[list[Array], list[list[Any]]]
-"""An array for each leaf, and for each part of no fixed shape a list with an item for each row."""
+"""An array for each leaf, and for each object leaf a list with an item per row."""
 
 
 def batch_leaves(layout: Layout, batch: Any) -> Leaves:
-    """The leaves of a batch, in the order of the layout.
+    """Return the leaves of a batch, in the order of the layout.
 
     >>> from gymnasium.spaces import Box, Dict, Text
     >>> layout = Layout.of(Dict(height=Box(0, 9), note=Text(5)))
@@ -35,7 +35,7 @@ def batch_leaves(layout: Layout, batch: Any) -> Leaves:
     ([array([[1.],
            [1.]])], [['up', 'down']])
     """
-    if isinstance(layout.root, Leaf):  # most spaces: not worth a walk
+    if isinstance(layout.root, Leaf):  # the common case
         return [batch], []
     arrays: list[Array] = []
     objects: list[list[Any]] = []
@@ -50,7 +50,7 @@ def batch_leaves(layout: Layout, batch: Any) -> Leaves:
 def batch_of_leaves(
     layout: Layout, arrays: Sequence[Array], objects: Sequence[Sequence[Any]]
 ) -> Any:
-    """The batch, in the structure of its space, that has these leaves."""
+    """Return the batch with these leaves, in the structure of its space."""
     if isinstance(layout.root, Leaf):
         return arrays[0]
     columns, lists = iter(arrays), iter(objects)
@@ -60,25 +60,25 @@ def batch_of_leaves(
 
 
 def take_rows(leaves: Leaves, rows: Any) -> Leaves:
-    """Some rows of each leaf."""
+    """Select rows of each leaf."""
     arrays, objects = leaves
     return [array[rows] for array in arrays], [[items[row] for row in rows] for items in objects]
 
 
 def join_leaves(leaves: Sequence[Leaves]) -> Leaves:
-    """The leaves with the rows of several, one after the other."""
-    arrays = [np.concatenate(parts) for parts in zip(*(found[0] for found in leaves), strict=True)]
-    lists = zip(*(found[1] for found in leaves), strict=True)
+    """Concatenate the rows of several batches of leaves."""
+    arrays = [np.concatenate(parts) for parts in zip(*(part[0] for part in leaves), strict=True)]
+    lists = zip(*(part[1] for part in leaves), strict=True)
     return arrays, [[item for part in parts for item in part] for parts in lists]
 
 
 def value_parts(
     layout: Layout, value: Any, error: type[Exception], what: str
 ) -> Iterator[tuple[Leaf | ObjectLeaf, Any]]:
-    """Each leaf and each part of no fixed shape, with what one value of the space has there.
+    """Iterate over the leaves and object leaves with the corresponding parts of one value.
 
-    Nothing is known of the value: where it lacks a part, this error is raised, and calls it
-    ``what``.
+    The value need not be in the space. If it lacks a part, ``error`` is raised with a message that
+    names the value ``what``.
 
     >>> from gymnasium.spaces import Box, Dict
     >>> layout = Layout.of(Dict(height=Box(0, 9)))
@@ -90,12 +90,12 @@ def value_parts(
 
 
 def structured(layout: Layout, part_of: Callable[[Leaf | ObjectLeaf], Any]) -> Any:
-    """A value in the structure of the space, of what is called for each of its parts in order."""
+    """Build a value in the structure of the space by calling ``part_of`` for each leaf in order."""
     return _structured(layout.root, part_of)
 
 
 def _walk(node: Node, batch: Any) -> Iterator[tuple[Any, Any]]:
-    """The parts of a batch that was checked before."""
+    """Iterate over the parts of a batch that is known to be valid."""
     if isinstance(node, DictNode):
         for key, child in zip(node.keys, node.children, strict=True):
             yield from _walk(child, batch[key])
@@ -112,14 +112,12 @@ def _parts(
     if not isinstance(node, DictNode | TupleNode):
         yield node, value
         return
-    places = node.keys if isinstance(node, DictNode) else range(len(node.children))
-    for place, child in zip(places, node.children, strict=True):
+    keys = node.keys if isinstance(node, DictNode) else range(len(node.children))
+    for key, child in zip(keys, node.children, strict=True):
         try:
-            part = value[place]
+            part = value[key]
         except (TypeError, LookupError) as cause:
-            raise error(
-                f"{what}{node.path}: got {type(value).__name__} without {place!r}"
-            ) from cause
+            raise error(f"{what}{node.path}: got {type(value).__name__} without {key!r}") from cause
         yield from _parts(child, part, error, what)
 
 

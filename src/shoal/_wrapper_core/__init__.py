@@ -1,4 +1,4 @@
-"""What the wrappers of all frontends are made of: statistics, stacks of frames, episodes, videos.
+"""Building blocks of the wrappers of all frontends: statistics, frame stacks, episodes, videos.
 
-Nothing here knows a frontend; a wrapper gives these parts the form that its users know.
+The modules do not depend on a frontend; a wrapper adapts them to its frontend's interface.
 """

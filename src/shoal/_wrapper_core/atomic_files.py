@@ -1,4 +1,4 @@
-"""Files that are written as a whole or not at all."""
+"""Atomic replacement of files."""
 
 from __future__ import annotations
 
@@ -8,14 +8,14 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import IO
 
-__all__ = ["replacing"]
+__all__ = ["atomic_write"]
 
 
 @contextmanager
-def replacing(path: str | Path) -> Iterator[IO[bytes]]:
-    """Open a file that takes the place of what is at the path once it is complete.
+def atomic_write(path: str | Path) -> Iterator[IO[bytes]]:
+    """Open a new file that replaces the one at the path when the block ends.
 
-    If writing fails, say because the disk is full, what was there before is still there.
+    If writing fails, for example because the disk is full, the previous file is unchanged.
     """
     unfinished = f"{os.fspath(path)}.unfinished"
     try:

@@ -1,4 +1,4 @@
-"""Return and length of the episode that every slot is in."""
+"""Return and length of each slot's current episode."""
 
 from __future__ import annotations
 
@@ -11,12 +11,12 @@ __all__ = ["EpisodeTotals"]
 
 
 class EpisodeTotals:
-    """Adds up rewards and steps of every slot until its episode ends.
+    """Accumulates rewards and steps of each slot.
 
     Args:
-        num_envs: How many slots there are.
-        return_dtype: What returns are added up in.
-        length_dtype: What steps are counted in.
+        num_envs: Number of slots.
+        return_dtype: The dtype of the returns.
+        length_dtype: The dtype of the lengths.
     """
 
     def __init__(
@@ -29,7 +29,7 @@ class EpisodeTotals:
         self.lengths: npt.NDArray[Any] = np.zeros(num_envs, length_dtype)
 
     def add(self, rewards: npt.NDArray[Any], counted: npt.NDArray[np.bool_] | None = None) -> None:
-        """Add a step of every slot, or of those that are ``counted``."""
+        """Add a step of every slot, or of those in the mask ``counted``."""
         if counted is None:
             self.returns += rewards
             self.lengths += 1
@@ -38,6 +38,6 @@ class EpisodeTotals:
             self.lengths[counted] += 1
 
     def clear(self, slots: Any = slice(None)) -> None:
-        """Begin the episodes of these slots, all of them by default."""
+        """Start new episodes for slots, all by default."""
         self.returns[slots] = 0
         self.lengths[slots] = 0

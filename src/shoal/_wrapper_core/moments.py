@@ -1,4 +1,4 @@
-"""The running mean and variance of a stream of batches."""
+"""Running mean and variance of a stream of batches."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ import numpy.typing as npt
 
 from shoal import _native
 
-__all__ = ["RunningMeanStd", "Statistics", "normalized", "restored"]
+__all__ = ["RunningMeanStd", "Statistics", "denormalize", "normalize"]
 
 Array = npt.NDArray[Any]
 
@@ -18,15 +18,14 @@ _FLOATS = (np.dtype(np.float32), np.dtype(np.float64))
 
 
 class RunningMeanStd:
-    """Mean, variance and count of all values seen, for each element of a shape.
+    """Elementwise mean, variance and count of all values seen.
 
-    The numbers are, to the bit, those that Gymnasium's and Stable-Baselines3's classes of this name
-    come to.
+    The results equal those of Gymnasium's and Stable-Baselines3's classes of this name bit for bit.
 
     Args:
-        epsilon: The weight of the mean 0 and the variance 1 that the statistics begin with.
+        epsilon: The weight of the initial mean 0 and variance 1.
         shape: The shape of one value.
-        dtype: What the statistics are kept in.
+        dtype: The dtype of the statistics.
 
     Example:
         >>> statistics = RunningMeanStd(shape=(2,))
@@ -46,51 +45,51 @@ class RunningMeanStd:
         self.count: float = epsilon
 
     def copy(self) -> Self:
-        """Statistics of their own with the same numbers."""
-        twin = type(self)(shape=self.mean.shape)
-        twin.mean, twin.var = self.mean.copy(), self.var.copy()
-        twin.count = float(self.count)
-        return twin
+        """Return an independent copy."""
+        copied = type(self)(shape=self.mean.shape)
+        copied.mean, copied.var = self.mean.copy(), self.var.copy()
+        copied.count = float(self.count)
+        return copied
 
     def update(self, batch: Array) -> None:
-        """Take in a batch of values."""
+        """Include a batch of values."""
         batch = np.asarray(batch)
         if len(batch):
             self.update_from_moments(*_moments(batch), len(batch))
 
     def combine(self, other: Statistics) -> None:
-        """Take in all that another one has seen."""
+        """Include all values of other statistics."""
         self.update_from_moments(other.mean, other.var, other.count)
 
     def update_from_moments(self, batch_mean: Array, batch_var: Array, batch_count: float) -> None:
-        """Take in a batch of which the mean, the variance and the size are known."""
+        """Include a batch by its mean, variance and size."""
         count = self.count + batch_count
         delta = batch_mean - self.mean
-        own, others = self.var * self.count, batch_var * batch_count
+        own_sum, batch_sum = self.var * self.count, batch_var * batch_count
         between = np.square(delta) * self.count * batch_count / count
         self.mean = self.mean + delta * batch_count / count
-        self.var = (own + others + between) / count
+        self.var = (own_sum + batch_sum + between) / count
         self.count = count
 
-    def normalized(
+    def normalize(
         self, values: Array, epsilon: float, limit: float = math.inf
     ) -> npt.NDArray[np.float32]:
-        """Values, one or a batch of them, scaled to mean 0 and variance 1, within both limits."""
-        return normalized(values, self, epsilon, limit)
+        """Scale a value or a batch to mean 0 and variance 1, and clip it to ±``limit``."""
+        return normalize(values, self, epsilon, limit)
 
 
 class Statistics(Protocol):
-    """Mean and variance, in an object of any library."""
+    """Mean and variance, as objects of any library hold them."""
 
     mean: Array
     var: Array
     count: float
 
 
-def normalized(
+def normalize(
     values: Array, statistics: Statistics, epsilon: float, limit: float = math.inf
 ) -> npt.NDArray[np.float32]:
-    """Values, one or a batch of them, scaled to mean 0 and variance 1, within both limits."""
+    """Scale a value or a batch to mean 0 and variance 1, and clip it to ±``limit``."""
     mean, deviation = statistics.mean, np.sqrt(statistics.var + epsilon)
     if _fits_native(values, mean, deviation) and isinstance(limit, float | int):
         result = np.empty(values.shape, np.float32)
@@ -101,14 +100,14 @@ def normalized(
     return np.asarray(scaled, np.float32)
 
 
-def restored(values: Array, statistics: Statistics, epsilon: float) -> Array:
-    """Values as they were before they were normalised."""
+def denormalize(values: Array, statistics: Statistics, epsilon: float) -> Array:
+    """Invert :func:`normalize`, up to clipping."""
     original: Array = values * np.sqrt(statistics.var + epsilon) + statistics.mean
     return original
 
 
 def _moments(batch: Array) -> tuple[Array, Array]:
-    """Mean and variance of the rows, to the bit as ``np.mean`` and ``np.var`` have them."""
+    """Return mean and variance over the rows, bit for bit those of ``np.mean`` and ``np.var``."""
     if batch.dtype not in _FLOATS:
         return np.mean(batch, axis=0), np.var(batch, axis=0)
     if batch.ndim > 1 and batch[0].size > 1 and batch.flags.c_contiguous:
@@ -121,8 +120,9 @@ def _moments(batch: Array) -> tuple[Array, Array]:
 
 
 def _fits_native(values: Any, mean: Any, deviation: Any) -> bool:
+    """Whether the native code supports these arrays."""
     if not all(isinstance(part, np.ndarray) for part in (values, mean, deviation)):
-        return False  # statistics may be set by hand
+        return False  # the user may have set the statistics
     if mean.ndim == 0 or not values.flags.c_contiguous or not deviation.flags.c_contiguous:
         return False
     if (mean.shape, mean.dtype) != (deviation.shape, deviation.dtype):
@@ -131,5 +131,5 @@ def _fits_native(values: Any, mean: Any, deviation: Any) -> bool:
         return False
     if not (mean.flags.c_contiguous and mean.dtype in _FLOATS):
         return False
-    known = (*_FLOATS, np.uint8) if mean.dtype == np.float64 else (np.float32,)
-    return values.dtype in known
+    supported = (*_FLOATS, np.uint8) if mean.dtype == np.float64 else (np.float32,)
+    return values.dtype in supported

@@ -1,4 +1,4 @@
-"""Stacks of the last frames of every slot."""
+"""Stacks of the most recent frames of each slot."""
 
 from __future__ import annotations
 
@@ -16,17 +16,16 @@ Array = npt.NDArray[Any]
 
 
 class FrameRing:
-    """The last few frames of every slot, as a ring: a new frame takes the place of the oldest.
+    """A ring buffer of the most recent frames of each slot.
 
-    Stacks are put together as new arrays, so whoever gets one may keep it and change it.
+    Stacks are returned as new arrays.
 
     Args:
-        num_frames: How many frames make a stack.
-        num_envs: How many slots there are.
+        num_frames: Number of frames in a stack.
+        num_envs: Number of slots.
         shape: The shape of one frame.
         dtype: The dtype of a frame.
-        axis: The axis of a frame along which frames are joined: a stack is so many times as long
-            there.
+        axis: The axis along which frames are concatenated.
 
     Example:
         >>> ring = FrameRing(3, num_envs=1, shape=(2,), dtype=np.int64, axis=0)
@@ -57,47 +56,47 @@ class FrameRing:
         return len(self.frames)
 
     def push(self, frames: Array) -> None:
-        """Add the newest frame of every slot."""
+        """Add the newest frame of each slot, replacing the oldest."""
         self.frames[self._oldest] = frames
         self._oldest = (self._oldest + 1) % len(self)
 
     def clear(self, slots: Any = slice(None)) -> None:
-        """Fill the stacks of these slots, all of them by default, with zeros."""
+        """Fill the stacks of slots, all by default, with zeros."""
         self.frames[:, slots] = 0
 
     def fill(self, slots: Any, frames: Array) -> None:
-        """Fill the stacks of these slots with one frame each."""
+        """Fill the stack of each of these slots with one frame."""
         self.frames[:, slots] = frames
 
     def replace_newest(self, slots: Any, frames: Array) -> None:
-        """Put other frames in the place of those that these slots got last."""
+        """Replace the newest frames of these slots."""
         self.frames[self._oldest - 1, slots] = frames
 
     def stacks(self) -> Array:
-        """The stack of every slot, the oldest frame first."""
+        """Return the stack of each slot, the oldest frame first."""
         result = np.empty((self.frames.shape[1], *self.stacked_shape), self.frames.dtype)
         if result.size:
             _native.stack_frames(self.frames, self._oldest, self._chunk, result)
         return result
 
     def stack_with(self, slot: int, frame: Array) -> Array:
-        """The stack that a slot would have after one more frame."""
+        """Return the stack that a slot would have after one more frame."""
         order = (self._oldest + 1 + np.arange(len(self) - 1)) % len(self)
-        newest = [self.frames[place, slot] for place in order]
+        newest = [self.frames[index, slot] for index in order]
         stack: Array = np.concatenate([*newest, np.asarray(frame)], axis=self._axis)
         return stack
 
     def ordered(self) -> Array:
-        """All frames, the oldest first: what :meth:`restore` takes."""
+        """Return all frames, the oldest first, for :meth:`restore`."""
         frames: Array = np.roll(self.frames, -self._oldest, axis=0)
         return frames
 
     def restore(self, frames: Array) -> None:
-        """Continue from frames that :meth:`ordered` has given."""
+        """Replace all frames by those that :meth:`ordered` returned."""
         if frames.shape != self.frames.shape or frames.dtype != self.frames.dtype:
             raise ValueError(
-                f"frames of shape {self.frames.shape} and dtype {self.frames.dtype} were expected, "
-                f"got {frames.shape} and {frames.dtype}"
+                f"expected frames of shape {self.frames.shape} and dtype {self.frames.dtype}, got "
+                f"shape {frames.shape} and dtype {frames.dtype}"
             )
         self.frames[:] = frames
         self._oldest = 0

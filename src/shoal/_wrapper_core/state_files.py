@@ -1,4 +1,4 @@
-"""The state of a wrapper in a file: arrays only, so that reading one runs no code."""
+"""Files for the state of a wrapper: arrays only, so that loading one executes no code."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from shoal._wrapper_core.atomic_files import replacing
+from shoal._wrapper_core.atomic_files import atomic_write
 
 __all__ = ["State", "load_state", "save_state"]
 
@@ -19,23 +19,25 @@ _KIND = "kind"
 
 
 def save_state(path: str | Path, kind: str, state: State) -> None:
-    """Write a state as an ``.npz`` file, under exactly this name; ``kind`` says whose it is."""
-    # Not by np.savez: in older versions of NumPy it cannot be kept from pickling.
-    with replacing(path) as target, zipfile.ZipFile(target, "w") as archive:
+    """Write a state to an ``.npz`` file of exactly this name; ``kind`` names the wrapper class."""
+    # Not np.savez, which in older versions of NumPy cannot be prevented from pickling.
+    with atomic_write(path) as target, zipfile.ZipFile(target, "w") as archive:
         for name, array in {_KIND: np.array(kind), **state}.items():
             with archive.open(f"{name}.npy", "w", force_zip64=True) as file:
                 np.lib.format.write_array(file, np.asanyarray(array), allow_pickle=False)
 
 
 def load_state(path: str | Path, kind: str) -> State:
-    """Read what :func:`save_state` has written for the same kind."""
+    """Read a state that :func:`save_state` has written for the same kind."""
     try:
         with np.load(path, allow_pickle=False) as file:
             state: State = dict(file)
     except (EOFError, TypeError, ValueError, zipfile.BadZipFile) as error:
-        # EOFError: the file is empty. TypeError: it holds an array by itself.
+        # EOFError: the file is empty. TypeError: the file contains a single array.
         raise ValueError(f"{path} is not the state of a wrapper") from error
-    found = str(state.pop(_KIND, "nothing known"))
-    if found != kind:
-        raise ValueError(f"{path} holds the state of {found}, not of {kind}")
+    if _KIND not in state:
+        raise ValueError(f"{path} is not the state of a wrapper")
+    saved_kind = str(state.pop(_KIND))
+    if saved_kind != kind:
+        raise ValueError(f"{path} contains the state of {saved_kind}, expected {kind}")
     return state

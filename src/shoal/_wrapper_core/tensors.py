@@ -1,6 +1,6 @@
-"""Arrays as tensors of PyTorch on any device, and tensors as arrays, whatever they are nested in.
+"""Conversion of nested arrays to PyTorch tensors on any device, and back.
 
-This module needs PyTorch: it is imported where that is known to be there.
+This module requires PyTorch.
 """
 
 from __future__ import annotations
@@ -13,123 +13,123 @@ import numpy as np
 import numpy.typing as npt
 import torch
 
-__all__ = ["Loader", "PinnedLoader", "arrays_of", "tensor_loader"]
+__all__ = ["Loader", "PinnedLoader", "tensor_loader", "to_arrays"]
 
 Loader = Callable[[Any], Any]
-"""Makes tensors on one device of all numeric arrays in dicts and tuples, and leaves the rest."""
+"""Converts all numeric arrays in dicts and tuples to tensors on a device; keeps other values."""
 
 _NUMERIC_KINDS = "biufc"
 
 
 def tensor_loader(device: torch.device | str | int | None = None) -> Loader:
-    """What makes tensors of arrays, on this device.
+    """Return a function that converts arrays to tensors on a device; None for the CPU.
 
-    On the CPU, which None stands for, tensors share the memory of the arrays. To a CUDA device
-    arrays travel through pinned memory; see :class:`PinnedLoader`.
+    On the CPU, tensors share the memory of the arrays. To a CUDA device, arrays are copied through
+    pinned memory; see :class:`PinnedLoader`.
 
     >>> array = np.zeros(2)
-    >>> tensors = tensor_loader()({"place": array, "word": "as it is"})
+    >>> tensors = tensor_loader()({"position": array, "name": "unchanged"})
     >>> array[0] = 1.0
     >>> tensors
-    {'place': tensor([1., 0.], dtype=torch.float64), 'word': 'as it is'}
+    {'position': tensor([1., 0.], dtype=torch.float64), 'name': 'unchanged'}
     """
     target = torch.device("cpu" if device is None else device)
     if target.type == "cpu":
-        return lambda batch: _mapped(batch, _shared)
+        return lambda batch: _map_arrays(batch, _share_memory)
     if target.type == "cuda":
         return PinnedLoader(target)
-    return lambda batch: _mapped(batch, lambda array: _shared(array).to(target))
+    return lambda batch: _map_arrays(batch, lambda array: _share_memory(array).to(target))
 
 
-def arrays_of(tensors: Any) -> Any:
-    """The same with an array for each tensor, wherever that is; what is no tensor stays as it is.
+def to_arrays(tensors: Any) -> Any:
+    """Convert all tensors in dicts, lists and tuples to arrays; keep other values.
 
-    >>> arrays_of({"push": torch.tensor([0.5]), "moves": (1, torch.tensor([2]))})
+    >>> to_arrays({"push": torch.tensor([0.5]), "moves": (1, torch.tensor([2]))})
     {'push': array([0.5], dtype=float32), 'moves': (1, array([2]))}
     """
     if isinstance(tensors, torch.Tensor):
         return tensors.numpy(force=True)
     if isinstance(tensors, dict):
-        return {key: arrays_of(part) for key, part in tensors.items()}
+        return {key: to_arrays(part) for key, part in tensors.items()}
     if isinstance(tensors, list | tuple):
-        return type(tensors)(map(arrays_of, tensors))
+        return type(tensors)(map(to_arrays, tensors))
     return tensors
 
 
 class PinnedLoader:
-    """Makes tensors on a CUDA device, of arrays that are copied into pinned memory first.
+    """Converts arrays to tensors on a CUDA device through pinned memory.
 
-    The copy to the device is queued on the current stream, and not waited for; the arrays may be
-    written to again at once. There is pinned memory for two batches, so that the next one is taken
-    in while this one travels; only the one after that waits for it.
+    The copy to the device is queued on the current stream without waiting for it, and the arrays
+    can be overwritten at once. There are two pinned buffers, so a batch is loaded while the
+    previous one is being copied; the batch after that waits for the first copy.
 
     Args:
-        device: Where the tensors are to be.
+        device: The device of the tensors.
     """
 
     def __init__(self, device: torch.device) -> None:
         self._device = device
-        self._shelves = cycle((_Shelf(device), _Shelf(device)))
+        self._buffers = cycle((_PinnedBuffer(device), _PinnedBuffer(device)))
 
     def __call__(self, batch: Any) -> Any:
-        """The same with a tensor for each numeric array."""
-        shelf = next(self._shelves)
-        shelf.begin()
+        """Convert all numeric arrays of a batch to tensors."""
+        buffer = next(self._buffers)
+        buffer.acquire()
         try:
-            return _mapped(batch, shelf.load)
+            return _map_arrays(batch, buffer.load)
         finally:
-            shelf.end()
+            buffer.release()
 
 
-class _Shelf:
-    """Pinned memory for the arrays of one batch, each of which has its place by its order."""
+class _PinnedBuffer:
+    """Pinned memory for the arrays of one batch, in the order in which they are loaded."""
 
     def __init__(self, device: torch.device) -> None:
         self._device = device
-        self._buffers: list[torch.Tensor] = []
-        self._place = 0
-        self._sent: Any = None  # a torch.cuda.Event
+        self._tensors: list[torch.Tensor] = []
+        self._next = 0
+        self._copied: Any = None  # a torch.cuda.Event
 
-    def begin(self) -> None:
-        """Wait until what lies here has arrived."""
-        if self._sent is not None:
-            self._sent.synchronize()
-        self._place = 0
+    def acquire(self) -> None:
+        """Wait until the previous batch has been copied to the device."""
+        if self._copied is not None:
+            self._copied.synchronize()
+        self._next = 0
 
     def load(self, array: npt.NDArray[Any]) -> torch.Tensor:
-        source = _shared(array)
-        place, self._place = self._place, self._place + 1
-        if place == len(self._buffers):
-            self._buffers.append(_pinned_like(source))
-        buffer = self._buffers[place]
-        if buffer.shape != source.shape or buffer.dtype != source.dtype:
-            buffer = self._buffers[place] = _pinned_like(source)
-        buffer.copy_(source)
-        return buffer.to(self._device, non_blocking=True, copy=True)
+        source = _share_memory(array)
+        index, self._next = self._next, self._next + 1
+        if index == len(self._tensors):
+            self._tensors.append(_pinned_like(source))
+        pinned = self._tensors[index]
+        if pinned.shape != source.shape or pinned.dtype != source.dtype:
+            pinned = self._tensors[index] = _pinned_like(source)
+        pinned.copy_(source)
+        return pinned.to(self._device, non_blocking=True, copy=True)
 
-    def end(self) -> None:
-        """Take down that all of it is on its way."""
-        self._sent = torch.cuda.Event()  # type: ignore[no-untyped-call]
-        self._sent.record(torch.cuda.current_stream(self._device))
+    def release(self) -> None:
+        """Record the end of the queued copies."""
+        self._copied = torch.cuda.Event()  # type: ignore[no-untyped-call]
+        self._copied.record(torch.cuda.current_stream(self._device))
 
 
 def _pinned_like(tensor: torch.Tensor) -> torch.Tensor:
     return torch.empty(tensor.shape, dtype=tensor.dtype, pin_memory=True)
 
 
-def _shared(array: npt.NDArray[Any]) -> torch.Tensor:
-    # PyTorch knows neither memory that must not be written to, nor steps backwards in it.
+def _share_memory(array: npt.NDArray[Any]) -> torch.Tensor:
+    # PyTorch supports neither read-only memory nor negative strides.
     if not array.flags.writeable or any(stride < 0 for stride in array.strides):
         array = array.copy()
     return torch.from_numpy(array)
 
 
-def _mapped(batch: Any, convert: Callable[[npt.NDArray[Any]], torch.Tensor]) -> Any:
+def _map_arrays(batch: Any, convert: Callable[[npt.NDArray[Any]], torch.Tensor]) -> Any:
     if isinstance(batch, np.ndarray):
         return convert(batch) if batch.dtype.kind in _NUMERIC_KINDS else batch
     if isinstance(batch, dict):
-        return {key: _mapped(part, convert) for key, part in batch.items()}
+        return {key: _map_arrays(part, convert) for key, part in batch.items()}
     if isinstance(batch, tuple):
-        parts = [_mapped(part, convert) for part in batch]
+        parts = [_map_arrays(part, convert) for part in batch]
         return batch._make(parts) if hasattr(batch, "_make") else tuple(parts)
     return batch

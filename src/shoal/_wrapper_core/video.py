@@ -1,4 +1,4 @@
-"""Videos of environments, written with the ffmpeg that imageio brings along."""
+"""Recording of videos with the ffmpeg of imageio."""
 
 from __future__ import annotations
 
@@ -17,15 +17,15 @@ Frame = npt.NDArray[np.uint8]
 
 
 class VideoRecording:
-    """Collects frames, and writes them into a folder as MP4 files.
+    """Collects frames and writes them to MP4 files in a folder.
 
     Args:
-        folder: Where the videos go; it is made if it is not there.
+        folder: The folder of the videos; it is created if it does not exist.
         fps: Frames per second.
     """
 
     def __init__(self, folder: str | Path, fps: float) -> None:
-        _imageio()  # before anything is recorded that could not be written
+        _imageio()  # raises before anything is recorded
         self.folder = Path(folder).absolute()
         self.folder.mkdir(parents=True, exist_ok=True)
         self.fps = fps
@@ -33,23 +33,23 @@ class VideoRecording:
         self.frames: list[Frame] = []
 
     @property
-    def is_on(self) -> bool:
+    def is_recording(self) -> bool:
         """Whether a video is being recorded."""
         return self.name is not None
 
     @property
     def path(self) -> Path | None:
-        """Where the video that is being recorded will be written."""
+        """The path of the video that is being recorded."""
         return None if self.name is None else self.folder / f"{self.name}.mp4"
 
     def start(self, name: str) -> None:
-        """Begin a video; one that is being recorded is finished first."""
-        if self.is_on:
+        """Start a video; if one is being recorded, finish it first."""
+        if self.is_recording:
             self.stop()
         self.name = name
 
     def stop(self) -> Path | None:
-        """Write the video that is being recorded, and return its path; None if it has no frame."""
+        """Write the video that is being recorded; returns its path, or None without frames."""
         path, frames = self.path, self.frames
         if path is None:
             raise RuntimeError("no video is being recorded")
@@ -63,22 +63,22 @@ class VideoRecording:
 
 def write_video(path: Path, frames: Sequence[Frame], fps: float) -> None:
     """Write frames of one shape, (height, width) or (height, width, channels), as an MP4 file."""
-    # Players expect colours at half the resolution, so the sides must be even.
+    # Chroma subsampling requires an even height and width.
     height, width = frames[0].shape[:2]
-    odd = ((0, height % 2), (0, width % 2), *[(0, 0)] * (frames[0].ndim - 2))
+    padding = ((0, height % 2), (0, width % 2), *[(0, 0)] * (frames[0].ndim - 2))
     with _imageio().get_writer(
         path, format="FFMPEG", mode="I", fps=fps, codec="libx264", macro_block_size=1
     ) as writer:
         for frame in frames:
-            writer.append_data(np.pad(frame, odd, mode="edge"))
+            writer.append_data(np.pad(frame, padding, mode="edge"))
 
 
 def _imageio() -> Any:
     try:
         import imageio.v2
-        import imageio_ffmpeg  # noqa: F401 - imageio looks for it when it first writes
+        import imageio_ffmpeg  # noqa: F401 - imageio imports it only when it writes
     except ImportError as error:
         raise DependencyNotInstalled(
-            "videos need imageio and its ffmpeg: pip install 'shoal[video]'"
+            "videos need imageio with ffmpeg: pip install 'shoal[video]'"
         ) from error
     return imageio.v2

@@ -1,4 +1,4 @@
-"""The interface of OpenAI Gym, for code that was written for it.
+"""The interface of OpenAI Gym, for existing code.
 
     >>> import shoal.legacy as gym
     >>> envs = gym.vector.make("CartPole-v1", num_envs=3)
@@ -8,8 +8,8 @@
     ({}, {}, {})
     >>> envs.close()
 
-``reset`` returns observations alone, ``step`` returns four values, infos are a tuple of dicts, and
-environments may themselves be of that older form or of today's.
+``reset`` returns only observations, ``step`` returns four values, and infos are a tuple of dicts.
+The environments may have the interface of OpenAI Gym or of Gymnasium.
 """
 
 from gymnasium import Env, Space, error, register

@@ -1,4 +1,4 @@
-"""Environments of the older form as environments of today, and the other way round."""
+"""Conversion between the environment interfaces of OpenAI Gym and Gymnasium."""
 
 from __future__ import annotations
 
@@ -9,16 +9,16 @@ from typing import Any
 import gymnasium
 from gymnasium import spaces
 
-__all__ = ["ModernEnv", "OldEnv", "modern", "old_done"]
+__all__ = ["ModernEnv", "OldEnv", "make_modern_env", "old_done"]
 
 TRUNCATED = "TimeLimit.truncated"
 
 
 class OldEnv(gymnasium.Wrapper[Any, Any, Any, Any]):
-    """An environment of today behind the interface of OpenAI Gym.
+    """A Gymnasium environment with the interface of OpenAI Gym.
 
-    ``reset`` returns the observation alone, ``step`` returns (observation, reward, done, info), and
-    the seed is given by ``seed``.
+    ``reset`` returns only the observation, ``step`` returns (observation, reward, done, info), and
+    ``seed`` sets the seed.
     """
 
     def __init__(self, env: gymnasium.Env[Any, Any]) -> None:
@@ -31,7 +31,7 @@ class OldEnv(gymnasium.Wrapper[Any, Any, Any, Any]):
         return [seed]
 
     def reset(self, *, seed: int | None = None, options: dict[str, Any] | None = None) -> Any:
-        """Begin an episode, and return its first observation."""
+        """Reset the environment, and return its first observation."""
         if seed is None:
             seed, self._next_seed = self._next_seed, None
         observation, _ = self.env.reset(seed=seed, options=options)
@@ -40,11 +40,11 @@ class OldEnv(gymnasium.Wrapper[Any, Any, Any, Any]):
     def step(self, action: Any) -> tuple[Any, Any, bool, dict[str, Any]]:  # type: ignore[override]
         """Step the environment, and return (observation, reward, done, info)."""
         observation, reward, terminated, truncated, info = self.env.step(action)
-        done, mark = old_done(bool(terminated), bool(truncated))
-        return observation, reward, done, {**info, **mark}
+        done, time_limit_info = old_done(bool(terminated), bool(truncated))
+        return observation, reward, done, {**info, **time_limit_info}
 
     def render(self, mode: str | None = None) -> Any:
-        """Render in the mode that the environment was made with."""
+        """Render in the mode with which the environment was made."""
         if mode is not None and mode != self.render_mode:
             raise ValueError(
                 f"cannot render in mode {mode!r}: the environment was made with "
@@ -59,7 +59,7 @@ class OldEnv(gymnasium.Wrapper[Any, Any, Any, Any]):
 
 
 class ModernEnv(gymnasium.Env[Any, Any]):
-    """An environment of the older form, or of today's, behind today's interface."""
+    """An environment of either library with the interface of Gymnasium."""
 
     def __init__(self, old: Any) -> None:
         self.old = old
@@ -67,22 +67,22 @@ class ModernEnv(gymnasium.Env[Any, Any]):
         self.action_space = old.action_space
         self.metadata = getattr(old, "metadata", {})
         self.render_mode = getattr(old, "render_mode", None)
-        self._reset_takes = _keywords(old.reset, ("seed", "options"))
+        self._reset_parameters = _accepted_keywords(old.reset, ("seed", "options"))
 
     def reset(
         self, *, seed: int | None = None, options: dict[str, Any] | None = None
     ) -> tuple[Any, dict[str, Any]]:
-        """Begin an episode; an environment whose ``reset`` takes no seed is seeded by ``seed``."""
-        given = {"seed": seed, "options": options}
-        if seed is not None and "seed" not in self._reset_takes and hasattr(self.old, "seed"):
+        """Reset the environment; if its ``reset`` accepts no seed, call its ``seed`` before."""
+        arguments = {"seed": seed, "options": options}
+        if seed is not None and "seed" not in self._reset_parameters and hasattr(self.old, "seed"):
             self.old.seed(seed)
-        result = self.old.reset(**{name: given[name] for name in self._reset_takes})
+        result = self.old.reset(**{name: arguments[name] for name in self._reset_parameters})
         return result if self._has_info(result) else (result, {})
 
     def _has_info(self, result: Any) -> bool:
         if not (isinstance(result, tuple) and len(result) == 2 and isinstance(result[1], dict)):
             return False
-        # An observation that is itself a pair with a dict: the space tells which of the two it is.
+        # The result may also be an observation that is itself a pair with a dict.
         is_tuple_space = isinstance(self.observation_space, spaces.Tuple)
         return not (is_tuple_space and result in self.observation_space)
 
@@ -100,7 +100,7 @@ class ModernEnv(gymnasium.Env[Any, Any]):
         return self.old.render()
 
     def close(self) -> None:
-        """Close the environment, if it can be closed."""
+        """Close the environment if it has a ``close`` method."""
         close = getattr(self.old, "close", None)
         if close is not None:
             close()
@@ -114,7 +114,7 @@ class ModernEnv(gymnasium.Env[Any, Any]):
         return True
 
     def get_wrapper_attr(self, name: str) -> Any:
-        """An attribute of the environment."""
+        """Read an attribute of the environment."""
         if name == "set_wrapper_attr":
             return self.set_wrapper_attr
         if isinstance(self.old, gymnasium.Env):
@@ -129,8 +129,8 @@ class ModernEnv(gymnasium.Env[Any, Any]):
         return True
 
 
-def modern(factory: Callable[[], Any]) -> gymnasium.Env[Any, Any]:
-    """Build an environment of either form as one of today's."""
+def make_modern_env(factory: Callable[[], Any]) -> gymnasium.Env[Any, Any]:
+    """Make an environment of either library, and convert it to Gymnasium's interface."""
     env = factory()
     if isinstance(env, OldEnv):
         return env.env
@@ -142,11 +142,11 @@ def modern(factory: Callable[[], Any]) -> gymnasium.Env[Any, Any]:
 
 
 def old_done(terminated: bool, truncated: bool) -> tuple[bool, dict[str, bool]]:
-    """The one flag for the end of an episode, and the mark that a time limit left in the info."""
+    """Return OpenAI Gym's ``done`` flag and the info that its ``TimeLimit`` wrapper adds."""
     return terminated or truncated, {TRUNCATED: not terminated} if truncated else {}
 
 
-def _keywords(function: Callable[..., Any], names: tuple[str, ...]) -> list[str]:
+def _accepted_keywords(function: Callable[..., Any], names: tuple[str, ...]) -> list[str]:
     parameters = inspect.signature(function).parameters
     takes_any = any(parameter.kind is parameter.VAR_KEYWORD for parameter in parameters.values())
     return [name for name in names if takes_any or name in parameters]

@@ -1,4 +1,4 @@
-"""Environment ids of old: what a retired version stands for today."""
+"""Replacement of retired environment versions by current ones."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ __all__ = ["current_id", "make"]
 
 
 def current_id(env_id: str, stacklevel: int = 2) -> str:
-    """The id itself where it is registered, else its newest version, with a warning.
+    """Return the id if it is registered; otherwise warn and return its newest version.
 
     >>> current_id("CartPole-v1")
     'CartPole-v1'
@@ -24,11 +24,11 @@ def current_id(env_id: str, stacklevel: int = 2) -> str:
     namespace, name, _ = parse_env_id(env_id)
     newest = find_highest_version(namespace, name)
     if newest is None:
-        return env_id  # Gymnasium says best what is wrong with it
-    today = f"{namespace}/{name}-v{newest}" if namespace else f"{name}-v{newest}"
-    message = f"{env_id} is no longer there: using {today}"
+        return env_id  # gymnasium.make raises a detailed error
+    replacement = f"{namespace}/{name}-v{newest}" if namespace else f"{name}-v{newest}"
+    message = f"{env_id} is no longer available: using {replacement}"
     warnings.warn(message, stacklevel=stacklevel + 1)
-    return today
+    return replacement
 
 
 def make(env_id: str, **kwargs: Any) -> OldEnv:

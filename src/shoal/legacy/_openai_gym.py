@@ -1,4 +1,4 @@
-"""Environments of the OpenAI Gym package itself, where it is still installed."""
+"""Conversion of environments of the OpenAI Gym package, if it is installed."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ __all__ = ["gymnasium_env"]
 
 
 def gymnasium_env(factory: Callable[[], Any]) -> gymnasium.Env[Any, Any]:
-    """Build an environment; one of OpenAI Gym's is put behind Gymnasium's interface by shimmy."""
+    """Make an environment; an environment of OpenAI Gym is converted with shimmy."""
     if not callable(factory):
         raise TypeError(f"expected a function that makes an environment, got {factory!r}")
     env = factory()
@@ -24,19 +24,19 @@ def gymnasium_env(factory: Callable[[], Any]) -> gymnasium.Env[Any, Any]:
     if gym is None or not isinstance(env, gym.Env):
         raise ValueError(
             f"the environment is of type {type(env)}, expected a gymnasium.Env (or an environment "
-            "of OpenAI Gym, where that is installed)"
+            "of OpenAI Gym, if that is installed)"
         )
     try:
         import shimmy
     except ImportError as error:
         raise ImportError(
-            "environments of OpenAI Gym are stepped through shimmy: pip install 'shimmy>=2.0'"
+            "environments of OpenAI Gym need shimmy: pip install 'shimmy>=2.0'"
         ) from error
     warnings.warn(
-        "an environment of OpenAI Gym is stepped through shimmy; better make it one of Gymnasium's",
+        "an environment of OpenAI Gym is converted with shimmy; consider porting it to Gymnasium",
         stacklevel=2,
     )
-    is_recent = "seed" in inspect.signature(env.unwrapped.reset).parameters
-    kind = shimmy.GymV26CompatibilityV0 if is_recent else shimmy.GymV21CompatibilityV0
-    converted: gymnasium.Env[Any, Any] = kind(env=env)
+    is_v26 = "seed" in inspect.signature(env.unwrapped.reset).parameters
+    wrapper = shimmy.GymV26CompatibilityV0 if is_v26 else shimmy.GymV21CompatibilityV0
+    converted: gymnasium.Env[Any, Any] = wrapper(env=env)
     return converted

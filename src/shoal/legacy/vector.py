@@ -1,4 +1,4 @@
-"""``gym.vector`` as OpenAI Gym had it: four values from ``step``, infos as a tuple of dicts."""
+"""OpenAI Gym's ``gym.vector``: ``step`` returns four values, infos are a tuple of dicts."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from gymnasium import Space
 from gymnasium.vector import AutoresetMode
 
 from shoal._types import FINAL_KEYS
-from shoal.legacy._env import modern, old_done
+from shoal.legacy._env import make_modern_env, old_done
 from shoal.legacy._ids import current_id
 from shoal.legacy._ids import make as make_env
 from shoal.pools import Batch, InlinePool, Pool
@@ -28,10 +28,10 @@ Step = tuple[Any, npt.NDArray[np.float64], npt.NDArray[np.bool_], tuple[dict[str
 
 
 class VectorEnv(EnvironmentCalls):
-    """A pool behind the vector interface of OpenAI Gym.
+    """A vector of OpenAI Gym's interface on top of a pool.
 
-    A slot whose episode ends is reset in the same step: the observation is already the next
-    episode's, and the last one stands in the info as ``terminal_observation``.
+    A slot whose episode ends is reset in the same step: the observation is the first of the next
+    episode, and the final observation is in the info as ``terminal_observation``.
     """
 
     def __init__(self, pool: Pool) -> None:
@@ -50,7 +50,7 @@ class VectorEnv(EnvironmentCalls):
         self._seeds = slot_seeds(seed, self.num_envs)
 
     def reset_async(self, seed: Seed = None) -> None:
-        """Begin to reset all slots."""
+        """Start to reset all slots."""
         if seed is not None:
             self.seed(seed)
         seeds, self._seeds = self._seeds, None
@@ -66,7 +66,7 @@ class VectorEnv(EnvironmentCalls):
         return self.reset_wait()
 
     def step_async(self, actions: Any) -> None:
-        """Begin to step all slots."""
+        """Start to step all slots."""
         self._pool.send(actions)
 
     def step_wait(self, timeout: float | None = None) -> Step:
@@ -86,15 +86,15 @@ class VectorEnv(EnvironmentCalls):
         self._pool.close()
 
     def _check_spaces(self, observation: Space[Any] | None, action: Space[Any] | None) -> None:
-        """Close and raise if the environments' spaces are not what was asked for."""
-        for what, given, found in (
+        """Close the vector and raise if the environments have other spaces."""
+        for name, expected, actual in (
             ("observation", observation, self.single_observation_space),
             ("action", action, self.single_action_space),
         ):
-            if given is not None and given != found:
+            if expected is not None and expected != actual:
                 self.close()
                 raise RuntimeError(
-                    f"the environments' {what} space is {found}, but {given} was asked for"
+                    f"the environments' {name} space is {actual}, expected {expected}"
                 )
 
     def __repr__(self) -> str:
@@ -102,7 +102,7 @@ class VectorEnv(EnvironmentCalls):
 
 
 class SyncVectorEnv(VectorEnv):
-    """Steps environments one after the other, with the arguments that Gym's class took."""
+    """Steps environments one after the other; takes the arguments of Gym's class."""
 
     def __init__(
         self,
@@ -111,25 +111,25 @@ class SyncVectorEnv(VectorEnv):
         action_space: Space[Any] | None = None,
         copy: bool = True,
     ) -> None:
-        pool = InlinePool(_modern(env_fns), autoreset_mode=AutoresetMode.SAME_STEP, copy=copy)
+        pool = InlinePool(_factories(env_fns), autoreset_mode=AutoresetMode.SAME_STEP, copy=copy)
         super().__init__(pool)
         self._check_spaces(observation_space, action_space)
 
 
 class AsyncVectorEnv(VectorEnv):
-    """Steps environments in worker processes, with the arguments that Gym's class took.
+    """Steps environments in worker processes; takes the arguments of Gym's class.
 
     Args:
         env_fns: Functions that make the environments.
-        observation_space: What the environments' space must be, if given.
-        action_space: The same for actions.
-        shared_memory: Accepted as it is: observations are always shared.
-        copy: Whether batches are new arrays, or views that are valid until the batch after next.
-        context: How processes are started: None for new interpreters (or forks, where the functions
+        observation_space: The expected observation space of the environments; None for any.
+        action_space: The expected action space of the environments; None for any.
+        shared_memory: Ignored, since observations are always shared.
+        copy: Whether batches are new arrays. If False, they are views that stay valid until the
+            batch after next.
+        context: How processes are started: None for new interpreters (or forks, if the functions
             cannot be pickled), or a start method of :mod:`multiprocessing`.
-        daemon: Accepted as it is: workers never outlive the caller.
-        worker: Must be None. Gym's worker functions speak of four values for each step, and there
-            is no pool that understands them.
+        daemon: Ignored, since workers never outlive the caller.
+        worker: Must be None. Gym's worker functions, which return four values, are not supported.
     """
 
     def __init__(
@@ -145,18 +145,18 @@ class AsyncVectorEnv(VectorEnv):
     ) -> None:
         if worker is not None:
             raise NotImplementedError(
-                "worker functions of OpenAI Gym are not supported: shoal.vector.AsyncVectorEnv "
-                "takes those of Gymnasium"
+                "worker functions of OpenAI Gym are not supported: use shoal.vector.AsyncVectorEnv "
+                "with one of Gymnasium"
             )
         pool = isolated_pool(
-            _modern(env_fns), context, autoreset_mode=AutoresetMode.SAME_STEP, copy=copy
+            _factories(env_fns), context, autoreset_mode=AutoresetMode.SAME_STEP, copy=copy
         )
         super().__init__(pool)
         self._check_spaces(observation_space, action_space)
 
 
-def _modern(env_fns: Iterable[Callable[[], Any]]) -> list[EnvFactory]:
-    return [partial(modern, env_fn) for env_fn in env_fns]
+def _factories(env_fns: Iterable[Callable[[], Any]]) -> list[EnvFactory]:
+    return [partial(make_modern_env, env_fn) for env_fn in env_fns]
 
 
 def make(
@@ -169,7 +169,7 @@ def make(
 ) -> VectorEnv:
     """Make a vector of copies of a registered environment.
 
-    ``wrappers`` is one function or a list of them, put around each environment.
+    ``wrappers`` is one function, or a list of functions, that wraps each environment.
     """
     chain = [wrappers] if callable(wrappers) else list(wrappers or ())
 
@@ -185,10 +185,10 @@ def _old_infos(batch: Batch) -> tuple[dict[str, Any], ...]:
     events = batch.raw_infos[0] if batch.raw_infos is not None else []
     for row, info in events:
         if info.keys() == FINAL_KEYS:
-            _, mark = old_done(bool(batch.terminated[row]), bool(batch.truncated[row]))
-            last = {"terminal_observation": info["final_obs"]}
-            infos[row] = {**info["final_info"], **last, **mark}
+            _, time_limit_info = old_done(bool(batch.terminated[row]), bool(batch.truncated[row]))
+            final_obs = {"terminal_observation": info["final_obs"]}
+            infos[row] = {**info["final_info"], **final_obs, **time_limit_info}
         elif "terminal_observation" not in infos[row]:
-            # After it comes what the next episode's reset says, which this interface never told.
+            # Otherwise these are the infos of the following reset, which Gym does not report.
             infos[row] = info
     return tuple(infos)

@@ -1,4 +1,4 @@
-"""Actions in the form that pools take them."""
+"""Conversion of Stable-Baselines3's actions to batches for pools."""
 
 from __future__ import annotations
 
@@ -14,11 +14,12 @@ __all__ = ["batched_actions"]
 
 
 def batched_actions(space: Space[Any], actions: Any, num_envs: int) -> Any:
-    """One action after the other, as this interface has it, as a batch of the whole.
+    """Convert a sequence with one action per environment to a batch of the action space.
 
-    For arrays and numbers the two are the same; of dicts and tuples each part becomes a batch.
-    Policies give their actions as floats where a space is not one of choices, whatever its dtype:
-    whole numbers become integers. One environment may be given its action as it is.
+    For arrays and numbers the two are the same. For dicts and tuples, each part becomes a batch.
+    Floats become integers if the action space has an integer dtype and no value is lost, since
+    policies return floats for spaces that are not discrete. For a single environment, the action
+    need not be in a sequence.
 
     >>> batched_actions(spaces.Dict(a=spaces.Discrete(2)), [{"a": 1}, {"a": 0}], 2)
     {'a': [1, 0]}
@@ -28,7 +29,7 @@ def batched_actions(space: Space[Any], actions: Any, num_envs: int) -> Any:
     if num_envs == 1 and space.shape and getattr(actions, "shape", None) == space.shape:
         actions = actions[None]
     if isinstance(space, spaces.Box | spaces.MultiBinary):
-        return _whole(space, actions)
+        return _cast_to_integers(space, actions)
     if not isinstance(space, spaces.Dict | spaces.Tuple):
         return actions
     if not hasattr(actions, "__len__") or isinstance(actions, dict):
@@ -40,14 +41,14 @@ def batched_actions(space: Space[Any], actions: Any, num_envs: int) -> Any:
     return _transposed(space, list(actions), "")
 
 
-def _whole(space: spaces.Box | spaces.MultiBinary, actions: Any) -> Any:
+def _cast_to_integers(space: spaces.Box | spaces.MultiBinary, actions: Any) -> Any:
     if not isinstance(actions, np.ndarray) or actions.dtype.kind != "f":
         return actions
     if not np.issubdtype(space.dtype, np.integer):
         return actions
-    with np.errstate(invalid="ignore"):  # what is no number is seen in the comparison
-        whole = actions.astype(space.dtype)
-    return whole if np.array_equal(whole, actions) else actions
+    with np.errstate(invalid="ignore"):  # the comparison below detects NaN
+        integers = actions.astype(space.dtype)
+    return integers if np.array_equal(integers, actions) else actions
 
 
 def _transposed(space: Space[Any], actions: Sequence[Any], path: str) -> Any:

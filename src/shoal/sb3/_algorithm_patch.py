@@ -20,8 +20,8 @@ def patch_algorithms() -> None:
 
     ``PPO("MlpPolicy", envs)`` and the other algorithms then call :func:`as_vec_env` on such a
     vector themselves. Stable-Baselines3 has no hook for this, so ``BaseAlgorithm._wrap_env`` is
-    replaced, for the whole process. A second call does nothing; :func:`unpatch_algorithms` puts
-    the original method back. Code that calls :func:`as_vec_env` itself does not need the patch.
+    replaced for the whole process. A second call does nothing; :func:`unpatch_algorithms` restores
+    the original method. Code that calls :func:`as_vec_env` itself does not need the patch.
 
     Example:
         >>> import shoal

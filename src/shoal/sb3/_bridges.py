@@ -29,15 +29,15 @@ Info = dict[str, Any]
 
 
 def as_vec_env(envs: gymnasium.vector.VectorEnv[Any, Any, Any]) -> VecEnv:
-    """Put Stable-Baselines3's interface on a vector, whatever steps its environments.
+    """Convert a Gymnasium vector to a Stable-Baselines3 ``VecEnv``.
 
-    The vector is Shoal's, as :func:`shoal.make` makes it, or any other of Gymnasium's interface, in
-    wrappers or not.
+    The vector is one of Shoal, such as those of :func:`shoal.make`, or any other
+    ``gymnasium.vector.VectorEnv``, wrapped or not. Closing either closes both.
 
-    Closing one closes both. Whatever the vector's autoreset mode is, environments are reset in the
-    step in which their episode ends; in other modes than SAME_STEP the vector, and what is around
-    it, must know ``reset_mask`` for that (Gymnasium's own wrappers do not). With
-    ``statistics=True`` the vector reports its episodes where Stable-Baselines3 looks for them.
+    Environments are reset in the step in which their episode ends, whatever the vector's autoreset
+    mode is. If that mode is not SAME_STEP, the vector and its wrappers must support ``reset_mask``,
+    which Gymnasium's wrappers do not. Episodes that the vector reports by ``statistics=True`` are
+    in the infos as Stable-Baselines3 expects them.
 
     Example:
         >>> import shoal
@@ -48,13 +48,13 @@ def as_vec_env(envs: gymnasium.vector.VectorEnv[Any, Any, Any]) -> VecEnv:
     """
     if not isinstance(envs, gymnasium.vector.VectorEnv):
         raise TypeError(f"expected a gymnasium.vector.VectorEnv, got {type(envs).__name__}")
-    return _Adapted(envs)
+    return _VecEnvOfVector(envs)
 
 
 def as_vector_env(vec_env: VecEnv) -> gymnasium.vector.VectorEnv[Any, Any, Arrays]:
-    """Put Gymnasium's vector interface on a ``VecEnv`` of either library, wrapped or not.
+    """Convert a ``VecEnv`` of either library, wrapped or not, to a Gymnasium vector.
 
-    Its autoreset mode is SAME_STEP. Closing one closes both.
+    Its autoreset mode is SAME_STEP. Closing either closes both.
 
     Example:
         >>> from shoal.sb3 import make_vec_env
@@ -65,16 +65,16 @@ def as_vector_env(vec_env: VecEnv) -> gymnasium.vector.VectorEnv[Any, Any, Array
     """
     if not isinstance(vec_env, VecEnv):
         raise TypeError(f"expected a VecEnv, got {type(vec_env).__name__}")
-    return _AdaptedBack(vec_env)
+    return _VectorOfVecEnv(vec_env)
 
 
-class _Adapted(PoolVecEnv):
-    """The frontend on a vector that somebody else has made, and may still be using."""
+class _VecEnvOfVector(PoolVecEnv):
+    """A ``VecEnv`` of a vector that the caller owns and may still be using."""
 
     _owns_pool = False
 
     def __init__(self, envs: gymnasium.vector.VectorEnv[Any, Any, Any]) -> None:
-        self.vector = envs  # it ends its pool's life with its own
+        self.vector = envs  # keeps the vector alive, which abandons its pool when deleted
         super().__init__(envs.pool if isinstance(envs, VectorEnv) else VectorEnvPool(envs))
 
     def close(self) -> None:
@@ -82,8 +82,8 @@ class _Adapted(PoolVecEnv):
         self._pool.close()
 
 
-class _AdaptedBack(gymnasium.vector.VectorEnv[Any, Any, Arrays]):
-    """A ``VecEnv`` behind Gymnasium's interface."""
+class _VectorOfVecEnv(gymnasium.vector.VectorEnv[Any, Any, Arrays]):
+    """A Gymnasium vector of a ``VecEnv``."""
 
     def __init__(self, vec_env: VecEnv) -> None:
         self.vec_env = vec_env
@@ -96,10 +96,10 @@ class _AdaptedBack(gymnasium.vector.VectorEnv[Any, Any, Arrays]):
         self.action_space = batch_space(vec_env.action_space, self.num_envs)
 
     def reset(self, *, seed: Seed = None, options: Info | None = None) -> tuple[Any, Info]:
-        """Begin new episodes in all slots; some alone cannot be reset."""
+        """Reset all slots; a mask must select all of them."""
         mask, options = split_reset_mask(options, self.num_envs)
         if mask is not None and not mask.all():
-            raise ResetMaskError("a VecEnv resets all of its environments, not some of them")
+            raise ResetMaskError("a VecEnv can only reset all of its environments, not some")
         seeds = slot_seeds(seed, self.num_envs, "adjacent")
         if isinstance(seed, int | np.integer):
             self.vec_env.seed(int(seed))
@@ -107,43 +107,43 @@ class _AdaptedBack(gymnasium.vector.VectorEnv[Any, Any, Arrays]):
             self.vec_env.unwrapped._seeds = seeds
         self.vec_env.set_options(options)
         observations = self.vec_env.reset()
-        return observations, self._batched(enumerate(self._reset_infos))
+        return observations, self._batch_infos(enumerate(self._reset_infos))
 
     def step(self, actions: Any) -> tuple[Any, Arrays, Arrays, Arrays, Info]:
-        """Step every slot; those whose episode ends are reset."""
+        """Step every slot, and reset those whose episode ends."""
         if isinstance(self.single_action_space, spaces.Dict | spaces.Tuple):
             actions = list(iterate(self.action_space, actions))
-        observations, rewards, ended, infos = self.vec_env.step(actions)
-        dones = np.asarray(ended, np.bool_)
+        observations, rewards, done_flags, infos = self.vec_env.step(actions)
+        dones = np.asarray(done_flags, np.bool_)
         truncated = dones & [bool(info.get(TRUNCATED, False)) for info in infos]
         events: list[Event] = []
         for slot, info in enumerate(infos):
-            own = {key: value for key, value in info.items() if key != TRUNCATED}
+            env_info = {key: value for key, value in info.items() if key != TRUNCATED}
             if not dones[slot]:
-                events.append((slot, own))
+                events.append((slot, env_info))
                 continue
-            final = own.pop(TERMINAL_OBSERVATION, None)
-            events.append((slot, {"final_obs": final, "final_info": own}))
+            final = env_info.pop(TERMINAL_OBSERVATION, None)
+            events.append((slot, {"final_obs": final, "final_info": env_info}))
             events.append((slot, self._reset_infos[slot]))
         rewards = np.asarray(rewards, np.float64)
-        return observations, rewards, dones & ~truncated, truncated, self._batched(events)
+        return observations, rewards, dones & ~truncated, truncated, self._batch_infos(events)
 
     @property
     def _reset_infos(self) -> list[Info]:
-        # Stable-Baselines3's wrappers have a list of their own, which stays as it was.
+        # Those of the innermost vector, since Stable-Baselines3's wrappers do not update theirs.
         return self.vec_env.unwrapped.reset_infos
 
-    def _batched(self, events: Any) -> Info:
-        told = [(slot, info) for slot, info in events if info]
-        batched: Info = format_infos((told, None), self.num_envs, "dict") if told else {}
+    def _batch_infos(self, events: Any) -> Info:
+        non_empty = [(slot, info) for slot, info in events if info]
+        batched: Info = format_infos((non_empty, None), self.num_envs, "dict") if non_empty else {}
         return batched
 
     def call(self, name: str, *args: Any, **kwargs: Any) -> tuple[Any, ...]:
         """Call a method of each environment, or read an attribute."""
-        found = self.vec_env.get_attr(name) if not args and not kwargs else [None]
-        if args or kwargs or callable(found[0]):
+        values = self.vec_env.get_attr(name) if not args and not kwargs else [None]
+        if args or kwargs or callable(values[0]):
             return tuple(self.vec_env.env_method(name, *args, **kwargs))
-        return tuple(found)
+        return tuple(values)
 
     def get_attr(self, name: str) -> tuple[Any, ...]:
         """Read an attribute of each environment."""

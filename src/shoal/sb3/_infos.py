@@ -1,4 +1,4 @@
-"""Infos in the form that Stable-Baselines3 gives them: a dict for each environment."""
+"""Conversion of a pool's infos to Stable-Baselines3's format, a dict for each environment."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ Flags = npt.NDArray[np.bool_]
 
 
 def infos_by_slot(raw: RawInfos | None, num_envs: int) -> list[Info]:
-    """The info of each slot, empty where it has none."""
+    """Return a dict for each slot, empty for slots without infos."""
     infos: list[Info] = [{} for _ in range(num_envs)]
     for slot, info in raw[0] if raw else ():
         infos[slot].update(info)
@@ -32,14 +32,13 @@ def vec_env_infos(
     truncated: Flags,
     reset_infos: list[Info],
 ) -> list[Info]:
-    """The infos of a step of all slots, in which those whose episode ended were reset.
+    """Return the infos of a step of all slots in which those whose episode ended were reset.
 
-    ``reset_infos`` gets the infos of these resets.
+    The infos of these resets are written to ``reset_infos``.
     """
-    if raw is None:  # most steps
+    if raw is None:  # the common case
         return [{TRUNCATED: False} for _ in range(len(terminated))]
-    told = as_events(raw, len(terminated))
-    events, episodes = ([], None) if told is None else told
+    events, episodes = as_events(raw, len(terminated)) or ([], None)
     ended = (terminated | truncated).tolist()
     infos: list[Info] = [{} for _ in ended]
     for slot, info in events:
@@ -60,8 +59,8 @@ def vec_env_infos(
         for slot in np.flatnonzero(mask).tolist():
             if EPISODE in infos[slot]:
                 raise ValueError(
-                    f"statistics=True would overwrite the info {EPISODE!r} that the environments "
-                    "give themselves: drop one of the two (is a Monitor wrapper in use?)"
+                    f"statistics=True would overwrite the info {EPISODE!r} of the environments: "
+                    "use only one of the two (is a Monitor wrapper in use?)"
                 )
             infos[slot][EPISODE] = {
                 "r": float(returns[slot]),

@@ -26,9 +26,9 @@ from shoal.pools._env_access import (
 )
 from shoal.sb3._actions import batched_actions
 from shoal.sb3._infos import infos_by_slot, vec_env_infos
-from shoal.sb3._same_step_reset import reset_ended
+from shoal.sb3._same_step_reset import reset_finished_slots
 from shoal.sb3.base_vec_env import (
-    OfEitherLibrary,
+    CounterpartMeta,
     VecEnv,
     VecEnvIndices,
     VecEnvObs,
@@ -38,20 +38,20 @@ from shoal.sb3.base_vec_env import (
 __all__ = ["PoolVecEnv"]
 
 
-class PoolVecEnv(VecEnv, metaclass=OfEitherLibrary):
-    """A pool behind Stable-Baselines3's interface.
+class PoolVecEnv(VecEnv, metaclass=CounterpartMeta):
+    """A Stable-Baselines3 ``VecEnv`` on top of a pool.
 
-    An environment whose episode has ended is reset in the same step; see the guide for what the
-    infos then hold. Observations, rewards (float32) and dones are the caller's to keep and change.
+    An environment whose episode has ended is reset in the same step; its info then contains
+    ``terminal_observation``. Observations, rewards (float32) and dones are new arrays.
 
     Args:
-        pool: What steps the environments. The vector owns it, and closes it.
+        pool: The pool that steps the environments. The vector owns and closes it.
     """
 
     reset_infos: list[dict[str, Any]]
 
     _owns_pool = True
-    _before: VecEnvObs | None = None  # where a crash could lose them
+    _previous: VecEnvObs | None = None  # observations before the step, if the pool restarts slots
 
     def __init__(self, pool: Pool) -> None:
         self._pool = pool
@@ -66,7 +66,7 @@ class PoolVecEnv(VecEnv, metaclass=OfEitherLibrary):
 
     @property
     def pool(self) -> Pool:
-        """What steps the environments. Another one can take its place, which is put around it."""
+        """The pool that steps the environments; it can be replaced by a pool that wraps it."""
         return self._pool
 
     @pool.setter
@@ -74,9 +74,9 @@ class PoolVecEnv(VecEnv, metaclass=OfEitherLibrary):
         self._pool = pool
 
     def reset(self) -> VecEnvObs:
-        """Begin a new episode in every environment; what was begun before is given up.
+        """Reset every environment; a pending step is discarded.
 
-        The seeds and options that were chosen are used once.
+        The seeds and options set before are used once.
         """
         pool = self._pool
         if len(self._options) != self.num_envs:
@@ -84,46 +84,47 @@ class PoolVecEnv(VecEnv, metaclass=OfEitherLibrary):
                 f"got options for {len(self._options)} of {self.num_envs} environments"
             )
         pool.drop()
-        options = [given or None for given in self._options]
-        if all(given is options[0] for given in options):
+        options = [slot_options or None for slot_options in self._options]
+        if all(slot_options is options[0] for slot_options in options):
             pool.reset(None, self._seeds, options[0])
         else:
-            for slot, (seed, given) in enumerate(zip(self._seeds, options, strict=True)):
-                pool.reset([slot], [seed], given)
+            for slot, (seed, slot_options) in enumerate(zip(self._seeds, options, strict=True)):
+                pool.reset([slot], [seed], slot_options)
         batch = pool.recv()
         self.reset_infos = infos_by_slot(batch.raw_infos, self.num_envs)
         self._reset_seeds()
         self._reset_options()
-        return self._kept(batch.observations)
+        return self._owned(batch.observations)
 
     def step_async(self, actions: npt.NDArray[Any]) -> None:
-        """Begin to step every environment with its action: ``step_wait`` has the results.
+        """Start to step every environment with its action; ``step_wait`` returns the results.
 
         Raises:
-            InvalidActionError: There are too few or too many, or one is not of the action space.
-            AlreadyPendingCallError: The step before was not waited for.
+            InvalidActionError: The number of actions is wrong, or one is not in the action space.
+            AlreadyPendingCallError: The previous step is still pending.
         """
         pool = self._pool
         pool.begin_step(batched_actions(self.action_space, actions, self.num_envs))
         if pool.restarts and pool.autoreset_mode is not AutoresetMode.SAME_STEP:
-            self._before = pool.latest()
+            self._previous = pool.latest()
 
     def step_wait(self) -> VecEnvStepReturn:
-        """Wait for the step that was begun, and return its observations, rewards, dones, infos."""
+        """Wait for the pending step, and return its observations, rewards, dones and infos."""
         pool = self._pool
         results = pool.end_step()
         if pool.autoreset_mode is not AutoresetMode.SAME_STEP:
-            results = reset_ended(pool, results, self._before)
+            results = reset_finished_slots(pool, results, self._previous)
         observations, rewards, terminated, truncated, raw = results
         infos = vec_env_infos(raw, terminated, truncated, self.reset_infos)
         return (
-            self._kept(observations),
+            self._owned(observations),
             rewards.astype(np.float32),
             terminated | truncated,
             infos,
         )
 
-    def _kept(self, observations: VecEnvObs) -> VecEnvObs:
+    def _owned(self, observations: VecEnvObs) -> VecEnvObs:
+        """Copy the observations unless the pool returns new arrays."""
         return observations if self._pool.copy else deepcopy(observations)
 
     def close(self) -> None:
@@ -132,12 +133,12 @@ class PoolVecEnv(VecEnv, metaclass=OfEitherLibrary):
 
     def __del__(self) -> None:
         pool = vars(self).get("_pool")
-        # At the interpreter's end, what an environment closes itself with may be gone.
+        # At interpreter shutdown, modules that an environment needs to close may be gone.
         if pool is not None and self._owns_pool and not sys.is_finalizing():
             pool.abandon()
 
     def get_images(self) -> Sequence[npt.NDArray[Any] | None]:
-        """A picture of each environment; they must have been made with ``rgb_array``."""
+        """Render each environment; requires ``render_mode="rgb_array"``."""
         if self.render_mode != "rgb_array":
             warnings.warn(
                 f"The render mode is {self.render_mode}, but this method assumes it is `rgb_array` "
@@ -152,17 +153,17 @@ class PoolVecEnv(VecEnv, metaclass=OfEitherLibrary):
         return all(self._pool.call(has_attribute, attr_name))
 
     def get_attr(self, attr_name: str, indices: VecEnvIndices = None) -> list[Any]:
-        """An attribute of each of these environments, or of a wrapper around it."""
-        return self._each(indices, get_attribute, attr_name)
+        """Read an attribute of each environment, or of a wrapper around it."""
+        return self._call_each(indices, get_attribute, attr_name)
 
     def set_attr(self, attr_name: str, value: Any, indices: VecEnvIndices = None) -> None:
-        """Set an attribute of each of these environments, where it is: there or in a wrapper.
+        """Set an attribute of each environment, on the environment or wrapper that has it.
 
         Raises:
-            AttributeError: It is in neither, and there is a wrapper, in which it would be lost. (A
-                ``Monitor`` does not count.)
+            AttributeError: Neither has it, and there is a wrapper other than ``Monitor``, on which
+                a new attribute would have no effect.
         """
-        self._each(indices, set_attribute, attr_name, value, class_name(Monitor))
+        self._call_each(indices, set_attribute, attr_name, value, class_name(Monitor))
 
     def env_method(
         self,
@@ -171,18 +172,18 @@ class PoolVecEnv(VecEnv, metaclass=OfEitherLibrary):
         indices: VecEnvIndices = None,
         **method_kwargs: Any,
     ) -> list[Any]:
-        """Call a method of each of these environments, or of a wrapper around it."""
-        return self._each(indices, call_method, method_name, method_args, method_kwargs)
+        """Call a method of each environment, or of a wrapper around it."""
+        return self._call_each(indices, call_method, method_name, method_args, method_kwargs)
 
     def env_is_wrapped(
         self,
         wrapper_class: type[gymnasium.Wrapper[Any, Any, Any, Any]],
         indices: VecEnvIndices = None,
     ) -> list[bool]:
-        """Whether a wrapper of this class is around each of these environments."""
-        return self._each(indices, is_wrapped, class_name(wrapper_class))
+        """Whether each environment has a wrapper of this class."""
+        return self._call_each(indices, is_wrapped, class_name(wrapper_class))
 
-    def _each(self, indices: VecEnvIndices, function: Any, *args: Any) -> list[Any]:
+    def _call_each(self, indices: VecEnvIndices, function: Any, *args: Any) -> list[Any]:
         slots = [self._slot(number) for number in self._get_indices(indices)]
         if len(set(slots)) == len(slots):
             return self._pool.call(function, *args, slots=slots)

@@ -1,4 +1,4 @@
-"""Resets in the same step, on top of a pool that resets later or not at all."""
+"""Same-step resets on top of a pool with another autoreset mode."""
 
 from __future__ import annotations
 
@@ -11,16 +11,16 @@ from gymnasium.vector.utils import iterate
 from shoal._types import CRASHED, Results, as_events
 from shoal.pools import Pool
 
-__all__ = ["reset_ended"]
+__all__ = ["reset_finished_slots"]
 
 
-def reset_ended(pool: Pool, results: Results, before: Any) -> Results:
-    """Reset the slots whose episode has ended, and return what a pool would that does so itself.
+def reset_finished_slots(pool: Pool, results: Results, previous: Any) -> Results:
+    """Reset the slots whose episode has ended, and return the results of a SAME_STEP pool.
 
     Args:
-        pool: The pool, which resets slots later or not at all.
-        results: Those of a step of all slots.
-        before: The observations before that step, if the pool restarts slots.
+        pool: The pool, whose autoreset mode is not SAME_STEP.
+        results: The results of a step of all slots.
+        previous: The observations before that step, if the pool restarts slots.
     """
     observations, rewards, terminated, truncated, raw = results
     ended = np.flatnonzero(terminated | truncated)
@@ -28,26 +28,26 @@ def reset_ended(pool: Pool, results: Results, before: Any) -> Results:
         return results
     events, episodes = as_events(raw, pool.num_envs) or ([], None)
     infos: dict[int, dict[str, Any]] = {}
-    for slot, info in events:  # a slot that was restarted tells twice
+    for slot, info in events:  # a slot that was restarted has two events
         infos[slot] = {**infos.get(slot, {}), **info}
     rows = list(iterate(pool.spaces.observation, observations))
-    over = []
+    finished = []
     for slot in ended.tolist():
         info = infos.get(slot, {})
         if pool.restarts and info.get(CRASHED) is True and not terminated[slot]:
-            # The next episode has begun. What the last one would have ended with is lost.
-            last = list(iterate(pool.spaces.observation, before))[slot]
+            # The next episode has started, and the final observation was lost in the crash.
+            last = list(iterate(pool.spaces.observation, previous))[slot]
         else:
-            over.append(slot)
+            finished.append(slot)
             last = rows[slot]
         infos[slot] = {"final_obs": deepcopy(last), "final_info": info}
-    if not over:
+    if not finished:
         return observations, rewards, terminated, truncated, (list(infos.items()), episodes)
-    # Of these arrays, those of a pool of views are about to be used again.
+    # The arrays may be views, which the reset overwrites.
     rewards, terminated, truncated = rewards.copy(), terminated.copy(), truncated.copy()
-    pool.reset(over)
+    pool.reset(finished)
     batch = pool.recv()
-    resets = [(over[row], info) for row, info in (batch.raw_infos or ([], None))[0]]
+    resets = [(finished[row], info) for row, info in (batch.raw_infos or ([], None))[0]]
     return (
         pool.latest(),
         rewards,

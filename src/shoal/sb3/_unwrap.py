@@ -1,4 +1,4 @@
-"""Finding wrappers around a vector, of either library."""
+"""Search for wrappers around a vector, of either library."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ Wrapper = TypeVar("Wrapper", bound=VecEnv)
 
 
 def unwrap_vec_wrapper(env: VecEnv, vec_wrapper_class: type[Wrapper]) -> Wrapper | None:
-    """The outermost wrapper of this class around a vector, or None."""
+    """Return the outermost wrapper of this class around a vector, or None."""
     while isinstance(env, VecEnvWrapper):
         if isinstance(env, vec_wrapper_class):
             return env
@@ -28,28 +28,31 @@ def unwrap_vec_wrapper(env: VecEnv, vec_wrapper_class: type[Wrapper]) -> Wrapper
 
 
 def unwrap_vec_normalize(env: VecEnv) -> VecNormalize | None:
-    """The outermost ``VecNormalize`` around a vector, or None."""
+    """Return the outermost ``VecNormalize`` around a vector, or None."""
     return unwrap_vec_wrapper(env, VecNormalize)
 
 
 def is_vecenv_wrapped(env: VecEnv, vec_wrapper_class: type[VecEnv]) -> bool:
-    """Whether a wrapper of this class is around a vector."""
+    """Whether a vector has a wrapper of this class."""
     return unwrap_vec_wrapper(env, vec_wrapper_class) is not None
 
 
 def sync_envs_normalization(env: VecEnv, eval_env: VecEnv) -> None:
-    """Give the ``VecNormalize`` of one vector the statistics of another's, wrapped the same way."""
+    """Copy the statistics of ``VecNormalize`` from ``env`` to ``eval_env``.
+
+    Both vectors must be wrapped the same way.
+    """
     while isinstance(env, VecEnvWrapper):
-        outer = _alike(env, eval_env, VecEnvWrapper)
+        eval_wrapper = _check_same_wrapper(env, eval_env, VecEnvWrapper)
         if isinstance(env, VecNormalize):
-            evaluated = _alike(env, eval_env, VecNormalize)
+            eval_normalize = _check_same_wrapper(env, eval_env, VecNormalize)
             if hasattr(env, "obs_rms"):
-                evaluated.obs_rms = deepcopy(env.obs_rms)
-            evaluated.ret_rms = deepcopy(env.ret_rms)
-        env, eval_env = env.venv, outer.venv
+                eval_normalize.obs_rms = deepcopy(env.obs_rms)
+            eval_normalize.ret_rms = deepcopy(env.ret_rms)
+        env, eval_env = env.venv, eval_wrapper.venv
 
 
-def _alike(env: VecEnv, eval_env: VecEnv, vector_class: type[Any]) -> Any:
+def _check_same_wrapper(env: VecEnv, eval_env: VecEnv, vector_class: type[Any]) -> Any:
     if not isinstance(eval_env, vector_class):
         raise AssertionError(
             "Error while synchronizing normalization stats: expected the eval env to be a "

@@ -1,4 +1,4 @@
-"""Stable-Baselines3's interface, and the base of the wrappers around it."""
+"""Stable-Baselines3's ``VecEnv`` interface, and the base class of wrappers."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ __all__ = [
     "VecEnvObs",
     "VecEnvStepReturn",
     "VecEnvWrapper",
-    "stands_in_for",
+    "counterpart_of",
 ]
 
 Info = dict[str, Any]
@@ -35,8 +35,8 @@ Vector = TypeVar("Vector", bound=VecEnv)
 _counterparts: dict[type, type] = {}
 
 
-class OfEitherLibrary(ABCMeta):
-    """The type of classes whose instances include those of the class that they stand in for."""
+class CounterpartMeta(ABCMeta):
+    """Metaclass for ``isinstance`` checks that also accept instances of the counterpart."""
 
     def __instancecheck__(cls, instance: Any) -> bool:
         return super().__instancecheck__(instance) or isinstance(
@@ -44,28 +44,32 @@ class OfEitherLibrary(ABCMeta):
         )
 
 
-def stands_in_for(counterpart: Any) -> Callable[[type[Vector]], type[Vector]]:
-    """Make a class pass for one of Stable-Baselines3's, which looks for its own by isinstance."""
+def counterpart_of(original_class: Any) -> Callable[[type[Vector]], type[Vector]]:
+    """Register a class as a virtual subclass of the class of Stable-Baselines3 that it replaces.
 
-    def registered(own: type[Vector]) -> type[Vector]:
-        counterpart.register(own)
-        _counterparts[own] = counterpart
-        return own
+    Stable-Baselines3's ``isinstance`` checks then accept instances of the decorated class.
+    """
 
-    return registered
+    def register(own_class: type[Vector]) -> type[Vector]:
+        original_class.register(own_class)
+        _counterparts[own_class] = original_class
+        return own_class
+
+    return register
 
 
-@stands_in_for(original.VecEnvWrapper)
-class VecEnvWrapper(VecEnv, metaclass=OfEitherLibrary):
-    """A vector around another one, which it changes in part.
+@counterpart_of(original.VecEnvWrapper)
+class VecEnvWrapper(VecEnv, metaclass=CounterpartMeta):
+    """Wraps a vector and forwards everything that it does not change.
 
-    What a wrapper does not have itself is looked for in the vectors below it; a name that several
-    of them have cannot be reached that way.
+    Attributes that a wrapper does not have are looked up in the wrapped vectors. A name that
+    several of them have is ambiguous and raises an AttributeError.
 
     Args:
         venv: The vector to wrap.
-        observation_space: The space of one environment's observations, if it is another one.
-        action_space: The space of one environment's actions, if it is another one.
+        observation_space: The observation space of one environment, if it differs from the wrapped
+            vector's.
+        action_space: The action space of one environment, if it differs from the wrapped vector's.
     """
 
     venv: VecEnv
@@ -82,7 +86,7 @@ class VecEnvWrapper(VecEnv, metaclass=OfEitherLibrary):
             venv.observation_space if observation_space is None else observation_space
         )
         self.action_space = venv.action_space if action_space is None else action_space
-        # A vector of somebody else's need not have called the constructor of its class.
+        # Custom vectors may not have called the constructor of VecEnv.
         self.render_mode = getattr(venv, "render_mode", None)
         self.metadata = {"render_modes": _render_modes(self.render_mode)}
 
@@ -96,15 +100,15 @@ class VecEnvWrapper(VecEnv, metaclass=OfEitherLibrary):
         self.venv.reset_infos = infos
 
     def step_async(self, actions: npt.NDArray[Any]) -> None:
-        """Begin to step every environment."""
+        """Start to step every environment."""
         self.venv.step_async(actions)
 
     def seed(self, seed: int | None = None) -> Sequence[int | None]:
-        """Choose the seeds of the next reset: this one, and those that follow it."""
+        """Set the seeds of the next reset, counting up from ``seed``."""
         return self.venv.seed(seed)
 
     def set_options(self, options: list[Info] | Info | None = None) -> None:
-        """Choose the options of the next reset, the same for all or one dict for each."""
+        """Set the options of the next reset: one dict for all environments, or one for each."""
         self.venv.set_options(options)
 
     def close(self) -> None:
@@ -112,11 +116,11 @@ class VecEnvWrapper(VecEnv, metaclass=OfEitherLibrary):
         self.venv.close()
 
     def render(self, mode: str | None = None) -> npt.NDArray[Any] | None:
-        """Render all environments as one picture, or each in its window."""
+        """Render all environments as one image, or in windows."""
         return self.venv.render(mode=mode)
 
     def get_images(self) -> Sequence[npt.NDArray[Any] | None]:
-        """A picture of each environment."""
+        """Render each environment."""
         return self.venv.get_images()
 
     def has_attr(self, attr_name: str) -> bool:
@@ -124,11 +128,11 @@ class VecEnvWrapper(VecEnv, metaclass=OfEitherLibrary):
         return self.venv.has_attr(attr_name)
 
     def get_attr(self, attr_name: str, indices: VecEnvIndices = None) -> list[Any]:
-        """An attribute of each of these environments."""
+        """Read an attribute of each environment."""
         return self.venv.get_attr(attr_name, indices)
 
     def set_attr(self, attr_name: str, value: Any, indices: VecEnvIndices = None) -> None:
-        """Set an attribute of each of these environments."""
+        """Set an attribute of each environment."""
         self.venv.set_attr(attr_name, value, indices)
 
     def env_method(
@@ -138,7 +142,7 @@ class VecEnvWrapper(VecEnv, metaclass=OfEitherLibrary):
         indices: VecEnvIndices = None,
         **method_kwargs: Any,
     ) -> list[Any]:
-        """Call a method of each of these environments."""
+        """Call a method of each environment."""
         return self.venv.env_method(method_name, *method_args, indices=indices, **method_kwargs)
 
     def env_is_wrapped(
@@ -146,23 +150,23 @@ class VecEnvWrapper(VecEnv, metaclass=OfEitherLibrary):
         wrapper_class: type[gymnasium.Wrapper[Any, Any, Any, Any]],
         indices: VecEnvIndices = None,
     ) -> list[bool]:
-        """Whether a wrapper of this class is around each of these environments."""
+        """Whether each environment has a wrapper of this class."""
         return self.venv.env_is_wrapped(wrapper_class, indices=indices)
 
     def __getattr__(self, name: str) -> Any:
-        # A copy in the making has no vector yet, and is asked for special methods.
+        # While the wrapper is being copied or unpickled, it has no vector yet.
         if name.startswith("__") or "venv" not in vars(self):
             raise AttributeError(f"{type(self).__name__!r} object has no attribute {name!r}")
         hidden = self.getattr_depth_check(name, already_found=False)
         if hidden is not None:
             raise AttributeError(
-                f"{name!r} of {_name(self)} is ambiguous: several of the vectors below have it, "
-                f"and it would hide that of {hidden}"
+                f"{name!r} of {_name(self)} is ambiguous: several of the wrapped vectors have it, "
+                f"among them {hidden}"
             )
         return self.getattr_recursive(name)
 
     def getattr_recursive(self, name: str) -> Any:
-        """An attribute of this wrapper, or of the first vector below that has it."""
+        """Read an attribute of this wrapper, or of the outermost wrapped vector that has it."""
         if self._has(name):
             return getattr(self, name)
         if hasattr(self.venv, "getattr_recursive"):
@@ -170,22 +174,22 @@ class VecEnvWrapper(VecEnv, metaclass=OfEitherLibrary):
         return getattr(self.venv, name)
 
     def getattr_depth_check(self, name: str, already_found: bool) -> str | None:
-        """The class of a vector whose attribute of this name is hidden by one above it, if any."""
-        found = self._has(name)
-        if found and already_found:
+        """Return the class of the vector whose attribute is hidden by an outer one, or None."""
+        has_attribute = self._has(name)
+        if has_attribute and already_found:
             return _name(self)
-        return self.venv.getattr_depth_check(name, already_found or found)
+        return self.venv.getattr_depth_check(name, already_found or has_attribute)
 
     def _has(self, name: str) -> bool:
         return name in vars(self) or any(name in vars(base) for base in type(self).__mro__)
 
 
-def _name(thing: object) -> str:
-    return f"{type(thing).__module__}.{type(thing).__name__}"
+def _name(value: object) -> str:
+    return f"{type(value).__module__}.{type(value).__name__}"
 
 
 def _render_modes(mode: str | None) -> list[str]:
-    """What a vector can show: pictures also in a window."""
+    """Return the supported render modes; images can also be shown in a window."""
     if mode is None:
         return []
     return ["human", "rgb_array"] if mode == "rgb_array" else [mode]

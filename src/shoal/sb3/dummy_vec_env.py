@@ -1,4 +1,4 @@
-"""A drop-in for Stable-Baselines3's ``DummyVecEnv``."""
+"""A drop-in replacement for Stable-Baselines3's ``DummyVecEnv``."""
 
 from __future__ import annotations
 
@@ -13,12 +13,12 @@ from stable_baselines3.common.vec_env import dummy_vec_env as original
 from shoal.legacy._openai_gym import gymnasium_env
 from shoal.pools import InlinePool
 from shoal.sb3._pool_vec_env import PoolVecEnv
-from shoal.sb3.base_vec_env import stands_in_for
+from shoal.sb3.base_vec_env import counterpart_of
 
 __all__ = ["DummyVecEnv"]
 
 
-@stands_in_for(original.DummyVecEnv)
+@counterpart_of(original.DummyVecEnv)
 class DummyVecEnv(PoolVecEnv):
     """Steps environments one after the other, in the calling process.
 
@@ -26,8 +26,8 @@ class DummyVecEnv(PoolVecEnv):
         env_fns: Functions that make the environments.
 
     Raises:
-        ValueError: There is none, or two of them have made the same environment.
-        SpaceMismatchError: The environments differ in their spaces.
+        ValueError: ``env_fns`` is empty, or two functions have returned the same object.
+        SpaceMismatchError: The spaces of the environments differ.
 
     Example:
         >>> import gymnasium as gym

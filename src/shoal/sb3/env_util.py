@@ -1,4 +1,4 @@
-"""Vectors from an environment's id."""
+"""Functions that make vectors from an environment id."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ Wrapper = TypeVar("Wrapper", bound=gymnasium.Wrapper[Any, Any, Any, Any])
 
 
 def unwrap_wrapper(env: Env, wrapper_class: type[Wrapper]) -> Wrapper | None:
-    """The outermost wrapper of this class around one environment, or None."""
+    """Return the outermost wrapper of this class around an environment, or None."""
     while isinstance(env, gymnasium.Wrapper):
         if isinstance(env, wrapper_class):
             return env
@@ -31,7 +31,7 @@ def unwrap_wrapper(env: Env, wrapper_class: type[Wrapper]) -> Wrapper | None:
 
 
 def is_wrapped(env: Env, wrapper_class: type[gymnasium.Wrapper[Any, Any, Any, Any]]) -> bool:
-    """Whether a wrapper of this class is around one environment."""
+    """Whether an environment has a wrapper of this class."""
     return unwrap_wrapper(env, wrapper_class) is not None
 
 
@@ -51,20 +51,19 @@ def make_vec_env(
     """Make a vector of environments, each in a ``Monitor``.
 
     Args:
-        env_id: The environment's id, or a class or function that makes one. By id it is made with
-            ``render_mode="rgb_array"``, if it takes that.
-        n_envs: How many.
-        seed: Seeds the first reset and the action spaces; each environment gets its own, counted
-            from this one.
-        start_index: The number of the first environment, for the seed of its action space and for
-            its file.
-        monitor_dir: A folder for the monitors' files; without it none are written.
-        wrapper_class: A wrapper, or a function that wraps; it goes around the monitor.
-        env_kwargs: Given to the environment's constructor.
+        env_id: The environment id, or a class or function that makes an environment. An id is made
+            with ``render_mode="rgb_array"`` if the environment supports it.
+        n_envs: Number of environments.
+        seed: Seed of the first reset and of the action spaces; counts up over the environments.
+        start_index: Number of the first environment, which is added to the seed of its action
+            space and names its monitor file.
+        monitor_dir: Folder of the monitors' files; None to write no files.
+        wrapper_class: A wrapper class or function that is applied around the monitor.
+        env_kwargs: Arguments of the environment's constructor.
         vec_env_cls: The class of the vector; :class:`DummyVecEnv` by default.
-        vec_env_kwargs: Given to the vector's constructor.
-        monitor_kwargs: Given to each monitor.
-        wrapper_kwargs: Given to each wrapper.
+        vec_env_kwargs: Arguments of the vector's constructor.
+        monitor_kwargs: Arguments of each monitor.
+        wrapper_kwargs: Arguments of each wrapper.
 
     Example:
         >>> vec_env = make_vec_env("CartPole-v1", n_envs=4, seed=0)
@@ -72,7 +71,7 @@ def make_vec_env(
         (4, 4)
         >>> vec_env.close()
     """
-    make_one = partial(
+    make_env = partial(
         _make_env,
         env_id,
         seed,
@@ -84,7 +83,7 @@ def make_vec_env(
     )
     ranks = range(start_index, start_index + n_envs)
     vec_env_class = DummyVecEnv if vec_env_cls is None else vec_env_cls
-    vec_env = vec_env_class([partial(make_one, rank) for rank in ranks], **(vec_env_kwargs or {}))
+    vec_env = vec_env_class([partial(make_env, rank) for rank in ranks], **(vec_env_kwargs or {}))
     vec_env.seed(seed)
     return vec_env
 
@@ -101,11 +100,11 @@ def make_atari_env(
     vec_env_kwargs: dict[str, Any] | None = None,
     monitor_kwargs: dict[str, Any] | None = None,
 ) -> VecEnv:
-    """Make a vector of Atari games with the usual preprocessing, Stable-Baselines3's AtariWrapper.
+    """Make a vector of Atari games with the preprocessing of Stable-Baselines3's ``AtariWrapper``.
 
-    The arguments are those of :func:`make_vec_env`; ``wrapper_kwargs`` is given to that wrapper.
-    With its default ``terminal_on_life_loss=True`` an episode ends with a lost life, and the reset
-    after it goes on with the same game.
+    The arguments are those of :func:`make_vec_env`; ``wrapper_kwargs`` are those of
+    ``AtariWrapper``. With its default ``terminal_on_life_loss=True``, the loss of a life ends an
+    episode, and the following reset continues the same game.
     """
     return make_vec_env(
         env_id,
@@ -132,9 +131,9 @@ def _make_env(
     wrapper_kwargs: dict[str, Any],
     rank: int,
 ) -> Env:
-    """Make one environment, where it will be stepped."""
+    """Make one environment; called in the process that steps it."""
     env = (
-        _made_by_id(env_id, env_kwargs)
+        _make_by_id(env_id, env_kwargs)
         if isinstance(env_id, str)
         else gymnasium_env(partial(env_id, **env_kwargs))
     )
@@ -153,8 +152,8 @@ def _make_env(
         raise
 
 
-def _made_by_id(env_id: str, kwargs: dict[str, Any]) -> Env:
+def _make_by_id(env_id: str, kwargs: dict[str, Any]) -> Env:
     try:
         return gymnasium.make(env_id, **{"render_mode": "rgb_array", **kwargs})
-    except TypeError:  # it does not take a render mode
+    except TypeError:  # the environment does not accept a render mode
         return gymnasium.make(env_id, **kwargs)

@@ -1,4 +1,4 @@
-"""Stacks of observations, as Stable-Baselines3 arranges them."""
+"""Stacking of observations along their channels."""
 
 from __future__ import annotations
 
@@ -19,21 +19,21 @@ __all__ = ["StackedObservations"]
 
 ChannelsOrder = str | Mapping[str, Any] | None
 
-# As Stable-Baselines3 writes it in annotations; either kind is taken.
+# The type variable of Stable-Baselines3's annotations; both types are supported.
 Observations = TypeVar("Observations", npt.NDArray[Any], dict[str, npt.NDArray[Any]])
 
 
 class StackedObservations(Generic[Observations]):
-    """The last observations of every environment, joined along the axis of the channels.
+    """The last observations of each environment, concatenated along the channel axis.
 
-    What it returns are new arrays, which later calls do not change.
+    The methods return new arrays.
 
     Args:
-        num_envs: How many environments there are.
-        n_stack: How many observations make a stack.
-        observation_space: The space of one observation: a Box, or a Dict of what can be stacked.
-        channels_order: ``"first"`` or ``"last"``: the axis to join along. None finds it out for
-            images, and is the last one otherwise. For a Dict also a mapping, with one for each key.
+        num_envs: Number of environments.
+        n_stack: Number of observations in a stack.
+        observation_space: The space of one observation: a Box, or a Dict of Boxes or Dicts.
+        channels_order: The channel axis, ``"first"`` or ``"last"``. If None, it is inferred for
+            images, and is the last axis otherwise. For a Dict, it can be a mapping from keys.
 
     Example:
         >>> stacks = StackedObservations(1, n_stack=2, observation_space=spaces.Box(0, 9, (1,)))
@@ -61,7 +61,7 @@ class StackedObservations(Generic[Observations]):
             if not isinstance(orders, Mapping):
                 orders = dict.fromkeys(observation_space.spaces, channels_order)
             if missing := observation_space.spaces.keys() - orders.keys():
-                raise KeyError(f"channels_order says nothing of {sorted(missing)}")
+                raise KeyError(f"channels_order has no entry for {sorted(missing)}")
             self.sub_stacked_observations: dict[str, StackedObservations[Any]] = {
                 key: StackedObservations(num_envs, n_stack, _stackable(space), orders[key])
                 for key, space in observation_space.spaces.items()
@@ -91,11 +91,11 @@ class StackedObservations(Generic[Observations]):
     def compute_stacking(
         n_stack: int, observation_space: spaces.Box, channels_order: str | None = None
     ) -> tuple[bool, int, tuple[int, ...], int]:
-        """How observations are stacked.
+        """Return the parameters of stacking.
 
         Returns:
-            Whether the channels come first, the axis to join a batch along, the shape of a stack,
-            and the axis to join single observations along.
+            Whether the channels come first, the stacking axis of a batch, the shape of a stack, and
+            the stacking axis of a single observation.
         """
         if channels_order not in ("first", "last", None):
             raise AssertionError(
@@ -112,11 +112,11 @@ class StackedObservations(Generic[Observations]):
 
     @property
     def stacked_obs(self) -> npt.NDArray[Any]:
-        """The stack of every environment."""
+        """The stack of each environment."""
         return self._ring.stacks()
 
     def reset(self, observation: Any) -> Any:
-        """Begin with these observations, and return the stacks: zeros but for the newest."""
+        """Start new stacks, and return them: zeros followed by these observations."""
         if isinstance(observation, dict):
             subs = self.sub_stacked_observations
             return {key: subs[key].reset(part) for key, part in observation.items()}
@@ -127,10 +127,10 @@ class StackedObservations(Generic[Observations]):
     def update(
         self, observations: Any, dones: npt.NDArray[np.bool_], infos: list[dict[str, Any]]
     ) -> tuple[Any, list[dict[str, Any]]]:
-        """Add observations, and return the stacks.
+        """Add observations, and return the stacks and infos.
 
-        The stacks of environments that are done begin anew. The terminal observations in their
-        infos are stacked too.
+        Environments that are done get new stacks, and the terminal observations in their infos are
+        replaced by stacks.
         """
         dones = np.asarray(dones, np.bool_)
         terminals: dict[int, Any] = {}
@@ -142,33 +142,35 @@ class StackedObservations(Generic[Observations]):
                     "VecFrameStack wrapping a VecEnv without terminal_observation info",
                     stacklevel=3,
                 )
-        stacks, stacked = self._added(observations, dones, terminals)
-        for slot, terminal in stacked.items():
+        stacks, terminal_stacks = self._add(observations, dones, terminals)
+        for slot, terminal in terminal_stacks.items():
             infos[slot][TERMINAL_OBSERVATION] = terminal
         return stacks, infos
 
-    def _added(
+    def _add(
         self, observations: Any, dones: npt.NDArray[np.bool_], terminals: dict[int, Any]
     ) -> tuple[Any, dict[int, Any]]:
-        """The new stacks, and the stacks that end with the terminal observations, by slot."""
+        """Return the new stacks, and the stacks with the terminal observations by slot."""
         if isinstance(observations, dict):
-            added = {
-                key: self.sub_stacked_observations[key]._added(
+            results = {
+                key: self.sub_stacked_observations[key]._add(
                     part, dones, {slot: terminal[key] for slot, terminal in terminals.items()}
                 )
                 for key, part in observations.items()
             }
-            stacks = {key: part for key, (part, _) in added.items()}
-            stacked = {
-                slot: {key: part[slot] for key, (_, part) in added.items()} for slot in terminals
+            stacks = {key: part for key, (part, _) in results.items()}
+            terminal_stacks = {
+                slot: {key: part[slot] for key, (_, part) in results.items()} for slot in terminals
             }
-            return stacks, stacked
+            return stacks, terminal_stacks
         ring = self._ring
-        ended = {slot: ring.stack_with(slot, terminal) for slot, terminal in terminals.items()}
+        stacks_of_slots = {
+            slot: ring.stack_with(slot, terminal) for slot, terminal in terminals.items()
+        }
         if dones.any():
             ring.clear(dones)
         ring.push(observations)
-        return ring.stacks(), ended
+        return ring.stacks(), stacks_of_slots
 
 
 def _stackable(space: Any) -> Any:

@@ -1,4 +1,4 @@
-"""A drop-in for Stable-Baselines3's ``SubprocVecEnv``."""
+"""A drop-in replacement for Stable-Baselines3's ``SubprocVecEnv``."""
 
 from __future__ import annotations
 
@@ -15,28 +15,28 @@ from shoal.pools._processes import ProcessPool, lenient_pool
 from shoal.pools._processes.process_start import START_METHODS, StartMethod
 from shoal.pools._restart_policy import OnCrash
 from shoal.sb3._pool_vec_env import PoolVecEnv
-from shoal.sb3.base_vec_env import stands_in_for
+from shoal.sb3.base_vec_env import counterpart_of
 
 __all__ = ["SubprocVecEnv"]
 
 
-@stands_in_for(original.SubprocVecEnv)
+@counterpart_of(original.SubprocVecEnv)
 class SubprocVecEnv(PoolVecEnv):
-    """Steps environments in worker processes, as many as there are cores.
+    """Steps environments in worker processes, one per core.
 
-    While it waits, the calling process steps the last environments itself, unless
-    ``caller_works=False`` or one of the options that promise to protect it from them is chosen.
+    The calling process steps the last environments itself while it waits, unless
+    ``caller_works=False``, ``on_crash="restart"`` or ``step_timeout`` is given.
 
     Args:
         env_fns: Functions that make the environments.
-        start_method: How processes are started: None for new interpreters (or forks, where the
+        start_method: How processes are started: None for new interpreters (or forks, if the
             functions cannot be pickled), or a start method of :mod:`multiprocessing`.
-        workers: How many processes; by default as many as keep all cores busy.
-        caller_works: Whether the calling process steps environments too.
-        on_crash: What the end of a worker means: an error (``"raise"``), or that another one takes
-            its place, and its environments come back reset, truncated and with ``crashed`` in
-            their infos (``"restart"``).
-        step_timeout: Seconds after which an environment that does not answer counts as crashed.
+        workers: Number of processes; by default enough to keep all cores busy.
+        caller_works: Whether the calling process steps environments, too.
+        on_crash: What happens when a worker dies: an error (``"raise"``), or a new worker
+            (``"restart"``), whose environments come back reset, truncated and with ``crashed`` in
+            their infos.
+        step_timeout: Seconds after which an environment that does not respond counts as crashed.
 
     Example:
         >>> import gymnasium as gym
@@ -81,7 +81,7 @@ class SubprocVecEnv(PoolVecEnv):
 
     @property
     def waiting(self) -> bool:
-        """Whether a step was begun and not waited for."""
+        """Whether a step is pending."""
         return self._pool.in_flight > 0
 
     @property

@@ -1,4 +1,4 @@
-"""A vector whose observations are stacks of the last ones."""
+"""A wrapper that stacks the most recent observations."""
 
 from __future__ import annotations
 
@@ -7,21 +7,27 @@ from collections.abc import Mapping
 from gymnasium import spaces
 from stable_baselines3.common.vec_env import vec_frame_stack as original
 
-from shoal.sb3.base_vec_env import VecEnv, VecEnvObs, VecEnvStepReturn, VecEnvWrapper, stands_in_for
+from shoal.sb3.base_vec_env import (
+    VecEnv,
+    VecEnvObs,
+    VecEnvStepReturn,
+    VecEnvWrapper,
+    counterpart_of,
+)
 from shoal.sb3.stacked_observations import StackedObservations
 
 __all__ = ["VecFrameStack"]
 
 
-@stands_in_for(original.VecFrameStack)
+@counterpart_of(original.VecFrameStack)
 class VecFrameStack(VecEnvWrapper):
-    """Stacks the last observations of every environment, images above all.
+    """Stacks the last observations of each environment, usually images.
 
     Args:
         venv: The vector to wrap.
-        n_stack: How many observations make a stack.
-        channels_order: ``"first"`` or ``"last"``: the axis to join along. None finds it out for
-            images, and is the last one otherwise. For a Dict also a mapping, with one for each key.
+        n_stack: Number of observations in a stack.
+        channels_order: The channel axis, ``"first"`` or ``"last"``. If None, it is inferred for
+            images, and is the last axis otherwise. For a Dict, it can be a mapping from keys.
     """
 
     def __init__(
@@ -37,12 +43,12 @@ class VecFrameStack(VecEnvWrapper):
         super().__init__(venv, observation_space=self.stacked_obs.stacked_observation_space)
 
     def reset(self) -> VecEnvObs:
-        """Begin new episodes, and return their stacks: zeros but for the newest."""
+        """Reset the environments, and return new stacks: zeros followed by the observations."""
         stacks: VecEnvObs = self.stacked_obs.reset(self.venv.reset())
         return stacks
 
     def step_wait(self) -> VecEnvStepReturn:
-        """Wait for the step, and return stacks; terminal observations are stacked too."""
+        """Wait for the step, and return stacks; terminal observations are stacked as well."""
         observations, rewards, dones, infos = self.venv.step_wait()
         stacks, infos = self.stacked_obs.update(observations, dones, infos)
         return stacks, rewards, dones, infos

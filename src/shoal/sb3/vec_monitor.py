@@ -1,4 +1,4 @@
-"""A vector that keeps track of its episodes."""
+"""A wrapper that records return, length and duration of each episode."""
 
 from __future__ import annotations
 
@@ -12,19 +12,25 @@ from stable_baselines3.common.monitor import Monitor, ResultsWriter
 from stable_baselines3.common.vec_env import vec_monitor as original
 
 from shoal._wrapper_core.episodes import EpisodeTotals
-from shoal.sb3.base_vec_env import VecEnv, VecEnvObs, VecEnvStepReturn, VecEnvWrapper, stands_in_for
+from shoal.sb3.base_vec_env import (
+    VecEnv,
+    VecEnvObs,
+    VecEnvStepReturn,
+    VecEnvWrapper,
+    counterpart_of,
+)
 
 __all__ = ["VecMonitor"]
 
 
-@stands_in_for(original.VecMonitor)
+@counterpart_of(original.VecMonitor)
 class VecMonitor(VecEnvWrapper):
-    """Reports return, length and time of each episode, in its last info under ``episode``.
+    """Reports return, length and time of each episode in its last info, under ``episode``.
 
     Args:
         venv: The vector to wrap.
-        filename: A file to log the episodes to, in the format of Stable-Baselines3's ``Monitor``.
-        info_keywords: Keys of the last infos to report and log as well.
+        filename: The log file, in the format of Stable-Baselines3's ``Monitor``; None for no file.
+        info_keywords: Keys of the last info to report and log as well.
     """
 
     def __init__(
@@ -57,7 +63,7 @@ class VecMonitor(VecEnvWrapper):
 
     @property
     def episode_returns(self) -> npt.NDArray[np.float32]:
-        """The return so far of the episode that each environment is in."""
+        """The return so far of each environment's current episode."""
         return self._totals.returns
 
     @episode_returns.setter
@@ -66,7 +72,7 @@ class VecMonitor(VecEnvWrapper):
 
     @property
     def episode_lengths(self) -> npt.NDArray[np.int32]:
-        """The length so far of the episode that each environment is in."""
+        """The length so far of each environment's current episode."""
         return self._totals.lengths
 
     @episode_lengths.setter
@@ -74,7 +80,7 @@ class VecMonitor(VecEnvWrapper):
         self._totals.lengths[:] = lengths
 
     def reset(self) -> VecEnvObs:
-        """Begin new episodes."""
+        """Reset the environments and the statistics."""
         observations = self.venv.reset()
         self._totals.clear()
         return observations
@@ -96,7 +102,9 @@ class VecMonitor(VecEnvWrapper):
         }
         for key in self.info_keywords:
             if key not in info:
-                raise KeyError(f"{key!r}: the last info of environment {slot} has {list(info)}")
+                raise KeyError(
+                    f"{key!r} is not in the last info of environment {slot}, which has {list(info)}"
+                )
             episode[key] = info[key]
         self.episode_count += 1
         self._totals.clear(slot)
@@ -114,5 +122,5 @@ class VecMonitor(VecEnvWrapper):
 def _has_monitors(venv: VecEnv) -> bool:
     try:
         return venv.env_is_wrapped(Monitor)[0]
-    except AttributeError:  # a vector that is not made of environments
+    except AttributeError:  # a vector without single environments
         return False

@@ -1,4 +1,4 @@
-"""A vector whose observations and rewards are normalised."""
+"""A wrapper that normalises observations and rewards."""
 
 from __future__ import annotations
 
@@ -13,10 +13,16 @@ from stable_baselines3.common import running_mean_std, utils
 from stable_baselines3.common.preprocessing import is_image_space
 from stable_baselines3.common.vec_env import vec_normalize as original
 
-from shoal._wrapper_core.atomic_files import replacing
-from shoal._wrapper_core.moments import RunningMeanStd, Statistics, normalized, restored
+from shoal._wrapper_core.atomic_files import atomic_write
+from shoal._wrapper_core.moments import RunningMeanStd, Statistics, denormalize, normalize
 from shoal.sb3._infos import TERMINAL_OBSERVATION
-from shoal.sb3.base_vec_env import VecEnv, VecEnvObs, VecEnvStepReturn, VecEnvWrapper, stands_in_for
+from shoal.sb3.base_vec_env import (
+    VecEnv,
+    VecEnvObs,
+    VecEnvStepReturn,
+    VecEnvWrapper,
+    counterpart_of,
+)
 
 __all__ = ["VecNormalize"]
 
@@ -24,31 +30,30 @@ Array = npt.NDArray[Any]
 
 
 class VecStatistics(RunningMeanStd, running_mean_std.RunningMeanStd):
-    """Statistics that Stable-Baselines3 takes for its own, since some of it looks at the class."""
+    """Statistics that pass Stable-Baselines3's checks of their class."""
 
 
-@stands_in_for(original.VecNormalize)
+@counterpart_of(original.VecNormalize)
 class VecNormalize(VecEnvWrapper):
     """Scales observations to mean 0 and variance 1, and rewards by the deviation of the returns.
 
-    The statistics are running ones, over all that the wrapper has seen; with ``training=False``
-    they stay as they are.
+    The running statistics are updated while ``training`` is True.
 
     Args:
         venv: The vector to wrap.
-        training: Whether the statistics go on.
-        norm_obs: Whether observations are normalised.
-        norm_reward: Whether rewards are normalised.
-        clip_obs: The largest absolute value of an observation.
-        clip_reward: The largest absolute value of a reward.
-        gamma: The discount of the returns.
-        epsilon: Added to variances, so that nothing is divided by zero.
-        norm_obs_keys: Which parts of Dict observations are normalised, by default all.
+        training: Whether to update the statistics.
+        norm_obs: Whether to normalise observations.
+        norm_reward: Whether to normalise rewards.
+        clip_obs: Maximum absolute value of normalised observations.
+        clip_reward: Maximum absolute value of normalised rewards.
+        gamma: The discount factor of the returns.
+        epsilon: Added to variances to avoid a division by zero.
+        norm_obs_keys: The parts of Dict observations to normalise; all by default.
     """
 
-    venv: Any  # None after unpickling, until there is one
+    venv: Any  # None after unpickling, until set_venv is called
     old_obs: Any
-    obs_rms: Any  # running statistics, or a dict of them; missing where they are not kept
+    obs_rms: Any  # running statistics, or a dict of them; missing if norm_obs is False
 
     def __init__(
         self,
@@ -84,7 +89,7 @@ class VecNormalize(VecEnvWrapper):
                 self.norm_obs_keys = list(space.spaces)
             for key in self.norm_obs_keys:
                 if key not in space.spaces:
-                    raise KeyError(f"norm_obs_keys: {key!r} is none of {list(space.spaces)}")
+                    raise KeyError(f"norm_obs_keys: {key!r} is not one of {list(space.spaces)}")
                 _check_box(space.spaces[key], key)
             self.obs_spaces = space.spaces
             self.obs_rms = {
@@ -107,20 +112,20 @@ class VecNormalize(VecEnvWrapper):
         self.observation_space = _normalized_space(space, limit)
 
     def reset(self) -> VecEnvObs:
-        """Begin new episodes, and return their observations, normalised."""
+        """Reset the environments, and return normalised observations."""
         observations = self.venv.reset()
         self.old_obs = observations
         self.returns = np.zeros(self.num_envs)
-        self._observe(observations)
+        self._update_obs_rms(observations)
         scaled: VecEnvObs = self.normalize_obs(observations)
         return scaled
 
     def step_wait(self) -> VecEnvStepReturn:
-        """Wait for the step, and return it normalised, terminal observations too."""
+        """Wait for the step, and return it normalised, including terminal observations."""
         observations, rewards, dones, infos = self.venv.step_wait()
         self.old_obs = observations
         self.old_reward = rewards
-        self._observe(observations)
+        self._update_obs_rms(observations)
         if self.training:
             self.returns = self.returns * self.gamma + rewards
             self.ret_rms.update(self.returns)
@@ -131,7 +136,7 @@ class VecNormalize(VecEnvWrapper):
         self.returns[dones] = 0
         return self.normalize_obs(observations), self.normalize_reward(rewards), dones, infos
 
-    def _observe(self, observations: Any) -> None:
+    def _update_obs_rms(self, observations: Any) -> None:
         if not (self.training and self.norm_obs):
             return
         if isinstance(self.obs_rms, dict):
@@ -141,55 +146,55 @@ class VecNormalize(VecEnvWrapper):
             self.obs_rms.update(observations)
 
     def normalize_obs(self, obs: Any) -> Any:
-        """Normalise an observation or a batch, which does not change the statistics."""
+        """Normalise an observation or a batch, without updating the statistics."""
         if not self.norm_obs:
             return deepcopy(obs)
         if not isinstance(self.obs_rms, dict):
-            return normalized(obs, self.obs_rms, self.epsilon, self.clip_obs)
+            return normalize(obs, self.obs_rms, self.epsilon, self.clip_obs)
         return {
-            key: normalized(part, self.obs_rms[key], self.epsilon, self.clip_obs)
+            key: normalize(part, self.obs_rms[key], self.epsilon, self.clip_obs)
             if key in self.obs_rms
             else deepcopy(part)
             for key, part in obs.items()
         }
 
     def normalize_reward(self, reward: Array) -> npt.NDArray[np.float32]:
-        """Normalise rewards, which does not change the statistics."""
+        """Normalise rewards, without updating the statistics."""
         if self.norm_reward:
             scaled = reward / np.sqrt(self.ret_rms.var + self.epsilon)
             reward = np.clip(scaled, -self.clip_reward, self.clip_reward)
         return reward.astype(np.float32)
 
     def unnormalize_obs(self, obs: Any) -> Any:
-        """An observation or a batch as it was, if nothing of it was clipped."""
+        """Invert :meth:`normalize_obs`, up to clipping."""
         if not self.norm_obs:
             return deepcopy(obs)
         if not isinstance(self.obs_rms, dict):
-            return restored(obs, self.obs_rms, self.epsilon)
+            return denormalize(obs, self.obs_rms, self.epsilon)
         return {
-            key: restored(part, self.obs_rms[key], self.epsilon)
+            key: denormalize(part, self.obs_rms[key], self.epsilon)
             if key in self.obs_rms
             else deepcopy(part)
             for key, part in obs.items()
         }
 
     def unnormalize_reward(self, reward: Array) -> Array:
-        """Rewards as they were, if none was clipped."""
+        """Invert :meth:`normalize_reward`, up to clipping."""
         if not self.norm_reward:
             return reward
         deviation: Array = np.sqrt(self.ret_rms.var + self.epsilon)
         return reward * deviation
 
     def get_original_obs(self) -> Any:
-        """The observations of the last step or reset, as they were."""
+        """Return the observations of the last step or reset, not normalised."""
         return deepcopy(self.old_obs)
 
     def get_original_reward(self) -> Array:
-        """The rewards of the last step, as they were."""
+        """Return the rewards of the last step, not normalised."""
         return self.old_reward.copy()
 
     def set_venv(self, venv: VecEnv) -> None:
-        """Wrap a vector, after the wrapper was unpickled without one."""
+        """Set the vector to wrap, after unpickling."""
         if self.venv is not None:
             raise ValueError("Trying to set venv of already initialized VecNormalize wrapper.")
         utils.check_shape_equal(self.observation_space, venv.observation_space)
@@ -199,31 +204,30 @@ class VecNormalize(VecEnvWrapper):
         self.returns = np.zeros(self.num_envs)
 
     def __getstate__(self) -> dict[str, Any]:
-        """All but the vector, and what belongs to its episodes."""
+        """Return the state without the vector and the returns of its episodes."""
         state = vars(self).copy()
         del state["venv"], state["returns"]
         return state
 
     def __setstate__(self, state: dict[str, Any]) -> None:
-        """All but the vector: see :meth:`set_venv`."""
+        """Restore the state without a vector; see :meth:`set_venv`."""
         vars(self).update(state)
         self.venv = None
 
     def save(self, save_path: str) -> None:
-        """Write statistics and settings to a file, as Stable-Baselines3 does.
+        """Write statistics and settings to a pickle file.
 
-        That is a pickle; either library reads what the other has written. A class derived from
-        this one is written as itself.
+        Both libraries can load the file, unless the wrapper is an instance of a subclass.
         """
         saved = self._as_original() if type(self) is VecNormalize else self
-        with replacing(save_path) as file:
+        with atomic_write(save_path) as file:
             pickle.dump(saved, file)
 
     @staticmethod
     def load(load_path: str, venv: VecEnv) -> VecNormalize:
         """Wrap a vector with the statistics and settings of a file.
 
-        Reading a pickle can run any code: load only files that you trust.
+        Loading a pickle can execute arbitrary code: only load files that you trust.
         """
         with open(load_path, "rb") as file:
             saved = pickle.load(file)
@@ -237,13 +241,13 @@ class VecNormalize(VecEnvWrapper):
         return cast(VecNormalize, wrapper)
 
     def _as_original(self) -> original.VecNormalize:
-        """The same as an object of Stable-Baselines3's class, without a vector."""
-        twin = original.VecNormalize.__new__(original.VecNormalize)
+        """Convert to Stable-Baselines3's class, without a vector."""
+        converted = original.VecNormalize.__new__(original.VecNormalize)
         state = self.__getstate__()
         for name in _STATISTICS & state.keys():
-            state[name] = _each(state[name], _original_statistics)
-        # What the class expects to find, or to leave out, when it is pickled.
-        empty: dict[str, Any] = {
+            state[name] = _map_statistics(state[name], _to_original_statistics)
+        # Attributes that the pickling of Stable-Baselines3's class expects.
+        defaults: dict[str, Any] = {
             "venv": None,
             "class_attributes": {},
             "returns": None,
@@ -251,43 +255,43 @@ class VecNormalize(VecEnvWrapper):
             "_seeds": [None] * self.num_envs,
             "_options": [{} for _ in range(self.num_envs)],
         }
-        vars(twin).update(empty | state)
-        return twin
+        vars(converted).update(defaults | state)
+        return converted
 
 
 _STATISTICS = {"obs_rms", "ret_rms"}
 
-# Of a vector, not of this wrapper, in our class.
-_OF_VECTORS = {"venv", "returns", "class_attributes", "reset_infos", "_seeds", "_options"}
+# Attributes of Stable-Baselines3's class that this class does not pickle.
+_VECTOR_ATTRIBUTES = {"venv", "returns", "class_attributes", "reset_infos", "_seeds", "_options"}
 
 
 def _state_of(saved: Any) -> dict[str, Any]:
-    """The state of a wrapper of either library, as ours."""
-    state = {name: value for name, value in vars(saved).items() if name not in _OF_VECTORS}
+    """Return the state of a wrapper of either library, as a state of this class."""
+    state = {name: value for name, value in vars(saved).items() if name not in _VECTOR_ATTRIBUTES}
     for name in _STATISTICS & state.keys():
-        state[name] = _each(state[name], _own_statistics)
+        state[name] = _map_statistics(state[name], _to_own_statistics)
     space = state["observation_space"]
-    if "norm_obs_keys" not in state:  # files from before there was a choice
+    if "norm_obs_keys" not in state:  # files of releases without this option
         state["norm_obs_keys"] = list(space.spaces) if isinstance(space, spaces.Dict) else None
     return state
 
 
-def _each(statistics: Any, convert: Any) -> Any:
+def _map_statistics(statistics: Any, convert: Any) -> Any:
     if isinstance(statistics, dict):
         return {key: convert(part) for key, part in statistics.items()}
     return convert(statistics)
 
 
-def _own_statistics(statistics: Statistics) -> VecStatistics:
-    own = VecStatistics()
-    own.mean, own.var, own.count = statistics.mean, statistics.var, statistics.count
-    return own
+def _to_own_statistics(statistics: Statistics) -> VecStatistics:
+    result = VecStatistics()
+    result.mean, result.var, result.count = statistics.mean, statistics.var, statistics.count
+    return result
 
 
-def _original_statistics(statistics: Statistics) -> running_mean_std.RunningMeanStd:
-    twin = running_mean_std.RunningMeanStd()
-    twin.mean, twin.var, twin.count = statistics.mean, statistics.var, statistics.count
-    return twin
+def _to_original_statistics(statistics: Statistics) -> running_mean_std.RunningMeanStd:
+    result = running_mean_std.RunningMeanStd()
+    result.mean, result.var, result.count = statistics.mean, statistics.var, statistics.count
+    return result
 
 
 def _check_box(space: spaces.Space[Any], key: str | None = None) -> None:
@@ -300,12 +304,12 @@ def _check_box(space: spaces.Space[Any], key: str | None = None) -> None:
         )
     raise ValueError(
         f"VecNormalize only supports `gym.spaces.Box` observation spaces but {key} is of type "
-        f"{space}: explicitly pass the observation keys to normalise, as `norm_obs_keys`"
+        f"{space}: pass the observation keys to normalise as `norm_obs_keys`"
     )
 
 
 def _normalized_space(space: Any, limit: float) -> Any:
-    """What becomes of a space: images are none any more, others are left as they were."""
+    """Return the space of normalised observations: image spaces become float."""
     if not is_image_space(space):
         return space
     return spaces.Box(-limit, limit, space.shape, np.float32)

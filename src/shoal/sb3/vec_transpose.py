@@ -1,4 +1,4 @@
-"""A vector whose images have their channels first."""
+"""A wrapper that moves the channels of images to the first axis."""
 
 from __future__ import annotations
 
@@ -11,18 +11,24 @@ from stable_baselines3.common.preprocessing import is_image_space, is_image_spac
 from stable_baselines3.common.vec_env import vec_transpose as original
 
 from shoal.sb3._infos import TERMINAL_OBSERVATION
-from shoal.sb3.base_vec_env import VecEnv, VecEnvObs, VecEnvStepReturn, VecEnvWrapper, stands_in_for
+from shoal.sb3.base_vec_env import (
+    VecEnv,
+    VecEnvObs,
+    VecEnvStepReturn,
+    VecEnvWrapper,
+    counterpart_of,
+)
 
 __all__ = ["VecTransposeImage"]
 
 
-@stands_in_for(original.VecTransposeImage)
+@counterpart_of(original.VecTransposeImage)
 class VecTransposeImage(VecEnvWrapper):
-    """Turns images of (height, width, channels) into (channels, height, width), as torch wants.
+    """Transposes images from (height, width, channels) to (channels, height, width) for PyTorch.
 
     Args:
-        venv: The vector to wrap. Of Dict observations, the images are turned.
-        skip: Leave everything as it is.
+        venv: The vector to wrap. In Dict observations, only the images are transposed.
+        skip: Whether to leave observations unchanged.
     """
 
     def __init__(self, venv: VecEnv, skip: bool = False) -> None:
@@ -38,17 +44,17 @@ class VecTransposeImage(VecEnvWrapper):
         elif isinstance(space, spaces.Dict):
             parts = space.spaces.items()
             self.image_space_keys = [key for key, part in parts if is_image_space(part)]
-            turned = {
+            transposed = {
                 key: self.transpose_space(part, key) if key in self.image_space_keys else part
                 for key, part in parts
             }
-            super().__init__(venv, observation_space=spaces.Dict(turned))
+            super().__init__(venv, observation_space=spaces.Dict(transposed))
         else:
             super().__init__(venv, observation_space=self.transpose_space(space))
 
     @staticmethod
     def transpose_space(observation_space: Any, key: str = "") -> spaces.Box:
-        """The space of turned images; ``key`` is for the message if it cannot be turned."""
+        """Return the space of transposed images; ``key`` is used in error messages."""
         if not is_image_space(observation_space):
             raise AssertionError(f"The observation space must be an image, not {observation_space}")
         if is_image_space_channels_first(observation_space):
@@ -61,11 +67,11 @@ class VecTransposeImage(VecEnvWrapper):
 
     @staticmethod
     def transpose_image(image: npt.NDArray[Any]) -> npt.NDArray[Any]:
-        """Turn an image or a batch of them; the result shares their memory."""
+        """Transpose an image or a batch; the result is a view."""
         return np.moveaxis(image, -1, -3)
 
     def transpose_observations(self, observations: Any) -> Any:
-        """Turn what is to be turned of one observation or a batch."""
+        """Transpose the images of one observation or a batch."""
         if self.skip:
             return observations
         if isinstance(observations, dict):
@@ -77,12 +83,12 @@ class VecTransposeImage(VecEnvWrapper):
         return self.transpose_image(observations)
 
     def reset(self) -> VecEnvObs:
-        """Begin new episodes, and return their observations, turned."""
+        """Reset the environments, and return transposed observations."""
         observations: VecEnvObs = self.transpose_observations(self.venv.reset())
         return observations
 
     def step_wait(self) -> VecEnvStepReturn:
-        """Wait for the step, and return turned observations, terminal ones too."""
+        """Wait for the step, and return transposed observations, including terminal ones."""
         observations, rewards, dones, infos = self.venv.step_wait()
         for slot in np.flatnonzero(dones).tolist():
             if TERMINAL_OBSERVATION in infos[slot]:

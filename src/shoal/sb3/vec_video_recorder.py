@@ -1,4 +1,4 @@
-"""A vector that is filmed."""
+"""A wrapper that records videos."""
 
 from __future__ import annotations
 
@@ -12,21 +12,28 @@ from gymnasium import logger
 from stable_baselines3.common.vec_env import vec_video_recorder as original
 
 from shoal._wrapper_core.video import VideoRecording
-from shoal.sb3.base_vec_env import VecEnv, VecEnvObs, VecEnvStepReturn, VecEnvWrapper, stands_in_for
+from shoal.sb3.base_vec_env import (
+    VecEnv,
+    VecEnvObs,
+    VecEnvStepReturn,
+    VecEnvWrapper,
+    counterpart_of,
+)
 
 __all__ = ["VecVideoRecorder"]
 
 
-@stands_in_for(original.VecVideoRecorder)
+@counterpart_of(original.VecVideoRecorder)
 class VecVideoRecorder(VecEnvWrapper):
-    """Records all environments, side by side, as MP4 files.
+    """Records MP4 videos of all environments as tiles of one image.
 
     Args:
-        venv: The vector to wrap, whose environments were made with ``render_mode="rgb_array"``.
-        video_folder: Where the videos go; it is made if it is not there.
-        record_video_trigger: Told the number of steps so far, says whether to begin a video.
-        video_length: How many steps a video has.
-        name_prefix: What the names of the files begin with.
+        venv: The vector to wrap, whose render mode must be ``"rgb_array"``.
+        video_folder: The folder of the videos; it is created if it does not exist.
+        record_video_trigger: Takes the number of steps so far, and returns whether to start a
+            video.
+        video_length: Number of steps in a video.
+        name_prefix: Prefix of the file names.
     """
 
     video_name: str
@@ -55,7 +62,7 @@ class VecVideoRecorder(VecEnvWrapper):
     @property
     def recording(self) -> bool:
         """Whether a video is being recorded."""
-        return self._video.is_on
+        return self._video.is_recording
 
     @property
     def recorded_frames(self) -> list[npt.NDArray[Any]]:
@@ -63,14 +70,14 @@ class VecVideoRecorder(VecEnvWrapper):
         return self._video.frames
 
     def reset(self) -> VecEnvObs:
-        """Begin new episodes, and perhaps a video."""
+        """Reset the environments, and start a video if the trigger says so."""
         observations = self.venv.reset()
         if self.record_video_trigger(self.step_id):
             self._start()
         return observations
 
     def step_wait(self) -> VecEnvStepReturn:
-        """Wait for the step, and record it if a video is being recorded or begins."""
+        """Wait for the step, and record it if a video is being recorded or started."""
         results = self.venv.step_wait()
         self.step_id += 1
         if self.recording:
@@ -115,7 +122,7 @@ class VecVideoRecorder(VecEnvWrapper):
 
 
 def _metadata(venv: VecEnv) -> dict[str, Any]:
-    """What the environments say of themselves, or the vector if it is not made of any."""
+    """Return the metadata of the environments, or of a vector without single environments."""
     try:
         metadata: dict[str, Any] = venv.get_attr("metadata")[0]
     except (AttributeError, NotImplementedError):

@@ -1,6 +1,6 @@
-"""Conformance tests for pools: ours, and yours.
+"""Conformance tests for pools, including custom ones.
 
-A pool of your own is run through them by a subclass that says how to make it:
+A subclass defines how to make the pool under test:
 
 .. code-block:: python
 
@@ -10,8 +10,8 @@ A pool of your own is run through them by a subclass that says how to make it:
         def make_pool(self, num_envs, **options):
             return MyPool("Pick-v1", num_envs, **options)
 
-pytest then finds the tests in the subclass. A pool that takes Python environments subclasses
-:class:`PythonPoolConformance`, which asks more of it.
+pytest collects the inherited tests. :class:`PythonPoolConformance` has additional tests for pools
+of Python environments.
 """
 
 from shoal.testing._identical import assert_identical

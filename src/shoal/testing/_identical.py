@@ -1,4 +1,4 @@
-"""Comparing batches bit for bit."""
+"""Bit-for-bit comparison of batches."""
 
 from __future__ import annotations
 
@@ -21,30 +21,30 @@ def assert_identical(got: Any, expected: Any, where: str = "") -> None:
         ...
     AssertionError: ['a']: dtype float64, expected float32
     """
-    place = f"{where}: " if where else ""
+    prefix = f"{where}: " if where else ""
     if isinstance(expected, Mapping):
-        assert isinstance(got, Mapping), f"{place}{type(got).__name__}, expected a dict"
-        assert list(got) == list(expected), f"{place}keys {list(got)}, expected {list(expected)}"
+        assert isinstance(got, Mapping), f"{prefix}{type(got).__name__}, expected a dict"
+        assert list(got) == list(expected), f"{prefix}keys {list(got)}, expected {list(expected)}"
         for key in expected:
             assert_identical(got[key], expected[key], f"{where}[{key!r}]")
     elif isinstance(expected, tuple | list):
-        assert type(got) is type(expected), f"{place}{type(got)}, expected {type(expected)}"
-        assert len(got) == len(expected), f"{place}length {len(got)}, expected {len(expected)}"
-        for k, (one, other) in enumerate(zip(got, expected, strict=True)):
-            assert_identical(one, other, f"{where}[{k}]")
+        assert type(got) is type(expected), f"{prefix}{type(got)}, expected {type(expected)}"
+        assert len(got) == len(expected), f"{prefix}length {len(got)}, expected {len(expected)}"
+        for index, (got_item, expected_item) in enumerate(zip(got, expected, strict=True)):
+            assert_identical(got_item, expected_item, f"{where}[{index}]")
     elif isinstance(expected, np.ndarray):
-        _assert_identical_arrays(got, expected, where, place)
+        _assert_identical_arrays(got, expected, where, prefix)
     else:
-        assert type(got) is type(expected), f"{place}{type(got)}, expected {type(expected)}"
+        assert type(got) is type(expected), f"{prefix}{type(got)}, expected {type(expected)}"
         both_nan = got != got and expected != expected
-        assert both_nan or got == expected, f"{place}{got!r}, expected {expected!r}"
+        assert both_nan or got == expected, f"{prefix}{got!r}, expected {expected!r}"
 
 
-def _assert_identical_arrays(got: Any, expected: Any, where: str, place: str) -> None:
-    assert isinstance(got, np.ndarray), f"{place}{type(got).__name__}, expected an array"
-    assert got.dtype == expected.dtype, f"{place}dtype {got.dtype}, expected {expected.dtype}"
-    assert got.shape == expected.shape, f"{place}shape {got.shape}, expected {expected.shape}"
+def _assert_identical_arrays(got: Any, expected: Any, where: str, prefix: str) -> None:
+    assert isinstance(got, np.ndarray), f"{prefix}{type(got).__name__}, expected an array"
+    assert got.dtype == expected.dtype, f"{prefix}dtype {got.dtype}, expected {expected.dtype}"
+    assert got.shape == expected.shape, f"{prefix}shape {got.shape}, expected {expected.shape}"
     if expected.dtype == object:
         assert_identical(list(got.flat), list(expected.flat), where)
     else:
-        assert got.tobytes() == expected.tobytes(), f"{place}{got}, expected {expected}"
+        assert got.tobytes() == expected.tobytes(), f"{prefix}{got}, expected {expected}"

@@ -1,4 +1,4 @@
-"""What every pool promises, whatever its environments are."""
+"""Conformance tests for pools of any environments."""
 
 from __future__ import annotations
 
@@ -16,45 +16,45 @@ from shoal.testing._identical import assert_identical
 
 __all__ = ["PoolConformance"]
 
-# The context managers of unittest, for a module that must not need pytest.
+# The assertions of unittest, since this module must not depend on pytest.
 _expect = unittest.TestCase()
 
 
 class PoolConformance:
-    """Tests of the contract that hold for any environments.
+    """Tests of the pool contract that apply to any environments.
 
-    A subclass provides :meth:`make_pool`. Its environments must draw all their randomness from the
-    seed that ``reset`` gives them.
+    A subclass defines :meth:`make_pool`. All randomness of its environments must derive from the
+    seed passed to ``reset``.
     """
 
     num_envs = 5
     steps = 60
 
     def make_pool(self, num_envs: int, **options: Any) -> Pool:
-        """Make the pool under test; options are ``autoreset_mode`` and ``copy``."""
+        """Make the pool under test; the options are ``autoreset_mode`` and ``copy``."""
         raise NotImplementedError
 
     def actions(self, pool: Pool, count: int) -> list[Any]:
-        """A reproducible list of action batches for all slots."""
+        """Return a reproducible list of action batches for all slots."""
         pool.spaces.action.seed(17)
         return [pool.spaces.action.sample() for _ in range(count)]
 
     def started(self, **options: Any) -> Pool:
-        """A pool whose slots have been reset with the seeds 0, 1, 2, ..."""
+        """Return a pool whose slots have been reset with the seeds 0, 1, 2, ..."""
         pool = self.make_pool(self.num_envs, **options)
         pool.reset(seeds=range(self.num_envs))
         pool.recv()
         return pool
 
     def trajectory(self, pool: Pool, actions: list[Any]) -> list[Batch]:
-        """The batches that these actions give, taken together with ``send`` and ``recv``."""
+        """Return the batches for a list of action batches, by ``send`` and ``recv``."""
         batches = []
         for action in actions:
             pool.send(action)
             batches.append(pool.recv())
         return batches
 
-    def test_a_batch_holds_every_slot_once_and_in_order(self) -> None:
+    def test_batch_has_every_slot_once_in_order(self) -> None:
         pool = self.make_pool(self.num_envs)
         pool.reset(seeds=range(self.num_envs))
         for batch in (pool.recv(), *self.trajectory(pool, self.actions(pool, 3))):
@@ -65,38 +65,38 @@ class PoolConformance:
             assert batch.terminated.dtype == batch.truncated.dtype == np.bool_
         pool.close()
 
-    def test_the_same_seeds_give_the_same_trajectories(self) -> None:
+    def test_same_seeds_give_same_trajectories(self) -> None:
         for mode in (AutoresetMode.NEXT_STEP, AutoresetMode.SAME_STEP):
             runs = []
             for _ in range(2):
                 pool = self.started(autoreset_mode=mode)
                 runs.append(self.trajectory(pool, self.actions(pool, self.steps)))
                 pool.close()
-            for one, other in zip(*runs, strict=True):
-                assert_identical(tuple(one), tuple(other))
+            for first, second in zip(*runs, strict=True):
+                assert_identical(tuple(first), tuple(second))
 
     def test_slots_stepped_alone_do_as_they_do_together(self) -> None:
-        together, alone = self.started(), self.started()
+        together, separate = self.started(), self.started()
         for action in self.actions(together, 8):
             together.send(action)
             expected = together.recv()
             for slot in reversed(range(self.num_envs)):
-                alone.send(self.action_of(alone, action, slot), slots=[slot])
-            seen: list[int] = []
-            while len(seen) < self.num_envs:
-                batch = alone.recv(min_slots=1)
+                separate.send(self.action_of(separate, action, slot), slots=[slot])
+            received: list[int] = []
+            while len(received) < self.num_envs:
+                batch = separate.recv(min_slots=1)
                 for row, slot in enumerate(batch.slots):
-                    seen.append(int(slot))
+                    received.append(int(slot))
                     assert batch.rewards[row] == expected.rewards[slot]
                     assert batch.terminated[row] == expected.terminated[slot]
                     assert batch.truncated[row] == expected.truncated[slot]
-            assert sorted(seen) == list(range(self.num_envs))
-            assert_identical(alone.latest(), expected.observations)
+            assert sorted(received) == list(range(self.num_envs))
+            assert_identical(separate.latest(), expected.observations)
         together.close()
-        alone.close()
+        separate.close()
 
     def action_of(self, pool: Pool, batch: Any, slot: int) -> Any:
-        """One slot's action out of a batch, as a batch of one."""
+        """Extract one slot's action from a batch, as a batch of one."""
         single = list(iterate(pool.spaces.action, batch))[slot]
         return _batch_of_one(single)
 
@@ -131,7 +131,7 @@ class PoolConformance:
         whole.close()
         halves.close()
 
-    def test_what_is_dropped_is_in_flight_no_more(self) -> None:
+    def test_dropped_slots_are_not_in_flight(self) -> None:
         pool = self.started()
         pool.drop()
         (action,) = self.actions(pool, 1)
@@ -150,7 +150,7 @@ class PoolConformance:
             pool.recv(timeout=1.0)
         pool.close()
 
-    def test_slots_that_do_not_exist_are_refused(self) -> None:
+    def test_invalid_slots_are_refused(self) -> None:
         pool = self.started()
         with _expect.assertRaisesRegex(IndexError, f"slot {self.num_envs}"):
             pool.reset(slots=[self.num_envs])
@@ -166,7 +166,7 @@ class PoolConformance:
             if (done := np.flatnonzero(batch.terminated | batch.truncated)).size:
                 break
         else:
-            raise AssertionError("no episode ended within 5000 steps: give shorter ones")
+            raise AssertionError("no episode ended within 5000 steps: use shorter episodes")
         with _expect.assertRaisesRegex(SlotFinishedError, f"slot {done[0]}"):
             pool.send(action)
         pool.reset(slots=done)
@@ -175,12 +175,12 @@ class PoolConformance:
         pool.recv()
         pool.close()
 
-    def test_arrays_belong_to_the_user(self) -> None:
+    def test_later_steps_do_not_change_returned_arrays(self) -> None:
         pool = self.started()
         batches = self.trajectory(pool, self.actions(pool, 6))
-        frozen = [(batch.rewards.copy(), str(batch.observations)) for batch in batches]
+        copies = [(batch.rewards.copy(), str(batch.observations)) for batch in batches]
         self.trajectory(pool, self.actions(pool, 6))
-        for batch, (rewards, observations) in zip(batches, frozen, strict=True):
+        for batch, (rewards, observations) in zip(batches, copies, strict=True):
             assert_identical(batch.rewards, rewards)
             assert str(batch.observations) == observations
         pool.close()
@@ -196,7 +196,7 @@ class PoolConformance:
             previous, text = batch, str(tuple(batch[:5]))
         pool.close()
 
-    def test_every_slot_has_somebody_who_drives_it(self) -> None:
+    def test_worker_states_cover_every_slot(self) -> None:
         pool = self.started()
         states = pool.worker_states()
         assert {slot for state in states for slot in state.slots} == set(range(self.num_envs))
@@ -204,7 +204,7 @@ class PoolConformance:
         assert all(state.restarts == 0 for state in states)
         pool.close()
 
-    def test_a_closed_pool_says_so(self) -> None:
+    def test_using_a_closed_pool_is_refused(self) -> None:
         pool = self.started()
         (action,) = self.actions(pool, 1)
         pool.close()

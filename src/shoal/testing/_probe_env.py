@@ -1,4 +1,4 @@
-"""An environment that shows what is done to it."""
+"""An environment whose observations and infos reveal how it was used."""
 
 from __future__ import annotations
 
@@ -12,15 +12,15 @@ __all__ = ["ProbeEnv"]
 
 
 class ProbeEnv(gymnasium.Env[Any, Any]):
-    """Nested observations that depend on the seed, the actions and the time; random episode ends.
+    """Has nested observations that depend on seed, actions and time, and random episode ends.
 
     Args:
-        label: Told back in infos and by ``call``.
-        fail_at: The step, counted over the environment's life, at which ``step`` raises.
-        mean_length: How many steps an episode lasts on average.
+        label: Reported in infos, and readable by ``call``.
+        fail_at: The step, counted over the environment's lifetime, at which ``step`` raises.
+        mean_length: Mean number of steps of an episode.
     """
 
-    metadata = {"render_modes": ["ansi"]}  # noqa: RUF012 - Gymnasium's way
+    metadata = {"render_modes": ["ansi"]}  # noqa: RUF012 - as in Gymnasium
     open_count: ClassVar[int] = 0
 
     observation_space = spaces.Dict(
@@ -49,13 +49,13 @@ class ProbeEnv(gymnasium.Env[Any, Any]):
     def reset(
         self, *, seed: int | None = None, options: dict[str, Any] | None = None
     ) -> tuple[Any, dict[str, Any]]:
-        """Begin an episode; the info tells the options."""
+        """Start an episode; the info contains the options."""
         super().reset(seed=seed)
         self._time = 0
         return self._observe(0.0), {"options": str(options), "label": self.label}
 
     def step(self, action: Any) -> tuple[Any, float, bool, bool, dict[str, Any]]:
-        """Take a step; every third one has an info."""
+        """Step the environment; every third step has an info."""
         assert action in self.action_space, f"got {action!r}"
         if self._fail_at is not None and self.total_steps >= self._fail_at:
             raise ArithmeticError(f"environment {self.label} fails as asked")
@@ -80,11 +80,11 @@ class ProbeEnv(gymnasium.Env[Any, Any]):
         }
 
     def render(self) -> str:
-        """The time of the episode, as text."""
+        """Render the label and the time as text."""
         return f"{self.label}@{self._time}"
 
     def close(self) -> None:
-        """Close the environment; ``ProbeEnv.open_count`` counts those that are not closed."""
+        """Close the environment, and decrement ``ProbeEnv.open_count``."""
         if self._open:
             self._open = False
             ProbeEnv.open_count -= 1

@@ -1,4 +1,4 @@
-"""What a pool of Python environments promises besides."""
+"""Conformance tests for pools of Python environments."""
 
 from __future__ import annotations
 
@@ -23,21 +23,24 @@ Factories = Sequence[Callable[[], ProbeEnv]]
 
 
 class PythonPoolConformance(PoolConformance):
-    """Tests for a pool that is made from functions which make environments.
+    """Tests of the pool contract that apply to pools of Python environments.
 
-    A subclass provides :meth:`make_python_pool`.
+    A subclass defines :meth:`make_python_pool`.
     """
 
     def make_python_pool(self, factories: Factories, **options: Any) -> Pool:
-        """Make the pool under test; options are ``autoreset_mode``, ``copy``, ``statistics``."""
+        """Make the pool under test.
+
+        The options are ``autoreset_mode``, ``copy`` and ``statistics``.
+        """
         raise NotImplementedError
 
     def make_pool(self, num_envs: int, **options: Any) -> Pool:
-        """A pool of probes."""
+        """Make a pool of probes."""
         return self.make_python_pool(self.probes(num_envs), **options)
 
     def probes(self, num_envs: int, **failing: int) -> Factories:
-        """A function for each slot; ``failing={"slot": 2, "at": 5}`` makes one fail."""
+        """Return a function for each slot; with ``slot=2, at=5`` slot 2 fails at step 5."""
         return [
             partial(ProbeEnv, slot, failing["at"] if failing.get("slot") == slot else None)
             for slot in range(num_envs)
@@ -58,12 +61,12 @@ class PythonPoolConformance(PoolConformance):
                 assert_identical(envs.step(action), expected)
                 done = expected[2] | expected[3]
                 if mode is AutoresetMode.DISABLED and done.any():
-                    begun = reference.reset(options={"reset_mask": done.copy()})
-                    assert_identical(envs.reset(options={"reset_mask": done}), begun)
+                    expected_reset = reference.reset(options={"reset_mask": done.copy()})
+                    assert_identical(envs.reset(options={"reset_mask": done}), expected_reset)
             envs.close()
             reference.close()
 
-    def test_a_wrong_action_steps_nothing(self) -> None:
+    def test_invalid_action_steps_no_environment(self) -> None:
         pool = self.started()
         (good,) = self.actions(pool, 1)
         bad = {**good, "move": good["move"].copy()}
@@ -128,26 +131,26 @@ class PythonPoolConformance(PoolConformance):
         assert pool.call("label") == list(range(self.num_envs))
         pool.close()
 
-    def test_statistics_add_up(self) -> None:
+    def test_statistics_match_the_trajectory(self) -> None:
         pool = self.make_python_pool(self.probes(self.num_envs), statistics=True)
         pool.reset(seeds=range(self.num_envs))
         pool.recv()
         returns = np.zeros(self.num_envs)
         lengths = np.zeros(self.num_envs, np.int64)
-        fresh = np.zeros(self.num_envs, np.bool_)
-        ended = 0
+        done = np.zeros(self.num_envs, np.bool_)
+        num_episodes = 0
         for batch in self.trajectory(pool, self.actions(pool, self.steps)):
-            returns = np.where(fresh, 0.0, returns + batch.rewards)
-            lengths = np.where(fresh, 0, lengths + 1)
-            fresh = batch.terminated | batch.truncated
+            returns = np.where(done, 0.0, returns + batch.rewards)
+            lengths = np.where(done, 0, lengths + 1)
+            done = batch.terminated | batch.truncated
             episodes = None if batch.raw_infos is None else batch.raw_infos[1]
-            assert (episodes is not None) == fresh.any()
+            assert (episodes is not None) == done.any()
             if episodes is not None:
                 mask, reported_returns, reported_lengths, seconds = episodes
-                assert_identical(mask, fresh)
-                assert_identical(reported_returns, np.where(fresh, returns, 0.0))
-                assert_identical(reported_lengths, np.where(fresh, lengths, 0))
-                assert (seconds[fresh] >= 0).all()
-                ended += int(fresh.sum())
-        assert ended > 0
+                assert_identical(mask, done)
+                assert_identical(reported_returns, np.where(done, returns, 0.0))
+                assert_identical(reported_lengths, np.where(done, lengths, 0))
+                assert (seconds[done] >= 0).all()
+                num_episodes += int(done.sum())
+        assert num_episodes > 0
         pool.close()

@@ -1,4 +1,4 @@
-"""The Gymnasium frontend: drop-ins for ``gymnasium.vector``."""
+"""The Gymnasium frontend: drop-in replacements for ``gymnasium.vector``."""
 
 from gymnasium.vector import AutoresetMode
 

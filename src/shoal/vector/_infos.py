@@ -1,4 +1,4 @@
-"""Infos in the forms that Gymnasium has given them over the years."""
+"""Conversion of a pool's infos to the formats of Gymnasium's releases."""
 
 from __future__ import annotations
 
@@ -14,30 +14,30 @@ from shoal._types import EPISODE, FINAL_KEYS, ColumnInfos, Episodes, RawInfos, a
 __all__ = ["InfoFormat", "format_infos", "infos_as_list"]
 
 _OVERWRITTEN = (
-    f"statistics=True would overwrite the info {EPISODE!r} that the environments give themselves: "
-    "drop one of the two (is a RecordEpisodeStatistics wrapper in use?)"
+    f"statistics=True would overwrite the info {EPISODE!r} of the environments: use only one of "
+    "the two (is a RecordEpisodeStatistics wrapper in use?)"
 )
 
 InfoFormat = Literal["dict", "list", "pre-1.0"]
 """``"dict"``: a dict of arrays with ``_key`` masks, as in Gymnasium today. ``"list"``: a dict for
-each slot. ``"pre-1.0"``: as ``"dict"``, but an episode's end stands in ``final_observation`` and
-``final_info``, lists with an entry or None for each slot, as training loops written before
-Gymnasium 1.0 read it."""
+each slot. ``"pre-1.0"``: as ``"dict"``, but the end of an episode is reported in
+``final_observation`` and ``final_info``, lists with an entry or None for each slot, as before
+Gymnasium 1.0."""
 
 
-def format_infos(raw: RawInfos | ColumnInfos | None, rows: int, form: InfoFormat) -> Any:
-    """Put a pool's raw infos into the form that the user asked for."""
-    if isinstance(raw, ColumnInfos) and form == "dict":
+def format_infos(raw: RawInfos | ColumnInfos | None, rows: int, info_format: InfoFormat) -> Any:
+    """Convert a pool's raw infos to ``info_format``."""
+    if isinstance(raw, ColumnInfos) and info_format == "dict":
         return _from_columns(raw, rows)
     raw = as_events(raw, rows)
     if raw is None:
-        return [{} for _ in range(rows)] if form == "list" else {}
+        return [{} for _ in range(rows)] if info_format == "list" else {}
     events, episodes = raw
-    if episodes is not None and any(_tells_episode(info, form) for _, info in events):
+    if episodes is not None and any(_has_episode(info, info_format) for _, info in events):
         raise ValueError(_OVERWRITTEN)
-    if form == "list":
+    if info_format == "list":
         return _as_list(raw, rows)
-    if form == "pre-1.0":
+    if info_format == "pre-1.0":
         return _as_pre_1_0(raw, rows)
     infos = batch_infos(events, rows, merge_column)
     _add_episodes(infos, episodes)
@@ -54,28 +54,31 @@ def _add_episodes(infos: dict[str, Any], episodes: Episodes | None) -> None:
 def _from_columns(raw: ColumnInfos, rows: int) -> dict[str, Any]:
     if raw.episodes is not None and EPISODE in raw.columns:
         raise ValueError(_OVERWRITTEN)
-    told = _masked(raw.columns, np.ones(rows, np.bool_))
+    current_infos = _masked(raw.columns, np.ones(rows, np.bool_))
     finals = raw.finals
-    ended: dict[str, Any] = {}
+    final_infos: dict[str, Any] = {}
     if finals is not None:
         mask = np.zeros(rows, np.bool_)
         mask[finals.rows] = True
         observations = np.full(rows, None, object)
-        for place, row in enumerate(finals.rows.tolist()):
-            observations[row] = row_of(finals.observations, place)
+        for index, row in enumerate(finals.rows.tolist()):
+            observations[row] = row_of(finals.observations, index)
         columns = {}
         for key, values in finals.columns.items():
             columns[key] = np.zeros((rows, *values.shape[1:]), values.dtype)
             columns[key][finals.rows] = values
-        ended = _masked({"final_obs": observations, "final_info": _masked(columns, mask)}, mask)
-    # Keys stand in the order in which the slots, one after the other, have told of them.
-    infos = {**ended, **told} if finals is not None and finals.rows[0] == 0 else {**told, **ended}
+        final_infos = _masked(
+            {"final_obs": observations, "final_info": _masked(columns, mask)}, mask
+        )
+    # As in Gymnasium, keys are in the order of their first occurrence over the slots.
+    finals_first = finals is not None and finals.rows[0] == 0
+    infos = final_infos | current_infos if finals_first else current_infos | final_infos
     _add_episodes(infos, raw.episodes)
     return infos
 
 
 def _masked(columns: dict[str, Any], mask: npt.NDArray[np.bool_]) -> dict[str, Any]:
-    """Columns, each followed by its mask."""
+    """Return the columns, each followed by a copy of the mask."""
     return {
         name: value
         for key in columns
@@ -83,9 +86,10 @@ def _masked(columns: dict[str, Any], mask: npt.NDArray[np.bool_]) -> dict[str, A
     }
 
 
-def _tells_episode(info: dict[str, Any], form: InfoFormat) -> bool:
-    where = info["final_info"] if form == "pre-1.0" and info.keys() == FINAL_KEYS else info
-    return EPISODE in where
+def _has_episode(info: dict[str, Any], info_format: InfoFormat) -> bool:
+    if info_format == "pre-1.0" and info.keys() == FINAL_KEYS:
+        info = info["final_info"]
+    return EPISODE in info
 
 
 def _episode_of(raw: RawInfos, row: int) -> dict[str, Any] | None:
@@ -107,26 +111,26 @@ def _as_list(raw: RawInfos, rows: int) -> list[dict[str, Any]]:
 
 
 def _as_pre_1_0(raw: RawInfos, rows: int) -> dict[str, Any]:
-    ordinary = []
-    ended: dict[int, dict[str, Any]] = {}
+    current = []
+    finals: dict[int, dict[str, Any]] = {}
     for row, info in raw[0]:
         if info.keys() == FINAL_KEYS:
-            ended[row] = info
+            finals[row] = info
         else:
-            ordinary.append((row, info))
-    infos = batch_infos(ordinary, rows, merge_column)
-    if ended:
-        for row, info in ended.items():
+            current.append((row, info))
+    infos = batch_infos(current, rows, merge_column)
+    if finals:
+        for row, info in finals.items():
             if (episode := _episode_of(raw, row)) is not None:
                 info["final_info"][EPISODE] = episode
         for name, key in (("final_observation", "final_obs"), ("final_info", "final_info")):
-            infos[name] = [ended[row][key] if row in ended else None for row in range(rows)]
-            infos[f"_{name}"] = np.array([row in ended for row in range(rows)])
+            infos[name] = [finals[row][key] if row in finals else None for row in range(rows)]
+            infos[f"_{name}"] = np.array([row in finals for row in range(rows)])
     return infos
 
 
 def infos_as_list(infos: Any, num_envs: int) -> list[dict[str, Any]]:
-    """Infos as a list with a dict for each slot, out of a dict of columns with masks.
+    """Convert infos from a dict of columns with masks to a list with a dict for each slot.
 
     >>> infos_as_list({"speed": np.array([0.5, 0.0]), "_speed": np.array([True, False])}, 2)
     [{'speed': np.float64(0.5)}, {}]
@@ -136,10 +140,10 @@ def infos_as_list(infos: Any, num_envs: int) -> list[dict[str, Any]]:
     listed: list[dict[str, Any]] = [{} for _ in range(num_envs)]
     for key, column in infos.items():
         if key.startswith("_") and key[1:] in infos:
-            continue  # the mask of another one
+            continue  # the mask of another key
         values = infos_as_list(column, num_envs) if isinstance(column, dict) else column
         if len(values) != num_envs:
-            raise ValueError(f"info {key!r} has {len(values)} rows for {num_envs} slots")
+            raise ValueError(f"info {key!r} has {len(values)} rows, expected {num_envs}")
         mask = infos.get(f"_{key}")
         for slot, value in enumerate(values):
             if mask is None or mask[slot]:
@@ -148,10 +152,11 @@ def infos_as_list(infos: Any, num_envs: int) -> list[dict[str, Any]]:
 
 
 def merge_column(rows: int, pairs: list[tuple[int, Any]]) -> npt.NDArray[Any]:
-    """The column of a key whose values are of different kinds, such that none is lost.
+    """Make a lossless column of values of different types.
 
-    Numbers, and arrays of one shape, are promoted to a common dtype if every value survives it.
-    Anything else becomes an array of objects, None where a slot has no value.
+    Numbers, and arrays of one shape, are promoted to a common dtype that represents every value
+    exactly. If there is none, the column is an array of objects, with None where a slot has no
+    value.
 
     >>> merge_column(3, [(0, 1), (2, 0.5)])
     array([1. , 0. , 0.5])
@@ -171,20 +176,20 @@ def merge_column(rows: int, pairs: list[tuple[int, Any]]) -> npt.NDArray[Any]:
 
 
 def _promote(values: list[Any]) -> list[npt.NDArray[Any]] | None:
-    """The values as arrays of one dtype, or None where no dtype can hold all of them."""
+    """Return the values as arrays of one dtype, or None if no dtype represents all of them."""
     if not all(map(_is_numeric, values)) or isinstance(values[0], np.bool_):
         return None
     arrays = [np.asarray(value) for value in values]
     if any(array.shape != arrays[0].shape or array.dtype.kind in "OV" for array in arrays):
         return None
-    found = [array.dtype for array in arrays]
+    dtypes = [array.dtype for array in arrays]
     try:
-        candidates = [np.result_type(*found), *found]
+        candidates = [np.result_type(*dtypes), *dtypes]
     except TypeError:
         return None
     for dtype in candidates:
         with warnings.catch_warnings():
-            # A cast that warns has lost something, which is what the comparison is for.
+            # The comparison below detects lossy casts.
             warnings.simplefilter("ignore")
             promoted = [array.astype(dtype) for array in arrays]
         if all(_same(*pair) for pair in zip(arrays, promoted, strict=True)):
@@ -193,11 +198,11 @@ def _promote(values: list[Any]) -> list[npt.NDArray[Any]] | None:
 
 
 def _is_numeric(value: Any) -> bool:
-    # By exact type, as Gymnasium does it: an IntEnum is more than its number.
+    # Exact types, as in Gymnasium, since subclasses such as IntEnum would lose their type.
     return type(value) in (bool, int, float) or isinstance(value, np.number | np.bool_ | np.ndarray)
 
 
 def _same(before: npt.NDArray[Any], after: npt.NDArray[Any]) -> bool:
-    """Whether a cast has kept every value. Python compares its numbers exactly."""
+    """Whether a cast has kept every value. Python numbers are compared exactly."""
     pairs = zip(before.ravel().tolist(), after.ravel().tolist(), strict=True)
     return all(one == other or (one != one and other != other) for one, other in pairs)

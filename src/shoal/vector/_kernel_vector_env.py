@@ -1,4 +1,4 @@
-"""The Gymnasium frontend to kernels, which can do a little more than others."""
+"""The Gymnasium frontend of kernels, with access to their states."""
 
 from __future__ import annotations
 
@@ -17,9 +17,9 @@ from shoal.vector._pool_vector_env import Arrays, VectorEnv
 __all__ = ["KernelVectorEnv"]
 
 
-# Gymnasium's class is named again for skrl, which recognises vectors by their direct bases.
+# Gymnasium's class is a direct base because skrl recognises vectors by their direct bases.
 class KernelVectorEnv(VectorEnv, gymnasium.vector.VectorEnv[Any, Any, Arrays]):
-    """Slots of a kernel behind Gymnasium's vector interface.
+    """A vector whose environments are slots of a kernel.
 
     Example:
         >>> import shoal
@@ -44,36 +44,36 @@ class KernelVectorEnv(VectorEnv, gymnasium.vector.VectorEnv[Any, Any, Arrays]):
 
     @property
     def state(self) -> npt.NDArray[Any]:
-        """The states of all slots: an array of records, which can be read and written."""
+        """The states of all slots: a structured array, which can be read and written."""
         return self._kernel_pool.state
 
     def save(self, slots: SlotChoice = None) -> npt.NDArray[np.uint8]:
-        """Everything about these slots, a row of bytes for each: state, randomness, episode.
+        """Return a snapshot of slots, a row of bytes for each: state, generator and episode.
 
-        Parameters are no part of it.
+        Parameters are not included.
         """
         return self._kernel_pool.save(slots)
 
     def restore(self, saved: npt.NDArray[np.uint8], slots: SlotChoice = None) -> None:
-        """Put slots back to what they were; the next step goes on from there."""
+        """Restore slots from a snapshot; the next step continues from there."""
         self._kernel_pool.restore(saved, slots)
 
     def render_tiled(
         self, slots: SlotChoice = None, columns: int | None = None
     ) -> npt.NDArray[np.uint8]:
-        """One picture with those of these slots side by side.
+        """Render slots as the tiles of one image.
 
         Args:
-            slots: Which ones; all by default.
-            columns: How many in a row; by default about as many as there are rows.
+            slots: The slots to render; all by default.
+            columns: Number of tiles in a row; by default about the number of rows.
         """
         if columns is not None and columns < 1:
             raise ValueError(f"columns must be a positive number or None, got {columns}")
-        pictures = self._kernel_pool.render(slots)
-        count, height, width, channels = pictures.shape
-        across = ceil(sqrt(count)) if columns is None else columns
-        down = ceil(count / across)
-        tiled = np.zeros((down * across, height, width, channels), np.uint8)
-        tiled[:count] = pictures
-        tiled = tiled.reshape(down, across, height, width, channels).swapaxes(1, 2)
-        return tiled.reshape(down * height, across * width, channels)
+        images = self._kernel_pool.render(slots)
+        count, height, width, channels = images.shape
+        num_columns = ceil(sqrt(count)) if columns is None else columns
+        num_rows = ceil(count / num_columns)
+        tiled = np.zeros((num_rows * num_columns, height, width, channels), np.uint8)
+        tiled[:count] = images
+        tiled = tiled.reshape(num_rows, num_columns, height, width, channels).swapaxes(1, 2)
+        return tiled.reshape(num_rows * height, num_columns * width, channels)

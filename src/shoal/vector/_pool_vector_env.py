@@ -26,17 +26,17 @@ Arrays = npt.NDArray[Any]
 
 
 class VectorEnv(EnvironmentCalls, gymnasium.vector.VectorEnv[Any, Any, Arrays]):
-    """A pool behind Gymnasium's vector interface.
+    """A Gymnasium vector environment on top of a pool.
 
-    Besides that interface it offers ``send`` and ``recv``, which step some slots while others are
-    left alone, and it is a context manager.
+    In addition to Gymnasium's interface it has ``send`` and ``recv``, which step some slots
+    independently of the others, and it is a context manager.
 
     Args:
-        pool: What steps the environments. The vector owns it, and closes it.
-        info_format: The form of ``infos``; see :data:`shoal.vector._infos.InfoFormat`.
-        seeding: How one seed becomes one for each slot; see
+        pool: The pool that steps the environments. The vector owns and closes it.
+        info_format: The format of ``infos``; see :data:`shoal.vector._infos.InfoFormat`.
+        seeding: How one seed becomes a seed per slot; see
             :func:`shoal.vector._seeding.slot_seeds`.
-        batch_size: How many slots ``recv`` returns where it is not told.
+        batch_size: Number of slots that ``recv`` returns by default.
 
     Example:
         >>> import shoal
@@ -48,7 +48,7 @@ class VectorEnv(EnvironmentCalls, gymnasium.vector.VectorEnv[Any, Any, Arrays]):
     """
 
     plan: Plan | None = None
-    """Which pool was chosen and why, where :func:`shoal.make` has made the vector."""
+    """The choice of the pool and its reason, if :func:`shoal.make` made the vector."""
 
     def __init__(
         self,
@@ -62,7 +62,7 @@ class VectorEnv(EnvironmentCalls, gymnasium.vector.VectorEnv[Any, Any, Arrays]):
         self._batch_size = batch_size
         self._info_format = info_format
         self._seeding = seeding
-        self._begun = False  # whether every slot has an observation
+        self._has_observations = False  # of every slot
         self.num_envs = pool.num_envs
         self.autoreset_mode = pool.autoreset_mode
         self.metadata = {**pool.metadata, "autoreset_mode": pool.autoreset_mode}
@@ -74,9 +74,9 @@ class VectorEnv(EnvironmentCalls, gymnasium.vector.VectorEnv[Any, Any, Arrays]):
 
     @property
     def pool(self) -> Pool:
-        """What steps the environments; for other frontends to be put on.
+        """The pool that steps the environments; other frontends can be built on it.
 
-        Another pool can take its place, which has the same slots: one that is put around it.
+        It can be replaced by a pool of the same slots, such as one that wraps it.
         """
         return self._pool
 
@@ -86,15 +86,15 @@ class VectorEnv(EnvironmentCalls, gymnasium.vector.VectorEnv[Any, Any, Arrays]):
 
     @property
     def seeding(self) -> Seeding:
-        """How one seed becomes one for each slot."""
+        """How one seed becomes a seed per slot."""
         return self._seeding
 
     def reset(self, *, seed: Seed = None, options: dict[str, Any] | None = None) -> tuple[Any, Any]:
-        """Begin new episodes, in all slots or in those that ``options["reset_mask"]`` selects.
+        """Reset all slots, or those that ``options["reset_mask"]`` selects.
 
         Args:
-            seed: None, one integer for the whole vector, or one (or None) for each slot.
-            options: Given to each environment, without the mask. The dict is not changed.
+            seed: None, one integer for the whole vector, or one integer or None for each slot.
+            options: Passed to each environment, without the mask. The dict is not modified.
 
         Returns:
             The observations of all slots, and the infos of those that were reset.
@@ -104,21 +104,21 @@ class VectorEnv(EnvironmentCalls, gymnasium.vector.VectorEnv[Any, Any, Arrays]):
         if mask is None:
             self._pool.reset(None, seeds, options)
             batch = self._pool.recv()
-            self._begun = True
-            return batch.observations, self._formatted(batch)
-        if not self._begun and not mask.all():
+            self._has_observations = True
+            return batch.observations, self._format_infos(batch)
+        if not self._has_observations and not mask.all():
             raise ResetMaskError(
                 f"slot {np.argmin(mask)} has never been reset: the first reset must include it"
             )
         if self._pool.in_flight:
             raise AlreadyPendingCallError(
-                f"{self._pool.in_flight} slots are in flight: receive them before resetting others",
+                f"{self._pool.in_flight} slots are in flight: call recv before resetting others",
                 "recv",
             )
         slots = np.flatnonzero(mask)
         self._pool.reset(slots, [seeds[slot] for slot in slots], options)
         batch = self._pool.recv()
-        self._begun = True
+        self._has_observations = True
         raw = batch.raw_infos
         if raw is not None:
             raw = [(int(slots[row]), info) for row, info in raw[0]], None
@@ -128,14 +128,14 @@ class VectorEnv(EnvironmentCalls, gymnasium.vector.VectorEnv[Any, Any, Arrays]):
     def step(self, actions: Any) -> tuple[Any, Arrays, Arrays, Arrays, Any]:
         """Step every slot, and return the results in slot order."""
         observations, rewards, terminated, truncated, raw = self._pool.step(actions)
-        self._begun = True
-        if raw is None and self._info_format != "list":  # most steps: not worth a call
+        self._has_observations = True
+        if raw is None and self._info_format != "list":  # the common case, without a call
             return observations, rewards, terminated, truncated, {}
         infos = format_infos(raw, self.num_envs, self._info_format)
         return observations, rewards, terminated, truncated, infos
 
     def send(self, actions: Any, slots: SlotChoice = None) -> None:
-        """Begin to step these slots, all of them by default, with one action for each."""
+        """Start to step slots, all by default, with one action for each."""
         self._pool.send(actions, slots)
 
     def recv(
@@ -145,34 +145,34 @@ class VectorEnv(EnvironmentCalls, gymnasium.vector.VectorEnv[Any, Any, Arrays]):
         *,
         slots: SlotChoice = None,
     ) -> Batch:
-        """Receive slots that were sent, first come, first served.
+        """Receive slots that were sent, in the order in which they finish.
 
         Args:
-            min_slots: How many to wait for; None for ``batch_size`` of them, or for all that are in
-                flight where no batch size was chosen.
-            timeout: Seconds to wait at the most, None for no limit.
-            slots: Wait for these slots instead, and return them in this order: with two groups of
-                slots, one is stepped while the other is looked at.
+            min_slots: Number of slots to wait for. By default ``batch_size``, or all slots in
+                flight if no batch size was chosen.
+            timeout: Maximum seconds to wait, None for no limit.
+            slots: Wait for these slots instead, and return them in this order. With two groups of
+                slots, one can be processed while the other is stepped.
 
         Raises:
-            ReceiveTimeoutError: The time is over. What is in flight can still be received.
+            ReceiveTimeoutError: The timeout has expired. The slots in flight can still be received.
         """
         max_slots = None
         if min_slots is None and slots is None and self._batch_size is not None:
             min_slots = max_slots = min(self._batch_size, self._pool.in_flight) or None
         batch = self._pool.recv(min_slots, timeout, max_slots=max_slots, slots=slots)
-        self._begun |= len(batch.slots) == self.num_envs
-        return batch._replace(infos=self._formatted(batch))
+        self._has_observations |= len(batch.slots) == self.num_envs
+        return batch._replace(infos=self._format_infos(batch))
 
-    def _formatted(self, batch: Batch) -> Any:
+    def _format_infos(self, batch: Batch) -> Any:
         return format_infos(batch.infos, len(batch.slots), self._info_format)
 
     @property
     def envs(self) -> list[Env[Any, Any]]:
-        """The environments, where they are objects of this process; entries may be replaced."""
+        """The environments, if they are in this process; entries may be replaced."""
         envs = self._pool.envs
         if envs is None:
-            raise AttributeError("the environments are not in this process: reach them by call()")
+            raise AttributeError("the environments are not in this process: use call() instead")
         return envs
 
     @envs.setter
@@ -192,14 +192,14 @@ class VectorEnv(EnvironmentCalls, gymnasium.vector.VectorEnv[Any, Any, Arrays]):
         return self.get_attr("np_random_seed")
 
     def close_extras(self, *, terminate: bool = False, timeout: float | None = None) -> None:
-        """Close every environment; ``close`` calls this once, and hands its arguments on.
+        """Close every environment; ``close`` calls this once and passes its arguments on.
 
         Args:
-            terminate: End workers at once, without closing their environments.
-            timeout: Seconds until workers that have not ended are ended by force.
+            terminate: Kill workers at once, without closing their environments.
+            timeout: Seconds after which workers that have not ended are killed.
         """
         pool = getattr(self, "_pool", None)
-        if pool is not None:  # None: the constructor failed, and has cleaned up after itself
+        if pool is not None:  # None if the constructor failed
             pool.close(terminate=terminate, timeout=timeout)
 
     def __del__(self) -> None:

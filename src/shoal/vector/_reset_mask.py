@@ -1,4 +1,4 @@
-"""Reading ``options["reset_mask"]``."""
+"""Validation of ``options["reset_mask"]``."""
 
 from __future__ import annotations
 
@@ -17,9 +17,9 @@ _KEY = "reset_mask"
 def split_reset_mask(
     options: dict[str, Any] | None, num_envs: int
 ) -> tuple[npt.NDArray[np.bool_] | None, dict[str, Any] | None]:
-    """Take the mask out of the options; the caller's dict stays as it is.
+    """Split the options into the mask, or None, and the options for the environments.
 
-    Returns the mask, or None if there is none, and the options for the environments.
+    The caller's dict is not modified.
     """
     if options is None or _KEY not in options:
         return None, options

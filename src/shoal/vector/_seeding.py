@@ -1,4 +1,4 @@
-"""From the seed that a user gives to the seed that each slot gets."""
+"""Derivation of the seeds of the slots."""
 
 from __future__ import annotations
 
@@ -18,16 +18,17 @@ Seeding = Literal["adjacent", "independent", "counter"]
 
 
 def slot_seeds(seed: Seed, num_envs: int, seeding: Seeding = "adjacent") -> list[int | None]:
-    """The seed of each slot.
+    """Return the seed of each slot.
 
     Args:
-        seed: None for no seeds, one integer for the whole vector, or one (or None) for each slot.
+        seed: None for no seeds, one integer for the whole vector, or one integer or None for each
+            slot.
         num_envs: Number of slots.
-        seeding: How one integer becomes many. ``"adjacent"`` counts up from it, as Gymnasium does;
-            two runs with seeds 1 and 2 then share all but one of their environments.
+        seeding: How one integer becomes many. ``"adjacent"`` counts up from it, as Gymnasium does,
+            so that two runs with seeds 1 and 2 share all but one of their seeds.
             ``"independent"`` derives unrelated seeds with :class:`numpy.random.SeedSequence`.
-            ``"counter"`` counts up as well: the counter-based generator of kernels, which goes with
-            it, makes unrelated streams of adjacent seeds.
+            ``"counter"`` counts up as well, for the counter-based generator of kernels, which makes
+            independent streams from adjacent seeds.
 
     >>> slot_seeds(np.int64(7), 3)
     [7, 8, 9]
@@ -54,9 +55,9 @@ def slot_seeds(seed: Seed, num_envs: int, seeding: Seeding = "adjacent") -> list
 
 
 def _distinct_words(sequence: np.random.SeedSequence, count: int) -> list[int | None]:
-    """The first so many different 32-bit words of a sequence.
+    """Return the first ``count`` distinct 32-bit words of a sequence.
 
-    Wider seeds would hardly ever repeat, but there are simulators that take no wider ones.
+    Not wider ones, since some simulators accept 32-bit seeds only.
     """
     length = count
     while True:

@@ -1,4 +1,4 @@
-"""A drop-in for ``gymnasium.vector.AsyncVectorEnv``."""
+"""A drop-in replacement for ``gymnasium.vector.AsyncVectorEnv``."""
 
 from __future__ import annotations
 
@@ -41,7 +41,7 @@ Step = tuple[Any, Arrays, Arrays, Arrays, Any]
 
 
 class AsyncState(Enum):
-    """What an asynchronous vector is waiting for."""
+    """The pending call of an asynchronous vector."""
 
     DEFAULT = "default"
     WAITING_RESET = "reset"
@@ -50,48 +50,48 @@ class AsyncState(Enum):
 
 
 class AsyncPool(Pool, Protocol):
-    """A pool whose calls can be begun, and ended later."""
+    """A pool with asynchronous calls."""
 
     errors: list[tuple[int, BaseException]]
 
     def begin_call(
         self, what: Called, args: tuple[Any, ...], kwargs: dict[str, Any]
     ) -> PendingCall:
-        """Begin to call every environment."""
+        """Start to call every environment."""
 
     def end_call(self, call: PendingCall, timeout: float | None = None) -> list[Any]:
-        """Finish that."""
+        """Wait for the call, and return its results."""
 
     def abandon_call(self, call: PendingCall) -> None:
-        """Give up a call."""
+        """Abandon a call."""
 
 
-# Gymnasium's class is named once more because there are libraries that look among the direct bases.
+# Gymnasium's class is a direct base because some libraries look only at the direct bases.
 class AsyncVectorEnv(VectorEnv, gymnasium.vector.VectorEnv[Any, Any, Arrays]):
-    """Steps environments in worker processes, with the arguments that Gymnasium's class takes.
+    """Steps environments in worker processes; takes the arguments of Gymnasium's class.
 
-    Up to eight environments have a process each; more of them share as many processes as there are
-    cores, or eight. None runs in the calling process.
+    Up to eight environments get a process each. More environments share as many processes as there
+    are cores, but at least eight. No environment runs in the calling process.
 
-    After a timeout the vector waits, before it begins with anything else, for the work that was not
-    done in time, and drops its results. After an error of an environment every call but ``close``
-    raises :class:`shoal.errors.VectorFailedError`.
+    After a timeout, the next call first waits for the late results and discards them. After an
+    error of an environment, every call but ``close`` raises
+    :class:`shoal.errors.VectorFailedError`.
 
     Args:
         env_fns: Functions that make the environments.
-        shared_memory: Observations are always shared; with True, observation spaces of a kind that
-            Gymnasium does not know are refused, as there.
-        copy: Whether ``reset`` and ``step`` return arrays that are the caller's to keep; without,
-            they are views that stay valid until the batch after next.
-        context: How processes are started: None for new interpreters (or forks, where the functions
+        shared_memory: Observations are always shared. If True, observation spaces of a type that
+            Gymnasium cannot share are refused, as in Gymnasium.
+        copy: Whether ``reset`` and ``step`` return new arrays. If False, they return views that
+            stay valid until the batch after next.
+        context: How processes are started: None for new interpreters (or forks, if the functions
             cannot be pickled), or a start method of :mod:`multiprocessing`.
-        daemon: Accepted as it is. Workers never outlive the caller, and may have children.
-        worker: A function to run in the process of each environment instead, with Gymnasium's
-            arguments and messages; there is then a process for each environment.
-        observation_mode: ``"same"``, ``"different"`` for spaces that differ in their bounds, or the
+        daemon: Ignored. Workers never outlive the caller, and may have child processes.
+        worker: A function with Gymnasium's arguments and messages that replaces the worker. Each
+            environment then gets a process.
+        observation_mode: ``"same"``, ``"different"`` for spaces that differ in their bounds, or a
             pair (batched observation space, single observation space).
         autoreset_mode: When a slot whose episode has ended is reset.
-        max_concurrency: How many environments may be at work at the same time.
+        max_concurrency: Maximum number of environments that are stepped at the same time.
 
     Example:
         >>> import gymnasium as gym
@@ -158,31 +158,32 @@ class AsyncVectorEnv(VectorEnv, gymnasium.vector.VectorEnv[Any, Any, Arrays]):
         self._async_pool = pool
         super().__init__(pool)
         if shared_memory:
-            self._refuse_unknown_spaces()
+            self._check_shareable()
 
-    def _refuse_unknown_spaces(self) -> None:
-        unknown = create_shared_memory.dispatch(object)
+    def _check_shareable(self) -> None:
+        """Refuse observation spaces for which Gymnasium has no shared memory."""
+        unsupported = create_shared_memory.dispatch(object)
         for leaf in Layout.of(self.single_observation_space).objects:
-            if create_shared_memory.dispatch(type(leaf.space)) is unknown:
+            if create_shared_memory.dispatch(type(leaf.space)) is unsupported:
                 self.close(terminate=True)
                 raise ValueError(
-                    f"shared memory for the observation space {leaf.space} is not known to "
-                    "Gymnasium: use shared_memory=False"
+                    f"Gymnasium has no shared memory for the observation space {leaf.space}: use "
+                    "shared_memory=False"
                 )
 
     # Resets
 
     def reset(self, *, seed: Seed = None, options: dict[str, Any] | None = None) -> tuple[Any, Any]:
-        """Begin new episodes, in all slots or in those that ``options["reset_mask"]`` selects."""
+        """Reset all slots, or those that ``options["reset_mask"]`` selects."""
         self.reset_async(seed, options)
         return self.reset_wait()
 
     def reset_async(self, seed: Seed = None, options: dict[str, Any] | None = None) -> None:
-        """Begin to reset; :meth:`reset_wait` gives the results."""
+        """Start to reset; :meth:`reset_wait` returns the results."""
         self._check_ready("reset_async")
         mask, options = split_reset_mask(options, self.num_envs)
         seeds = slot_seeds(seed, self.num_envs, self._seeding)
-        if mask is not None and not self._begun and not mask.all():
+        if mask is not None and not self._has_observations and not mask.all():
             raise ResetMaskError(
                 f"slot {np.argmin(mask)} has never been reset: the first reset must include it"
             )
@@ -194,13 +195,13 @@ class AsyncVectorEnv(VectorEnv, gymnasium.vector.VectorEnv[Any, Any, Arrays]):
         self._state = AsyncState.WAITING_RESET
 
     def reset_wait(self, timeout: float | None = None) -> tuple[Any, Any]:
-        """Wait for the resets, at most so many seconds, and return observations and infos."""
+        """Wait at most ``timeout`` seconds for the resets, and return observations and infos."""
         self._check_waiting(AsyncState.WAITING_RESET)
-        batch = self._ended(lambda: self._pool.recv(timeout=timeout), timeout)
-        self._begun = True
+        batch = self._finish(lambda: self._pool.recv(timeout=timeout), timeout)
+        self._has_observations = True
         slots = self._reset_slots
         if slots is None:
-            return batch.observations, self._formatted(batch)
+            return batch.observations, self._format_infos(batch)
         raw = batch.raw_infos
         if raw is not None:
             raw = [(int(slots[row]), info) for row, info in raw[0]], None
@@ -214,17 +215,17 @@ class AsyncVectorEnv(VectorEnv, gymnasium.vector.VectorEnv[Any, Any, Arrays]):
         return self.step_wait()
 
     def step_async(self, actions: Any) -> None:
-        """Begin to step; :meth:`step_wait` gives the results."""
+        """Start to step; :meth:`step_wait` returns the results."""
         self._check_ready("step_async")
         self._drain()
         self._pool.begin_step(actions)
         self._state = AsyncState.WAITING_STEP
 
     def step_wait(self, timeout: float | None = None) -> Step:
-        """Wait for the steps, at most so many seconds, and return their results."""
+        """Wait at most ``timeout`` seconds for the steps, and return their results."""
         self._check_waiting(AsyncState.WAITING_STEP)
-        *batch, raw = self._ended(lambda: self._pool.end_step(timeout), timeout)
-        self._begun = True
+        *batch, raw = self._finish(lambda: self._pool.end_step(timeout), timeout)
+        self._has_observations = True
         observations, rewards, terminated, truncated = batch
         infos = format_infos(raw, self.num_envs, self._info_format)
         return observations, rewards, terminated, truncated, infos
@@ -237,7 +238,7 @@ class AsyncVectorEnv(VectorEnv, gymnasium.vector.VectorEnv[Any, Any, Arrays]):
         return self.call_wait()
 
     def call_async(self, name: str, /, *args: Any, **kwargs: Any) -> None:
-        """Begin to call each environment; :meth:`call_wait` gives the results."""
+        """Start to call each environment; :meth:`call_wait` returns the results."""
         self._check_ready("call_async")
         if name in ("reset", "step", "close", "_setattr", "_check_spaces"):
             raise ValueError(
@@ -248,12 +249,12 @@ class AsyncVectorEnv(VectorEnv, gymnasium.vector.VectorEnv[Any, Any, Arrays]):
         self._state = AsyncState.WAITING_CALL
 
     def call_wait(self, timeout: float | None = None) -> tuple[Any, ...]:
-        """Wait for the calls, at most so many seconds, and return a result for each slot."""
+        """Wait at most ``timeout`` seconds for the calls, and return a result for each slot."""
         self._check_waiting(AsyncState.WAITING_CALL)
         call = self._pending_call
-        assert call is not None, "there is one while the state says so"
+        assert call is not None, "WAITING_CALL implies a call"
         try:
-            return tuple(self._ended(lambda: self._async_pool.end_call(call, timeout), timeout))
+            return tuple(self._finish(lambda: self._async_pool.end_call(call, timeout), timeout))
         except ReceiveTimeoutError:
             self._async_pool.abandon_call(call)
             raise
@@ -263,13 +264,13 @@ class AsyncVectorEnv(VectorEnv, gymnasium.vector.VectorEnv[Any, Any, Arrays]):
         self._check_ready("set_attr")
         super().set_attr(name, values)
 
-    # The state of things
+    # State
 
-    def _check_ready(self, doing: str) -> None:
+    def _check_ready(self, method: str) -> None:
         self._check_running()
         if self._state is not AsyncState.DEFAULT:
             raise AlreadyPendingCallError(
-                f"Calling `{doing}` while waiting for a pending call to `{self._state.value}` to "
+                f"Calling `{method}` while waiting for a pending call to `{self._state.value}` to "
                 "complete",
                 self._state.value,
             )
@@ -293,12 +294,12 @@ class AsyncVectorEnv(VectorEnv, gymnasium.vector.VectorEnv[Any, Any, Arrays]):
                 "close it and make a new one"
             ) from self._failure
 
-    def _ended(self, end: Callable[[], Any], timeout: float | None) -> Any:
-        """What ends a pending call, with Gymnasium's reports where an environment has failed."""
+    def _finish(self, wait: Callable[[], Any], timeout: float | None) -> Any:
+        """Finish the pending call by ``wait``; log errors of environments as Gymnasium does."""
         state, self._state = self._state, AsyncState.DEFAULT
         self._async_pool.errors = []
         try:
-            return end()
+            return wait()
         except ReceiveTimeoutError as error:
             raise ReceiveTimeoutError(
                 f"The call to `{state.value}_wait` has timed out after {timeout} second(s)."
@@ -309,15 +310,15 @@ class AsyncVectorEnv(VectorEnv, gymnasium.vector.VectorEnv[Any, Any, Arrays]):
             raise
         except BaseException as error:
             self._failure = error
-            for slot, failed in self._async_pool.errors:
+            for slot, env_error in self._async_pool.errors:
                 logger.error(f"Received the following error from Worker-{slot} - Shutting it down")
-                logger.error("%s", _trace(failed))
+                logger.error("%s", _traceback_of(env_error))
             if self._async_pool.errors:
                 logger.error("Raising the last exception back to the main process.")
             raise
 
     def _drain(self) -> None:
-        """Wait for what was not done in time, and drop it: it answers no question any more."""
+        """Wait for the late results of a call that timed out, and discard them."""
         try:
             self._pool.drop()
         except Exception as error:
@@ -328,11 +329,11 @@ class AsyncVectorEnv(VectorEnv, gymnasium.vector.VectorEnv[Any, Any, Arrays]):
         """Close every environment and end the workers; never raises.
 
         Args:
-            timeout: Seconds until workers that have not ended are ended by force.
-            terminate: End them at once.
+            timeout: Seconds after which workers that have not ended are killed.
+            terminate: Kill them at once.
         """
         if not hasattr(self, "_pool"):
-            return  # the constructor failed, and has cleaned up after itself
+            return  # the constructor failed
         if self._state is not AsyncState.DEFAULT:
             logger.warn(
                 f"Calling `close` while waiting for a pending call to `{self._state.value}` to "
@@ -342,7 +343,7 @@ class AsyncVectorEnv(VectorEnv, gymnasium.vector.VectorEnv[Any, Any, Arrays]):
             self._pool.close(terminate=terminate, timeout=timeout)
         except Exception as error:
             notes = "; ".join(getattr(error, "__notes__", ()))
-            _log.warning("an environment has failed to close: %r (%s)", error, notes)
+            _log.warning("closing an environment failed: %r (%s)", error, notes)
 
 
 def _checked_concurrency(limit: Any) -> int | None:
@@ -355,6 +356,6 @@ def _checked_concurrency(limit: Any) -> int | None:
     return int(limit)
 
 
-def _trace(error: BaseException) -> str:
+def _traceback_of(error: BaseException) -> str:
     cause = error.__cause__
     return str(cause.args[0]) if isinstance(cause, RemoteTraceback) else repr(error)

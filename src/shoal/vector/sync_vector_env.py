@@ -1,4 +1,4 @@
-"""A drop-in for ``gymnasium.vector.SyncVectorEnv``."""
+"""A drop-in replacement for ``gymnasium.vector.SyncVectorEnv``."""
 
 from __future__ import annotations
 
@@ -16,15 +16,15 @@ from shoal.vector._pool_vector_env import Arrays, VectorEnv
 __all__ = ["SyncVectorEnv"]
 
 
-# Gymnasium's class is named once more because there are libraries that look among the direct bases.
+# Gymnasium's class is a direct base because some libraries look only at the direct bases.
 class SyncVectorEnv(VectorEnv, gymnasium.vector.VectorEnv[Any, Any, Arrays]):
-    """Steps environments one after the other, with the arguments that Gymnasium's class takes.
+    """Steps environments one after the other; takes the arguments of Gymnasium's class.
 
     Args:
         env_fns: Functions that make the environments.
-        copy: Whether ``reset`` and ``step`` return arrays that are the caller's to keep; without,
-            they are views that stay valid until the batch after next.
-        observation_mode: ``"same"``, ``"different"`` for spaces that differ in their bounds, or the
+        copy: Whether ``reset`` and ``step`` return new arrays. If False, they return views that
+            stay valid until the batch after next.
+        observation_mode: ``"same"``, ``"different"`` for spaces that differ in their bounds, or a
             pair (batched observation space, single observation space).
         autoreset_mode: When a slot whose episode has ended is reset.
 

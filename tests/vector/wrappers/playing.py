@@ -1,4 +1,4 @@
-"""What wrappers are played with, and the comparison of two wrapped vectors."""
+"""Environments for the tests of wrappers, and the comparison of two wrapped vectors."""
 
 from functools import partial
 
@@ -10,7 +10,7 @@ from tests.random_environments import RandomEnv
 from tests.rollouts import assert_rollouts_are_equal
 
 GYMNASIUM_IS_NEW = tuple(map(int, gymnasium.__version__.split(".")[:2])) >= (1, 4)
-"""Whether Gymnasium's wrappers behave as those that Shoal's are modelled on."""
+"""Whether Gymnasium is recent enough that Shoal's wrappers should give equal results."""
 
 IMAGE = spaces.Box(0, 255, (7, 5, 3), np.uint8)
 PARTS = spaces.Dict(
@@ -21,17 +21,17 @@ PARTS = spaces.Dict(
 PAIR = spaces.Tuple((spaces.Box(-1, 1, (2,), np.float64), spaces.Discrete(4)))
 
 
-def observing(space, action_space=None):
-    """A function that makes an environment of short episodes with these observations."""
+def random_env(space, action_space=None):
+    """Return a function that makes an environment of this space with short episodes."""
     return partial(RandomEnv, space, action_space or spaces.Discrete(3), mean_length=5)
 
 
-def made(env_id, **kwargs):
+def factory_of(env_id, **kwargs):
     return partial(gymnasium.make, env_id, max_episode_steps=12, **kwargs)
 
 
 class WithoutInfos(gymnasium.Wrapper):
-    """Drops infos, of which Gymnasium's vectors lose some where their kinds differ."""
+    """Drops infos, since Gymnasium's vectors lose values of different types."""
 
     def reset(self, **kwargs):
         return self.env.reset(**kwargs)[0], {}
@@ -41,7 +41,7 @@ class WithoutInfos(gymnasium.Wrapper):
 
 
 def frozen_lake():
-    return WithoutInfos(made("FrozenLake-v1")())
+    return WithoutInfos(factory_of("FrozenLake-v1")())
 
 
 def play(ours, theirs, steps=60, seed=3, **options):

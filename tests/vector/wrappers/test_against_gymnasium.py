@@ -13,10 +13,10 @@ from tests.vector.wrappers.playing import (
     IMAGE,
     PAIR,
     PARTS,
+    factory_of,
     frozen_lake,
-    made,
-    observing,
     play,
+    random_env,
 )
 
 CONTINUOUS = spaces.Box(-2, 3, (2,), np.float32)
@@ -36,29 +36,33 @@ def without_times(result):
 
 
 STATELESS = [
-    ("TransformObservation", made("CartPole-v1"), {"func": tripled}),
+    ("TransformObservation", factory_of("CartPole-v1"), {"func": tripled}),
     (
         "TransformObservation",
-        made("CartPole-v1"),
+        factory_of("CartPole-v1"),
         {"func": lambda obs: obs[:, :2], "single_observation_space": spaces.Box(-9, 9, (2,))},
     ),
-    ("FilterObservation", observing(PARTS), {"filter_keys": ["c", "a"]}),
-    ("FilterObservation", observing(PAIR), {"filter_keys": [1]}),
-    ("FilterObservation", observing(PAIR), {"filter_keys": [-1, 0]}),
-    ("FlattenObservation", observing(IMAGE), {}),
-    ("FlattenObservation", observing(PARTS), {}),
+    ("FilterObservation", random_env(PARTS), {"filter_keys": ["c", "a"]}),
+    ("FilterObservation", random_env(PAIR), {"filter_keys": [1]}),
+    ("FilterObservation", random_env(PAIR), {"filter_keys": [-1, 0]}),
+    ("FlattenObservation", random_env(IMAGE), {}),
+    ("FlattenObservation", random_env(PARTS), {}),
     ("FlattenObservation", frozen_lake, {}),
-    ("GrayscaleObservation", observing(IMAGE), {}),
-    ("GrayscaleObservation", observing(IMAGE), {"keep_dim": True}),
-    ("ResizeObservation", observing(IMAGE), {"shape": (4, 9)}),
-    ("ResizeObservation", observing(spaces.Box(0, 255, (6, 6), np.uint8)), {"shape": (3, 2)}),
-    ("ReshapeObservation", observing(IMAGE), {"shape": (5, 21)}),
-    ("RescaleObservation", made("MountainCar-v0"), {"min_obs": -5.0, "max_obs": 5.0}),
-    ("RescaleObservation", observing(INTEGERS), {"min_obs": 0, "max_obs": 90}),
-    ("DtypeObservation", made("CartPole-v1"), {"dtype": np.float64}),
-    ("DtypeObservation", observing(CONTINUOUS), {"dtype": np.int8}),
-    ("DtypeObservation", observing(spaces.MultiBinary(4)), {"dtype": np.float32}),
-    ("TransformAction", made("Pendulum-v1"), {"func": lambda actions: actions / 2}),
+    ("GrayscaleObservation", random_env(IMAGE), {}),
+    ("GrayscaleObservation", random_env(IMAGE), {"keep_dim": True}),
+    ("ResizeObservation", random_env(IMAGE), {"shape": (4, 9)}),
+    (
+        "ResizeObservation",
+        random_env(spaces.Box(0, 255, (6, 6), np.uint8)),
+        {"shape": (3, 2)},
+    ),
+    ("ReshapeObservation", random_env(IMAGE), {"shape": (5, 21)}),
+    ("RescaleObservation", factory_of("MountainCar-v0"), {"min_obs": -5.0, "max_obs": 5.0}),
+    ("RescaleObservation", random_env(INTEGERS), {"min_obs": 0, "max_obs": 90}),
+    ("DtypeObservation", factory_of("CartPole-v1"), {"dtype": np.float64}),
+    ("DtypeObservation", random_env(CONTINUOUS), {"dtype": np.int8}),
+    ("DtypeObservation", random_env(spaces.MultiBinary(4)), {"dtype": np.float32}),
+    ("TransformAction", factory_of("Pendulum-v1"), {"func": lambda actions: actions / 2}),
     (
         "VectorizeTransformAction",
         frozen_lake,
@@ -68,18 +72,18 @@ STATELESS = [
             "action_space": None,
         },
     ),
-    ("ClipAction", made("Pendulum-v1"), {}),
-    ("RescaleAction", made("Pendulum-v1"), {"min_action": -0.5, "max_action": 0.25}),
-    ("RescaleAction", made("Pendulum-v1"), {"min_action": -2.0, "max_action": 2.0}),
-    ("TransformReward", made("Pendulum-v1"), {"func": tripled}),
+    ("ClipAction", factory_of("Pendulum-v1"), {}),
+    ("RescaleAction", factory_of("Pendulum-v1"), {"min_action": -0.5, "max_action": 0.25}),
+    ("RescaleAction", factory_of("Pendulum-v1"), {"min_action": -2.0, "max_action": 2.0}),
+    ("TransformReward", factory_of("Pendulum-v1"), {"func": tripled}),
     (
         "VectorizeTransformReward",
-        made("Pendulum-v1"),
+        factory_of("Pendulum-v1"),
         {"wrapper": gymnasium.wrappers.TransformReward, "func": tripled},
     ),
-    ("ClipReward", made("Pendulum-v1"), {"min_reward": -3.0, "max_reward": -1}),
-    ("ClipReward", made("Pendulum-v1"), {"max_reward": np.float64(-1)}),
-    ("DictInfoToList", observing(PAIR), {}),
+    ("ClipReward", factory_of("Pendulum-v1"), {"min_reward": -3.0, "max_reward": -1}),
+    ("ClipReward", factory_of("Pendulum-v1"), {"max_reward": np.float64(-1)}),
+    ("DictInfoToList", random_env(PAIR), {}),
     ("DictInfoToList", frozen_lake, {}),
 ]
 
@@ -96,9 +100,9 @@ def test_stateless_wrappers(name, factory, kwargs, mode):
     )
 
 
-def test_every_colour_becomes_the_same_grey():
+def test_grayscale_of_every_color():
     space = spaces.Box(0, 255, (256, 256, 3), np.uint8)
-    with wrappers.GrayscaleObservation(SyncVectorEnv([observing(space)])) as envs:
+    with wrappers.GrayscaleObservation(SyncVectorEnv([random_env(space)])) as envs:
         colours = np.indices((1, 256, 256), np.uint8).transpose(1, 2, 3, 0).copy()
         for red in range(256):
             colours[..., 0] = red
@@ -107,10 +111,10 @@ def test_every_colour_becomes_the_same_grey():
 
 @pytest.mark.parametrize("env_id", ["CartPole-v1", "MountainCarContinuous-v0", "Acrobot-v1"])
 def test_normalized_observations(env_id):
-    factories = [made(env_id)] * 4
+    factories = [factory_of(env_id)] * 4
     ours = wrappers.NormalizeObservation(SyncVectorEnv(factories))
     theirs = gymnasium_wrappers.NormalizeObservation(gymnasium.vector.SyncVectorEnv(factories))
-    theirs.single_observation_space = ours.single_observation_space  # 1.2.2 leaves it as it was
+    theirs.single_observation_space = ours.single_observation_space  # not set by Gymnasium 1.2.2
     theirs.observation_space = ours.observation_space
     play(ours, theirs, steps=400, masks=0)
     assert np.array_equal(ours.obs_rms.mean, theirs.obs_rms.mean)
@@ -123,7 +127,7 @@ def test_normalized_observations(env_id):
     "space", [IMAGE, INTEGERS, spaces.Discrete(7), spaces.Box(-1, 1, (2, 3), np.float64)]
 )
 def test_normalized_observations_of_other_dtypes(space):
-    factories = [observing(space)] * 3
+    factories = [random_env(space)] * 3
     play(
         wrappers.NormalizeObservation(SyncVectorEnv(factories)),
         gymnasium_wrappers.NormalizeObservation(gymnasium.vector.SyncVectorEnv(factories)),
@@ -131,8 +135,8 @@ def test_normalized_observations_of_other_dtypes(space):
     )
 
 
-def test_normalized_observations_while_the_statistics_stand_still():
-    factories = [made("CartPole-v1")] * 3
+def test_normalized_observations_with_frozen_statistics():
+    factories = [factory_of("CartPole-v1")] * 3
     ours = wrappers.NormalizeObservation(SyncVectorEnv(factories), epsilon=0.01)
     theirs = gymnasium_wrappers.NormalizeObservation(
         gymnasium.vector.SyncVectorEnv(factories), epsilon=0.01
@@ -149,13 +153,13 @@ def test_normalized_observations_while_the_statistics_stand_still():
 @pytest.mark.parametrize("mode", AutoresetMode)
 @pytest.mark.parametrize("env_id", ["Pendulum-v1", "CartPole-v1"])
 def test_normalized_rewards(env_id, mode):
-    factories = [made(env_id)] * 4
+    factories = [factory_of(env_id)] * 4
     ours = wrappers.NormalizeReward(SyncVectorEnv(factories, autoreset_mode=mode), gamma=0.9)
     theirs = gymnasium_wrappers.NormalizeReward(
         gymnasium.vector.SyncVectorEnv(factories, autoreset_mode=mode), gamma=0.9
     )
-    if mode is AutoresetMode.DISABLED:  # Gymnasium's forgets all slots in a masked reset
-        rewards_alike(ours, theirs, steps=11)
+    if mode is AutoresetMode.DISABLED:  # Gymnasium's wrapper clears all slots in a masked reset
+        assert_equal_rewards(ours, theirs, steps=11)
         return
     play(ours, theirs, steps=250, masks=0)
     assert ours.return_rms.var == theirs.return_rms.var
@@ -163,7 +167,7 @@ def test_normalized_rewards(env_id, mode):
     assert ours.normalize(2.5) == theirs.normalize(2.5)
 
 
-def rewards_alike(ours, theirs, steps):
+def assert_equal_rewards(ours, theirs, steps):
     for seed in range(4):
         ours.reset(seed=seed)
         theirs.reset(seed=seed)
@@ -177,10 +181,12 @@ def rewards_alike(ours, theirs, steps):
 
 
 @pytest.mark.parametrize("mode", AutoresetMode)
-@pytest.mark.parametrize("factory", [made("Pendulum-v1"), made("CartPole-v1"), frozen_lake])
+@pytest.mark.parametrize(
+    "factory", [factory_of("Pendulum-v1"), factory_of("CartPole-v1"), frozen_lake]
+)
 def test_episode_statistics(factory, mode):
     if mode is AutoresetMode.SAME_STEP and not GYMNASIUM_IS_NEW:
-        pytest.skip("lost a step of each episode before Gymnasium 1.3")
+        pytest.skip("Gymnasium before 1.3 lost a step of each episode")
     factories = [factory] * 4
     ours = wrappers.RecordEpisodeStatistics(
         SyncVectorEnv(factories, autoreset_mode=mode), buffer_length=9
@@ -188,7 +194,7 @@ def test_episode_statistics(factory, mode):
     theirs = gymnasium_wrappers.RecordEpisodeStatistics(
         gymnasium.vector.SyncVectorEnv(factories, autoreset_mode=mode), buffer_length=9
     )
-    # Gymnasium's vector takes the mask out of the options before Gymnasium's wrapper looks.
+    # Gymnasium's vector removes the mask from the options before Gymnasium's wrapper reads it.
     original_reset = theirs.env.reset
 
     def reset(*, seed, options):
@@ -208,25 +214,25 @@ def test_episode_statistics(factory, mode):
 @pytest.mark.parametrize(
     ("name", "factory", "kwargs"),
     [
-        ("FilterObservation", observing(PARTS), {"filter_keys": ["a", "z"]}),
-        ("FilterObservation", observing(PARTS), {"filter_keys": []}),
-        ("FilterObservation", observing(PAIR), {"filter_keys": ["a"]}),
-        ("FilterObservation", observing(PAIR), {"filter_keys": [2]}),
-        ("FilterObservation", observing(IMAGE), {"filter_keys": ["a"]}),
-        ("GrayscaleObservation", observing(CONTINUOUS), {}),
-        ("ResizeObservation", observing(IMAGE), {"shape": (3,)}),
-        ("ResizeObservation", observing(IMAGE), {"shape": (0, 3)}),
-        ("ReshapeObservation", observing(IMAGE), {"shape": (3, 3)}),
-        ("RescaleObservation", made("CartPole-v1"), {"min_obs": 0.0, "max_obs": 1.0}),
-        ("DtypeObservation", observing(PARTS), {"dtype": np.float32}),
-        ("ClipAction", made("CartPole-v1"), {}),
-        ("RescaleAction", made("CartPole-v1"), {"min_action": 0, "max_action": 1}),
-        ("RescaleAction", made("Pendulum-v1"), {"min_action": 2, "max_action": 1}),
-        ("ClipReward", made("CartPole-v1"), {}),
-        ("ClipReward", made("CartPole-v1"), {"min_reward": 2, "max_reward": 1}),
+        ("FilterObservation", random_env(PARTS), {"filter_keys": ["a", "z"]}),
+        ("FilterObservation", random_env(PARTS), {"filter_keys": []}),
+        ("FilterObservation", random_env(PAIR), {"filter_keys": ["a"]}),
+        ("FilterObservation", random_env(PAIR), {"filter_keys": [2]}),
+        ("FilterObservation", random_env(IMAGE), {"filter_keys": ["a"]}),
+        ("GrayscaleObservation", random_env(CONTINUOUS), {}),
+        ("ResizeObservation", random_env(IMAGE), {"shape": (3,)}),
+        ("ResizeObservation", random_env(IMAGE), {"shape": (0, 3)}),
+        ("ReshapeObservation", random_env(IMAGE), {"shape": (3, 3)}),
+        ("RescaleObservation", factory_of("CartPole-v1"), {"min_obs": 0.0, "max_obs": 1.0}),
+        ("DtypeObservation", random_env(PARTS), {"dtype": np.float32}),
+        ("ClipAction", factory_of("CartPole-v1"), {}),
+        ("RescaleAction", factory_of("CartPole-v1"), {"min_action": 0, "max_action": 1}),
+        ("RescaleAction", factory_of("Pendulum-v1"), {"min_action": 2, "max_action": 1}),
+        ("ClipReward", factory_of("CartPole-v1"), {}),
+        ("ClipReward", factory_of("CartPole-v1"), {"min_reward": 2, "max_reward": 1}),
     ],
 )
-def test_bad_arguments_raise_the_same(name, factory, kwargs):
+def test_invalid_arguments_raise_the_same_errors(name, factory, kwargs):
     reference = gymnasium.vector.SyncVectorEnv([factory] * 2)
     with SyncVectorEnv([factory] * 2) as envs:
         with pytest.raises(Exception) as theirs:  # noqa: PT011
@@ -237,7 +243,7 @@ def test_bad_arguments_raise_the_same(name, factory, kwargs):
         envs.reset(seed=0)
 
 
-def test_names():
+def test_all_names_are_available():
     assert set(gymnasium_wrappers.__all__) <= set(wrappers.__all__)
     for name in gymnasium_wrappers.__all__:
         if "To" not in name.replace("DictInfoToList", "") and name != "ArrayConversion":
@@ -256,7 +262,7 @@ def test_names():
         ("VectorWrapper", ["RecordEpisodeStatistics", "NormalizeReward", "RecordVideo"]),
     ],
 )
-def test_kinship(base, names):
+def test_base_classes(base, names):
     for name in names:
         assert issubclass(getattr(wrappers, name), getattr(gymnasium.vector, base))
         assert issubclass(getattr(wrappers, name), getattr(wrappers, base))

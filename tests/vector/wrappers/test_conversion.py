@@ -1,4 +1,4 @@
-"""Arrays of other libraries, in every autoreset mode."""
+"""Conversion to arrays of other libraries, in every autoreset mode."""
 
 import numpy as np
 import pytest
@@ -9,7 +9,7 @@ from gymnasium.vector import AutoresetMode
 import shoal
 from shoal.testing import assert_identical
 from shoal.vector import SyncVectorEnv, wrappers
-from tests.vector.wrappers.playing import PARTS, made, observing
+from tests.vector.wrappers.playing import PARTS, factory_of, random_env
 
 torch = pytest.importorskip("torch")
 
@@ -36,29 +36,35 @@ def as_numpy(value):
 
 @pytest.mark.parametrize("mode", AutoresetMode)
 def test_tensors(mode):
-    ours = wrappers.NumpyToTorch(SyncVectorEnv([made("CartPole-v1")] * 3, autoreset_mode=mode))
-    plain = SyncVectorEnv([made("CartPole-v1")] * 3, autoreset_mode=mode)
-    kept, expected = [ours.reset(seed=1)], [plain.reset(seed=1)]
+    ours = wrappers.NumpyToTorch(
+        SyncVectorEnv([factory_of("CartPole-v1")] * 3, autoreset_mode=mode)
+    )
+    plain = SyncVectorEnv([factory_of("CartPole-v1")] * 3, autoreset_mode=mode)
+    results, expected = [ours.reset(seed=1)], [plain.reset(seed=1)]
     for _ in range(40):
         action = plain.action_space.sample()
-        kept.append(ours.step(torch.tensor(action)))
+        results.append(ours.step(torch.tensor(action)))
         expected.append(plain.step(action))
         mask = expected[-1][2] | expected[-1][3]
         if mode is AutoresetMode.DISABLED and mask.any():
-            kept.append(ours.reset(options={"reset_mask": torch.tensor(mask)}))
+            results.append(ours.reset(options={"reset_mask": torch.tensor(mask)}))
             expected.append(plain.reset(options={"reset_mask": mask}))
-    # Compared at the end, so that nothing can have been written to again.
-    for got, wanted in zip(kept, expected, strict=True):
+    # Compared at the end, to detect memory that is overwritten.
+    for got, expected_result in zip(results, expected, strict=True):
         assert all(isinstance(part, torch.Tensor) for part in got[:-1])
-        assert_identical(as_numpy(got), wanted)
+        assert_identical(as_numpy(got), expected_result)
     ours.close()
     plain.close()
 
 
 @pytest.mark.parametrize("info_format", ["dict", "list", "pre-1.0"])
-def test_infos_of_all_kinds(info_format):
+def test_infos_in_all_formats(info_format):
     envs = shoal.make(
-        observing(PARTS), 3, backend="inline", autoreset_mode="SameStep", info_format=info_format
+        random_env(PARTS),
+        3,
+        backend="inline",
+        autoreset_mode="SameStep",
+        info_format=info_format,
     )
     with wrappers.NumpyToTorch(envs, device="cpu") as envs:
         observations, _ = envs.reset(seed=1)
@@ -79,9 +85,9 @@ def test_infos_of_all_kinds(info_format):
         assert envs.device == "cpu"
 
 
-def test_any_pair_of_libraries():
+def test_numpy_to_numpy():
     with wrappers.ArrayConversion(
-        SyncVectorEnv([observing(spaces.Discrete(3))] * 2), env_xp=np, target_xp=np
+        SyncVectorEnv([random_env(spaces.Discrete(3))] * 2), env_xp=np, target_xp=np
     ) as envs:
         observations, _ = envs.reset(seed=0)
         assert isinstance(observations, np.ndarray)
@@ -89,10 +95,10 @@ def test_any_pair_of_libraries():
 
 
 @pytest.mark.parametrize("name", ["JaxToNumpy", "JaxToTorch"])
-def test_a_missing_library_is_named(name):
+def test_error_names_the_missing_library(name):
     try:
         import jax  # noqa: F401
     except ImportError:
-        envs = SyncVectorEnv([made("CartPole-v1")])
+        envs = SyncVectorEnv([factory_of("CartPole-v1")])
         with envs, pytest.raises(DependencyNotInstalled, match="jax"):
             getattr(wrappers, name)(envs)

@@ -1,4 +1,4 @@
-"""In every autoreset mode, results equal those of environments that are wrapped one by one."""
+"""In every autoreset mode, results equal those of single environments that are wrapped."""
 
 import gymnasium
 import gymnasium.wrappers as single_wrappers
@@ -14,7 +14,15 @@ from shoal.testing import assert_identical
 from shoal.vector import SyncVectorEnv, wrappers
 from tests.strategies import FIXED
 from tests.strategies import _containers as containers
-from tests.vector.wrappers.playing import IMAGE, PAIR, PARTS, frozen_lake, made, observing, play
+from tests.vector.wrappers.playing import (
+    IMAGE,
+    PAIR,
+    PARTS,
+    factory_of,
+    frozen_lake,
+    play,
+    random_env,
+)
 
 HALVES = spaces.Box(-np.inf, np.inf, (4,), np.float32)
 
@@ -24,38 +32,42 @@ def halved(values):
 
 
 CASES = [
-    ("FilterObservation", observing(PARTS), {"filter_keys": ["c", "a"]}),
-    ("FilterObservation", observing(PAIR), {"filter_keys": [1]}),
-    ("FlattenObservation", observing(PARTS), {}),
-    ("FlattenObservation", observing(IMAGE), {}),
-    ("GrayscaleObservation", observing(IMAGE), {}),
-    ("ResizeObservation", observing(IMAGE), {"shape": (4, 9)}),
-    ("ReshapeObservation", observing(IMAGE), {"shape": (5, 21)}),
-    ("RescaleObservation", made("MountainCar-v0"), {"min_obs": -5.0, "max_obs": 5.0}),
-    ("DtypeObservation", made("CartPole-v1"), {"dtype": np.float64}),
+    ("FilterObservation", random_env(PARTS), {"filter_keys": ["c", "a"]}),
+    ("FilterObservation", random_env(PAIR), {"filter_keys": [1]}),
+    ("FlattenObservation", random_env(PARTS), {}),
+    ("FlattenObservation", random_env(IMAGE), {}),
+    ("GrayscaleObservation", random_env(IMAGE), {}),
+    ("ResizeObservation", random_env(IMAGE), {"shape": (4, 9)}),
+    ("ReshapeObservation", random_env(IMAGE), {"shape": (5, 21)}),
+    ("RescaleObservation", factory_of("MountainCar-v0"), {"min_obs": -5.0, "max_obs": 5.0}),
+    ("DtypeObservation", factory_of("CartPole-v1"), {"dtype": np.float64}),
     ("DtypeObservation", frozen_lake, {"dtype": np.float32}),
-    ("ClipAction", made("Pendulum-v1"), {}),
-    ("RescaleAction", made("Pendulum-v1"), {"min_action": -0.5, "max_action": 0.25}),
-    ("ClipReward", made("Pendulum-v1"), {"min_reward": -3.0, "max_reward": 0}),
-    ("FrameStackObservation", made("CartPole-v1"), {"stack_size": 4}),
+    ("ClipAction", factory_of("Pendulum-v1"), {}),
+    ("RescaleAction", factory_of("Pendulum-v1"), {"min_action": -0.5, "max_action": 0.25}),
+    ("ClipReward", factory_of("Pendulum-v1"), {"min_reward": -3.0, "max_reward": 0}),
+    ("FrameStackObservation", factory_of("CartPole-v1"), {"stack_size": 4}),
     ("FrameStackObservation", frozen_lake, {"stack_size": 3, "padding_type": 7}),
-    ("FrameStackObservation", observing(IMAGE), {"stack_size": 1}),
-    ("FrameStackObservation", observing(PARTS), {"stack_size": 3, "padding_type": "zero"}),
-    ("FrameStackObservation", observing(PARTS), {"stack_size": 2}),
-    ("FrameStackObservation", observing(PAIR), {"stack_size": 5}),
+    ("FrameStackObservation", random_env(IMAGE), {"stack_size": 1}),
+    ("FrameStackObservation", random_env(PARTS), {"stack_size": 3, "padding_type": "zero"}),
+    ("FrameStackObservation", random_env(PARTS), {"stack_size": 2}),
+    ("FrameStackObservation", random_env(PAIR), {"stack_size": 5}),
     (
         "FrameStackObservation",
-        observing(spaces.Box(1, 2, (), np.float16)),
+        random_env(spaces.Box(1, 2, (), np.float16)),
         {"stack_size": 2, "padding_type": "zero"},
     ),
-    ("FrameStackObservation", observing(spaces.Box(0, 1, (0, 2), np.int8)), {"stack_size": 2}),
+    (
+        "FrameStackObservation",
+        random_env(spaces.Box(0, 1, (0, 2), np.int8)),
+        {"stack_size": 2},
+    ),
 ]
 
 
 @pytest.mark.parametrize("mode", AutoresetMode)
 @pytest.mark.parametrize(("name", "factory", "kwargs"), CASES)
 @pytest.mark.filterwarnings("ignore:.*precision lowered")
-def test_wrapped_one_by_one(name, factory, kwargs, mode):
+def test_equals_wrapped_single_environments(name, factory, kwargs, mode):
     one = getattr(single_wrappers, name)
     play(
         getattr(wrappers, name)(SyncVectorEnv([factory] * 3, autoreset_mode=mode), **kwargs),
@@ -72,13 +84,15 @@ def test_wrapped_one_by_one(name, factory, kwargs, mode):
         ("TransformObservation", {"func": np.negative}),
     ],
 )
-def test_around_the_vectors_of_gymnasium(name, kwargs, mode):
+def test_wrapping_gymnasium_vectors(name, kwargs, mode):
     one = getattr(single_wrappers, name)
     extra = {"observation_space": None} if name == "TransformObservation" else {}
     vector = gymnasium.vector.SyncVectorEnv
-    envs = getattr(wrappers, name)(vector([made("CartPole-v1")] * 3, autoreset_mode=mode), **kwargs)
+    envs = getattr(wrappers, name)(
+        vector([factory_of("CartPole-v1")] * 3, autoreset_mode=mode), **kwargs
+    )
     assert envs.get_attr("gravity") == (9.8, 9.8, 9.8)
-    factories = [lambda: one(made("CartPole-v1")(), **kwargs, **extra)] * 3
+    factories = [lambda: one(factory_of("CartPole-v1")(), **kwargs, **extra)] * 3
     play(envs, vector(factories, autoreset_mode=mode))
 
 
@@ -97,10 +111,10 @@ def test_stacks_of_random_spaces(space, mode, stack_size, padding, seed):
 
     def one():
         return single_wrappers.FrameStackObservation(
-            observing(space)(), stack_size, padding_type=padding
+            random_env(space)(), stack_size, padding_type=padding
         )
 
-    vector = SyncVectorEnv([observing(space)] * 2, autoreset_mode=mode)
+    vector = SyncVectorEnv([random_env(space)] * 2, autoreset_mode=mode)
     play(
         wrappers.FrameStackObservation(vector, stack_size, padding_type=padding),
         gymnasium.vector.SyncVectorEnv([one] * 2, autoreset_mode=mode),
@@ -110,7 +124,7 @@ def test_stacks_of_random_spaces(space, mode, stack_size, padding, seed):
 
 
 @pytest.mark.parametrize("mode", AutoresetMode)
-def test_a_function_of_batches_also_changes_final_observations(mode):
+def test_transform_function_is_applied_to_final_observations(mode):
     rows = []
 
     def watched(values):
@@ -118,10 +132,10 @@ def test_a_function_of_batches_also_changes_final_observations(mode):
         return halved(values)
 
     def one():
-        env = made("CartPole-v1")()
+        env = factory_of("CartPole-v1")()
         return single_wrappers.TransformObservation(env, halved, HALVES)
 
-    vector = SyncVectorEnv([made("CartPole-v1")] * 3, autoreset_mode=mode)
+    vector = SyncVectorEnv([factory_of("CartPole-v1")] * 3, autoreset_mode=mode)
     play(
         wrappers.TransformObservation(vector, watched, single_observation_space=HALVES),
         gymnasium.vector.SyncVectorEnv([one] * 3, autoreset_mode=mode),
@@ -130,11 +144,11 @@ def test_a_function_of_batches_also_changes_final_observations(mode):
 
 
 @pytest.mark.parametrize("mode", AutoresetMode)
-def test_wrappers_for_single_environments_that_have_no_function(mode):
+def test_wrapper_without_a_function(mode):
     def one():
-        return single_wrappers.DiscretizeObservation(made("MountainCar-v0")(), bins=9)
+        return single_wrappers.DiscretizeObservation(factory_of("MountainCar-v0")(), bins=9)
 
-    vector = SyncVectorEnv([made("MountainCar-v0")] * 3, autoreset_mode=mode)
+    vector = SyncVectorEnv([factory_of("MountainCar-v0")] * 3, autoreset_mode=mode)
     play(
         wrappers.VectorizeTransformObservation(
             vector, single_wrappers.DiscretizeObservation, bins=9
@@ -144,10 +158,10 @@ def test_wrappers_for_single_environments_that_have_no_function(mode):
 
 
 @pytest.mark.parametrize("info_format", ["list", "pre-1.0"])
-def test_final_observations_in_other_forms_of_infos(info_format):
+def test_final_observations_in_other_info_formats(info_format):
     def vector(form):
         return shoal.make(
-            made("CartPole-v1"),
+            factory_of("CartPole-v1"),
             num_envs=3,
             backend="inline",
             autoreset_mode=AutoresetMode.SAME_STEP,
@@ -180,8 +194,8 @@ def test_final_observations_in_other_forms_of_infos(info_format):
 
 @pytest.mark.parametrize("mode", AutoresetMode)
 @pytest.mark.parametrize("copy", [True, False])
-def test_what_was_returned_or_given_is_not_changed_later(mode, copy):
-    envs = SyncVectorEnv([made("Pendulum-v1")] * 3, autoreset_mode=mode, copy=copy)
+def test_arguments_and_results_are_not_modified(mode, copy):
+    envs = SyncVectorEnv([factory_of("Pendulum-v1")] * 3, autoreset_mode=mode, copy=copy)
     envs = wrappers.ClipAction(wrappers.ClipReward(envs, -2, -1))
     envs = wrappers.VectorizeTransformReward(
         envs, single_wrappers.TransformReward, func=lambda reward: reward + 1
@@ -198,21 +212,21 @@ def test_what_was_returned_or_given_is_not_changed_later(mode, copy):
         kept.append((result, [np.copy(part) for part in result[:4]], str(result[4])))
         if mode is AutoresetMode.DISABLED and (result[2] | result[3]).any():
             envs.reset(options={"reset_mask": result[2] | result[3]})
-    for result, copies, told in kept:
-        # With copy=False the flags are the wrapped vector's, which writes to them again.
+    for result, copies, infos in kept:
+        # With copy=False the flags are views of the wrapped vector.
         for part, expected in zip(result[: 4 if copy else 2], copies, strict=False):
             assert_identical(part, expected)
-        assert str(result[4]) == told
+        assert str(result[4]) == infos
 
 
 class Inner(wrappers.VectorWrapper):
-    """Remembers what it has handed out, to see whether anyone changes it."""
+    """Records its results, to detect modifications."""
 
     def step(self, actions):
-        self.given = self.env.step(actions)
-        self.copies = [np.copy(part) for part in self.given[:4]]
-        self.told = str(self.given[4])
-        return self.given
+        self.results = self.env.step(actions)
+        self.copies = [np.copy(part) for part in self.results[:4]]
+        self.infos = str(self.results[4])
+        return self.results
 
 
 @pytest.mark.parametrize(
@@ -237,21 +251,21 @@ class Inner(wrappers.VectorWrapper):
         ),
     ],
 )
-def test_inner_arrays_and_infos_are_not_changed(wrap):
-    inner = Inner(SyncVectorEnv([made("CartPole-v1")] * 3, autoreset_mode="SameStep"))
+def test_results_of_the_wrapped_vector_are_not_modified(wrap):
+    inner = Inner(SyncVectorEnv([factory_of("CartPole-v1")] * 3, autoreset_mode="SameStep"))
     envs = wrap(inner)
     envs.reset(seed=0)
     for _ in range(30):
         observations, *_ = envs.step(envs.action_space.sample())
         if not isinstance(envs, wrappers.TransformObservation):
-            observations[:] = 0 if observations is not inner.given[0] else observations
-        for part, expected in zip(inner.given, inner.copies, strict=False):
+            observations[:] = 0 if observations is not inner.results[0] else observations
+        for part, expected in zip(inner.results, inner.copies, strict=False):
             assert_identical(part, expected)
-        assert str(inner.given[4]) == inner.told
+        assert str(inner.results[4]) == inner.infos
 
 
-def test_parts_that_are_kept_are_copied():
-    with wrappers.FilterObservation(SyncVectorEnv([observing(PARTS)] * 2), ["b", "c"]) as envs:
+def test_filtered_parts_are_copied():
+    with wrappers.FilterObservation(SyncVectorEnv([random_env(PARTS)] * 2), ["b", "c"]) as envs:
         raw, _ = envs.env.reset(seed=0)
         kept = envs.observations(raw)
         assert not np.shares_memory(kept["b"], raw["b"])
@@ -259,9 +273,9 @@ def test_parts_that_are_kept_are_copied():
 
 
 @pytest.mark.parametrize("dtype", [np.float32, np.float64])
-def test_actions_of_an_unchanged_space_keep_their_dtype_and_are_not_changed(dtype):
+def test_actions_of_an_unchanged_space_keep_their_dtype(dtype):
     with wrappers.VectorizeTransformAction(
-        SyncVectorEnv([made("Pendulum-v1")] * 2),
+        SyncVectorEnv([factory_of("Pendulum-v1")] * 2),
         single_wrappers.TransformAction,
         func=halved,
         action_space=None,

@@ -1,4 +1,4 @@
-"""Wrappers hand on what they do not change, and need little to be imported."""
+"""Wrappers forward calls and attributes, and importing them needs no optional library."""
 
 import re
 import subprocess
@@ -15,7 +15,7 @@ import shoal
 from shoal.testing import assert_identical
 from shoal.vector import wrappers
 from shoal.vector._infos import infos_as_list
-from tests.vector.wrappers.playing import made
+from tests.vector.wrappers.playing import factory_of
 
 
 def wrapped(envs):
@@ -39,8 +39,8 @@ def test_attributes_and_methods_of_environments(backend):
 
 
 @pytest.mark.parametrize("mode", ["NextStep", "SameStep"])
-def test_backends_give_the_same(mode):
-    factory = made("CartPole-v1")
+def test_backends_give_the_same_results(mode):
+    factory = factory_of("CartPole-v1")
     results = []
     for backend in ("inline", "process"):
         with wrapped(shoal.make(factory, 3, backend=backend, autoreset_mode=mode)) as envs:
@@ -52,7 +52,7 @@ def test_backends_give_the_same(mode):
     assert_identical(*results)
 
 
-def test_vectors_without_such_methods():
+def test_vector_without_attribute_methods():
     class Bare(gymnasium.vector.VectorEnv):
         num_envs = 1
         metadata = {"autoreset_mode": gymnasium.vector.AutoresetMode.NEXT_STEP}
@@ -63,7 +63,7 @@ def test_vectors_without_such_methods():
         lambda: envs.get_attr("x"),
         lambda: envs.set_attr("x", 1),
     ):
-        with pytest.raises(AttributeError, match="Bare, which VectorWrapper wraps, has no method"):
+        with pytest.raises(AttributeError, match="Bare, wrapped by VectorWrapper, has no method"):
             use()
 
 
@@ -78,7 +78,7 @@ def test_derived_wrappers():
         def observations(self, observations):
             return observations + 1
 
-    factory = made("CartPole-v1")
+    factory = factory_of("CartPole-v1")
     plain = shoal.make(factory, 2, backend="inline", autoreset_mode="SameStep")
     with plain, Shifted(shoal.make(factory, 2, autoreset_mode="SameStep")) as envs:
         assert_identical(envs.reset(seed=3)[0], plain.reset(seed=3)[0] + 1)
@@ -93,21 +93,21 @@ def test_derived_wrappers():
         assert finals > 3
 
 
-def test_a_wrapper_that_is_let_go_leaves_its_vector_open():
+def test_deleting_a_wrapper_does_not_close_its_vector():
     with shoal.make("CartPole-v1", num_envs=2, backend="inline") as envs:
         wrappers.ClipReward(envs, 0, 1)
         assert not envs.closed
         envs.reset(seed=0)
 
 
-def test_actions_that_fit_by_broadcasting():
+def test_actions_are_broadcast():
     with wrappers.ClipAction(shoal.make("Pendulum-v1", num_envs=3, backend="inline")) as envs:
         envs.reset(seed=0)
         assert envs.actions(np.array([5.0, -5.0, 0.5])).tolist() == [[2.0], [-2.0], [0.5]]
         envs.step([[5.0], [-5.0], [0.5]])
 
 
-def test_what_the_conversions_need_is_named():
+def test_error_names_the_missing_extra():
     try:
         import gymnasium.wrappers.array_conversion  # noqa: F401
     except DependencyNotInstalled as missing:
@@ -117,7 +117,7 @@ def test_what_the_conversions_need_is_named():
         assert issubclass(wrappers.NumpyToTorch, wrappers.ArrayConversion)
 
 
-def test_importing_the_wrappers_imports_no_other_library():
+def test_import_loads_no_optional_library():
     code = """
 import sys
 import shoal.vector.wrappers
@@ -134,7 +134,7 @@ else:
     subprocess.run([sys.executable, "-c", code], check=True, timeout=60)
 
 
-def test_options_of_the_caller_stay_as_they_are():
+def test_options_of_the_caller_are_not_modified():
     factories = [partial(gymnasium.make, "FrozenLake-v1")] * 2
     envs = gymnasium.vector.SyncVectorEnv(factories, autoreset_mode=AutoresetMode.DISABLED)
     with wrappers.DictInfoToList(wrappers.FlattenObservation(envs)) as around:
@@ -144,7 +144,7 @@ def test_options_of_the_caller_stay_as_they_are():
         assert list(options) == ["reset_mask"]
 
 
-def test_infos_whose_name_begins_like_a_mask():
+def test_info_keys_with_a_leading_underscore():
     infos = {
         "_hidden": np.array([1, 2]),
         "seen": np.array([3, 4]),

@@ -1,4 +1,4 @@
-"""Videos and windows."""
+"""RecordVideo and HumanRendering."""
 
 import gymnasium
 import gymnasium.wrappers.vector as gymnasium_wrappers
@@ -12,7 +12,7 @@ from shoal.vector import SyncVectorEnv, wrappers
 
 
 class PaintedEnv(gymnasium.Env):
-    """A small picture of its number of steps; ends after three of them."""
+    """Renders the number of steps as a shade of grey; episodes have ``length`` steps."""
 
     observation_space = spaces.Discrete(9)
     action_space = spaces.Discrete(2)
@@ -39,12 +39,12 @@ def painted(vector=SyncVectorEnv, count=4, mode=AutoresetMode.NEXT_STEP, **kwarg
 
 
 def videos(folder):
-    """The number of frames in each video of a folder."""
+    """Return the number of frames of each video in a folder."""
     return {path.stem: len(imageio.v2.mimread(path)) for path in folder.iterdir()}
 
 
-def note_instead_of_writing(envs):
-    """Let Gymnasium's wrapper only tell which videos it would write."""
+def record_without_writing(envs):
+    """Collect the videos of Gymnasium's wrapper instead of writing them."""
     written = {}
 
     def stop_recording():
@@ -55,8 +55,8 @@ def note_instead_of_writing(envs):
     return written
 
 
-def note(envs):
-    """What videos our wrapper writes, besides writing them."""
+def record(envs):
+    """Collect the videos that Shoal's wrapper writes."""
     written = {}
     stop = envs.stop_recording
 
@@ -90,12 +90,12 @@ CASES = [
     [*CASES[:3], *(pytest.param(*case, marks=pytest.mark.slow) for case in CASES[3:])],
 )
 @pytest.mark.filterwarnings("ignore:.*last frame")
-def test_videos_are_those_that_gymnasium_records(choice, mode, tmp_path):
+def test_videos_equal_gymnasium(choice, mode, tmp_path):
     ours = wrappers.RecordVideo(painted(mode=mode), tmp_path / "ours", **choice)
     theirs = gymnasium_wrappers.RecordVideo(
         painted(gymnasium.vector.SyncVectorEnv, mode=mode), str(tmp_path / "theirs"), **choice
     )
-    written, expected = note(ours), note_instead_of_writing(theirs)
+    written, expected = record(ours), record_without_writing(theirs)
     for envs in (ours, theirs):
         envs.reset(seed=0)
         for _ in range(9):
@@ -112,7 +112,7 @@ def test_videos_are_those_that_gymnasium_records(choice, mode, tmp_path):
     assert videos(tmp_path / "ours") == {name: len(frames) for name, frames in written.items()}
 
 
-def test_frames_stand_in_a_grid(tmp_path):
+def test_frames_are_tiled(tmp_path):
     with wrappers.RecordVideo(painted(count=6), tmp_path / "videos") as envs:
         envs.reset(seed=0)
         envs.step(np.zeros(6, np.int64))
@@ -144,7 +144,7 @@ def test_videos_need_images(render_mode, tmp_path):
 
 
 @pytest.mark.parametrize("screen_size", [None, (90, 33)])
-def test_a_window_shows_what_gymnasium_shows(screen_size, monkeypatch):
+def test_window_equals_gymnasium(screen_size, monkeypatch):
     monkeypatch.setenv("SDL_VIDEODRIVER", "dummy")
     pygame = pytest.importorskip("pygame")
     shown = []
@@ -166,7 +166,7 @@ def test_a_window_shows_what_gymnasium_shows(screen_size, monkeypatch):
     assert np.array_equal(shown[0][1], shown[1][1])
 
 
-def test_a_window_needs_images():
+def test_window_needs_images():
     envs = painted(render_mode="ansi")
     with envs, pytest.raises(ValueError, match=r"Expected env\.render_mode to be one of"):
         wrappers.HumanRendering(envs)
@@ -177,7 +177,7 @@ def test_a_window_needs_images():
 
 
 @pytest.mark.parametrize("mode", [None, "rgb_array_list"])
-def test_what_gives_no_pictures_is_not_recorded(tmp_path, mode):
+def test_render_modes_without_images_are_refused(tmp_path, mode):
     envs = SyncVectorEnv([lambda: gymnasium.make("CartPole-v1", render_mode=mode)])
     with envs, pytest.raises(ValueError, match=f"Render mode is {mode}"):
         wrappers.RecordVideo(envs, tmp_path)

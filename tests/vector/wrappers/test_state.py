@@ -1,4 +1,4 @@
-"""States that were saved and loaded continue as if nothing had happened."""
+"""Saving and loading of wrapper states."""
 
 import numpy as np
 import pytest
@@ -7,14 +7,17 @@ from gymnasium.vector import AutoresetMode
 
 from shoal.testing import assert_identical
 from shoal.vector import SyncVectorEnv, wrappers
-from tests.vector.wrappers.playing import PARTS, made, observing
+from tests.vector.wrappers.playing import PARTS, factory_of, random_env
 
 WRAPPERS = {
-    "statistics": (wrappers.RecordEpisodeStatistics, made("CartPole-v1")),
-    "observations": (wrappers.NormalizeObservation, made("CartPole-v1")),
-    "images": (wrappers.NormalizeObservation, observing(spaces.Box(0, 255, (3, 2), np.uint8))),
-    "rewards": (wrappers.NormalizeReward, made("Pendulum-v1")),
-    "frames": (lambda envs: wrappers.FrameStackObservation(envs, 3), observing(PARTS)),
+    "statistics": (wrappers.RecordEpisodeStatistics, factory_of("CartPole-v1")),
+    "observations": (wrappers.NormalizeObservation, factory_of("CartPole-v1")),
+    "images": (
+        wrappers.NormalizeObservation,
+        random_env(spaces.Box(0, 255, (3, 2), np.uint8)),
+    ),
+    "rewards": (wrappers.NormalizeReward, factory_of("Pendulum-v1")),
+    "frames": (lambda envs: wrappers.FrameStackObservation(envs, 3), random_env(PARTS)),
 }
 
 
@@ -26,7 +29,7 @@ def without_times(result):
 
 @pytest.mark.parametrize("mode", [AutoresetMode.NEXT_STEP, AutoresetMode.SAME_STEP])
 @pytest.mark.parametrize("name", WRAPPERS)
-def test_training_continues(name, mode, tmp_path):
+def test_loaded_state_continues(name, mode, tmp_path):
     wrap, factory = WRAPPERS[name]
 
     def started():
@@ -54,10 +57,10 @@ def test_training_continues(name, mode, tmp_path):
         assert len(resumed.time_queue) == len(uninterrupted.time_queue)
 
 
-def test_loaded_seconds_go_on(tmp_path, monkeypatch):
+def test_loaded_episode_seconds_continue(tmp_path, monkeypatch):
     now = 100.0
     monkeypatch.setattr("time.perf_counter", lambda: now)
-    with SyncVectorEnv([made("CartPole-v1")]) as inner:
+    with SyncVectorEnv([factory_of("CartPole-v1")]) as inner:
         envs = wrappers.RecordEpisodeStatistics(inner)
         envs.reset(seed=0)
         now = 103.0
@@ -73,10 +76,10 @@ def test_loaded_seconds_go_on(tmp_path, monkeypatch):
         assert infos["episode"]["t"].tolist() == [5.0]
 
 
-def test_statistics_of_observations_fit_any_number_of_slots(tmp_path):
+def test_observation_statistics_load_into_any_number_of_slots(tmp_path):
     with (
-        SyncVectorEnv([made("CartPole-v1")] * 3) as many,
-        SyncVectorEnv([made("CartPole-v1")]) as one,
+        SyncVectorEnv([factory_of("CartPole-v1")] * 3) as many,
+        SyncVectorEnv([factory_of("CartPole-v1")]) as one,
     ):
         trained = wrappers.NormalizeObservation(many)
         trained.reset(seed=0)
@@ -98,7 +101,7 @@ def refuse(envs, path, message):
 
 
 @pytest.mark.parametrize("name", WRAPPERS)
-def test_files_that_hold_something_else(name, tmp_path):
+def test_invalid_files_are_refused(name, tmp_path):
     wrap, factory = WRAPPERS[name]
     path = tmp_path / "state"
     with wrap(SyncVectorEnv([factory] * 3)) as envs:
@@ -114,7 +117,7 @@ def test_files_that_hold_something_else(name, tmp_path):
         refuse(envs, path, "is not the state of a wrapper")
         with path.open("wb") as file:
             np.savez(file, a=np.zeros(3))
-        refuse(envs, path, "holds the state of nothing known")
+        refuse(envs, path, "is not the state of a wrapper")
         with path.open("wb") as file:
             np.savez(file, kind=np.array(envs._kind), a=np.zeros(3))
         refuse(envs, path, r"holds \['a'\], expected")
@@ -122,14 +125,14 @@ def test_files_that_hold_something_else(name, tmp_path):
             envs.load(tmp_path / "missing")
 
 
-def test_files_of_other_wrappers_slots_and_shapes(tmp_path):
+def test_files_of_other_wrappers_slots_or_shapes_are_refused(tmp_path):
     path = tmp_path / "state"
 
     def vector(count, env_id="CartPole-v1"):
-        return SyncVectorEnv([made(env_id)] * count)
+        return SyncVectorEnv([factory_of(env_id)] * count)
 
     wrappers.NormalizeReward(vector(2)).save(path)
-    refuse(wrappers.RecordEpisodeStatistics(vector(2)), path, "NormalizeReward, not of .*Record")
+    refuse(wrappers.RecordEpisodeStatistics(vector(2)), path, "NormalizeReward, expected .*Record")
     refuse(wrappers.NormalizeReward(vector(3)), path, "saved with 2 slots, this vector has 3")
     wrappers.RecordEpisodeStatistics(vector(2)).save(path)
     refuse(wrappers.RecordEpisodeStatistics(vector(1)), path, "with 2 slots, this vector has 1")

@@ -1,4 +1,4 @@
-"""What the statistics of episodes, observations and rewards take in, and what they leave out."""
+"""Statistics of episodes, observations and rewards."""
 
 import gymnasium
 import numpy as np
@@ -12,11 +12,11 @@ from shoal._wrapper_core.moments import RunningMeanStd
 from shoal.errors import ResetMaskError
 from shoal.testing import assert_identical
 from shoal.vector import SyncVectorEnv, wrappers
-from tests.vector.wrappers.playing import PARTS, made, observing
+from tests.vector.wrappers.playing import PARTS, factory_of, random_env
 
 
 class CountingEnv(gymnasium.Env):
-    """Observes and is rewarded the number of its step; ends after so many steps."""
+    """Returns the number of the step as observation and reward; episodes have `length` steps."""
 
     observation_space = spaces.Box(-99, 99, (2,), np.float32)
     action_space = spaces.Discrete(2)
@@ -44,7 +44,7 @@ def counting(*lengths, mode=AutoresetMode.NEXT_STEP, **kwargs):
 IDLE = np.zeros(3, np.int64)
 
 
-def test_a_masked_reset_leaves_the_episodes_of_other_slots_alone():
+def test_masked_reset_does_not_affect_episodes_of_other_slots():
     with wrappers.RecordEpisodeStatistics(counting(2, 5, 5)) as envs:
         envs.reset()
         envs.step(IDLE)
@@ -63,7 +63,7 @@ def test_a_masked_reset_leaves_the_episodes_of_other_slots_alone():
         assert envs.episode_returns.tolist() == [1, 3, 6]
 
 
-def test_the_mask_is_respected_around_vectors_that_take_it_out_of_the_options():
+def test_mask_with_vectors_that_remove_it_from_the_options():
     inner = gymnasium.vector.SyncVectorEnv([lambda: CountingEnv(9)] * 3)
     with wrappers.RecordEpisodeStatistics(wrappers.NormalizeReward(inner)) as envs:
         envs.reset()
@@ -76,7 +76,7 @@ def test_the_mask_is_respected_around_vectors_that_take_it_out_of_the_options():
 
 
 @pytest.mark.parametrize("mode", AutoresetMode)
-def test_statistics_in_a_list_of_infos(mode):
+def test_statistics_in_list_infos(mode):
     with wrappers.RecordEpisodeStatistics(
         counting(2, 3, 9, mode=mode, info_format="list"), stats_key="done"
     ) as envs:
@@ -102,7 +102,7 @@ def test_statistics_do_not_overwrite_infos(info_format):
             envs.step(IDLE)
 
 
-def test_normalized_observations_take_in_only_the_slots_that_were_reset():
+def test_masked_reset_updates_statistics_with_reset_slots_only():
     with wrappers.NormalizeObservation(counting(4, 5, 6)) as envs:
         expected = RunningMeanStd(shape=(2,), dtype=np.float32)
         envs.reset()
@@ -114,22 +114,22 @@ def test_normalized_observations_take_in_only_the_slots_that_were_reset():
         assert_identical(envs.obs_rms.mean, expected.mean)
         assert_identical(envs.obs_rms.var, expected.var)
         rows = np.array([[0, 4], [1, 5], [0, 6]], np.float32)
-        assert_identical(observations, expected.normalized(rows, 1e-8))
+        assert_identical(observations, expected.normalize(rows, 1e-8))
 
 
-def test_final_observations_are_normalized_by_the_statistics_of_returned_ones():
+def test_final_observations_do_not_update_statistics():
     with wrappers.NormalizeObservation(counting(2, 9, 9, mode="SameStep")) as envs:
         envs.reset()
         envs.step(IDLE)
         *_, infos = envs.step(IDLE)
         assert envs.obs_rms.count == pytest.approx(9, abs=1e-3)
-        final = envs.obs_rms.normalized(np.array([2, 2], np.float32), 1e-8)
+        final = envs.obs_rms.normalize(np.array([2, 2], np.float32), 1e-8)
         assert_identical(infos["final_obs"][0], final)
         assert infos["final_obs"][1] is None
 
 
 @pytest.mark.parametrize("mode", AutoresetMode)
-def test_normalized_rewards_of_each_slot_begin_anew_with_its_episode(mode):
+def test_discounted_return_restarts_with_the_episode(mode):
     with wrappers.NormalizeReward(counting(2, 9, 9, mode=mode), gamma=1.0) as envs:
         envs.reset()
         envs.step(IDLE)
@@ -143,7 +143,7 @@ def test_normalized_rewards_of_each_slot_begin_anew_with_its_episode(mode):
 
 
 @pytest.mark.parametrize("truncates", [False, True])
-def test_environments_may_give_the_info_crashed_themselves(truncates):
+def test_environments_may_use_the_info_key_crashed(truncates):
     class CarEnv(CountingEnv):
         def step(self, action):
             observation, reward, ended, _, _ = super().step(action)
@@ -157,7 +157,7 @@ def test_environments_may_give_the_info_crashed_themselves(truncates):
         assert list(envs.return_queue) == [3, 3]
 
 
-def test_statistics_follow_slots_that_crash_and_are_restarted():
+def test_statistics_of_restarted_slots():
     class FragileEnv(CountingEnv):
         def step(self, action):
             if action == 1:
@@ -204,7 +204,7 @@ def test_statistics_follow_slots_that_crash_and_are_restarted():
         ),
     ],
 )
-def test_bad_arguments(make, error, message):
+def test_invalid_wrapper_arguments(make, error, message):
     with counting(3, 3, 3) as envs:
         with pytest.raises(error, match=message):
             make(envs)
@@ -212,12 +212,12 @@ def test_bad_arguments(make, error, message):
         envs.reset()
 
 
-def test_spaces_that_do_not_fit():
-    envs = SyncVectorEnv([observing(PARTS)] * 2)
+def test_unsupported_spaces():
+    envs = SyncVectorEnv([random_env(PARTS)] * 2)
     with envs, pytest.raises(TypeError, match="flatten or filter"):
         wrappers.NormalizeObservation(envs)
     nested = spaces.Dict(words=spaces.Tuple((spaces.Text(4), spaces.Discrete(2))))
-    envs = SyncVectorEnv([observing(nested)] * 2)
+    envs = SyncVectorEnv([random_env(nested)] * 2)
     with envs, pytest.raises(TypeError, match="not Text"):
         wrappers.FrameStackObservation(envs, 2)
 
@@ -234,7 +234,7 @@ def test_spaces_that_do_not_fit():
         lambda envs: wrappers.FrameStackObservation(envs, 2),
     ],
 )
-def test_bad_masks_change_nothing(wrap, mask):
+def test_invalid_masks_change_nothing(wrap, mask):
     with wrap(counting(3, 3, 3)) as envs:
         envs.reset()
         before = {key: value.copy() for key, value in envs._state().items() if key != "seconds"}
@@ -244,8 +244,8 @@ def test_bad_masks_change_nothing(wrap, mask):
         assert_identical(after, before)
 
 
-def test_missing_metadata_mean_the_next_step():
-    inner = gymnasium.vector.SyncVectorEnv([made("CartPole-v1")] * 2)
+def test_missing_autoreset_metadata_means_next_step():
+    inner = gymnasium.vector.SyncVectorEnv([factory_of("CartPole-v1")] * 2)
     inner.metadata = {}
     with pytest.warns(UserWarning, match="missing `autoreset_mode`"):
         envs = wrappers.NormalizeObservation(inner)

@@ -1,4 +1,4 @@
-"""Tensors of any vector."""
+"""The ToTorch wrapper."""
 
 import sys
 from functools import partial
@@ -15,7 +15,7 @@ from shoal.errors import InvalidActionError, MissingExtraError
 from shoal.testing import ProbeEnv, assert_identical
 from shoal.vector.wrappers import NormalizeObservation
 from tests.random_environments import RandomEnv
-from tests.vector.wrappers.playing import PARTS, made, observing
+from tests.vector.wrappers.playing import PARTS, factory_of, random_env
 
 torch = pytest.importorskip("torch")
 
@@ -24,7 +24,7 @@ from shoal.wrappers import ToTorch  # noqa: E402
 
 
 def as_numpy(value):
-    """The same with an array for each tensor; there must be no array of numbers in it."""
+    """Convert tensors to arrays, and assert that there are no numeric arrays."""
     if isinstance(value, torch.Tensor):
         return value.numpy(force=True)
     if isinstance(value, dict):
@@ -37,15 +37,15 @@ def as_numpy(value):
 
 SOURCES = {
     "kernel": partial(shoal.make, "CartPole-v1", 3),
-    "inline": partial(shoal.make, [observing(PARTS)] * 3, backend="inline"),
-    "processes": partial(shoal.make, [observing(PARTS)] * 3, backend="process", start="fork"),
-    "gymnasium": partial(gymnasium.vector.SyncVectorEnv, [made("CartPole-v1")] * 3),
+    "inline": partial(shoal.make, [random_env(PARTS)] * 3, backend="inline"),
+    "processes": partial(shoal.make, [random_env(PARTS)] * 3, backend="process", start="fork"),
+    "gymnasium": partial(gymnasium.vector.SyncVectorEnv, [factory_of("CartPole-v1")] * 3),
 }
 
 
 @pytest.mark.parametrize("mode", AutoresetMode)
 @pytest.mark.parametrize("source", SOURCES)
-def test_everything_but_infos_is_a_tensor(source, mode):
+def test_results_are_tensors(source, mode):
     envs, plain = (SOURCES[source](autoreset_mode=mode) for _ in range(2))
     kept, expected = [], [plain.reset(seed=1)]
     with ToTorch(envs) as envs:
@@ -58,27 +58,27 @@ def test_everything_but_infos_is_a_tensor(source, mode):
             if mode is AutoresetMode.DISABLED and mask.any():
                 kept.append(envs.reset(options={"reset_mask": torch.tensor(mask)}))
                 expected.append(plain.reset(options={"reset_mask": mask}))
-    # Compared at the end, so that nothing can have been written to again.
+    # Compared at the end, to detect memory that is overwritten.
     for (*results, infos), (*wanted, wanted_infos) in zip(kept, expected, strict=True):
         assert_identical(as_numpy(tuple(results)), tuple(wanted))
         assert_identical(infos, wanted_infos)
     plain.close()
 
 
-def test_nothing_is_copied_on_the_cpu(monkeypatch):
+def test_cpu_tensors_share_memory(monkeypatch):
     with ToTorch(shoal.make("CartPole-v1", 2)) as envs:
-        given, step = [], envs.env.step
+        arrays, step = [], envs.env.step
         monkeypatch.setattr(
-            envs.env, "step", lambda actions: given.append(step(actions)) or given[-1]
+            envs.env, "step", lambda actions: arrays.append(step(actions)) or arrays[-1]
         )
         envs.reset()
         actions = torch.tensor([0, 1])
         results = envs.step(actions)
-        for tensor, array in zip(results[:4], given[0][:4], strict=True):
+        for tensor, array in zip(results[:4], arrays[0][:4], strict=True):
             assert np.shares_memory(tensor.numpy(), array)
 
 
-def test_nested_actions_from_anywhere():
+def test_nested_actions():
     with ToTorch(shoal.make([ProbeEnv] * 2, backend="inline")) as envs:
         plain = shoal.make([ProbeEnv] * 2, backend="inline")
         action = {"move": torch.tensor([1, -2]), "push": torch.ones(2, 2, requires_grad=True)}
@@ -90,12 +90,12 @@ def test_nested_actions_from_anywhere():
             given["push"] = push if vector is plain else given["push"].double()
             results.append(vector.step(given))
         observations = results[0][0]
-        assert observations["word"] == ("t1", "t1")  # no numbers: as it is
+        assert observations["word"] == ("t1", "t1")  # not numeric, so unchanged
         assert_identical(as_numpy(results[0][:4]), results[1][:4])
         plain.close()
 
 
-def test_some_slots_at_a_time():
+def test_send_and_recv():
     with ToTorch(shoal.make("CartPole-v1", 4)) as envs, shoal.make("CartPole-v1", 4) as plain:
         envs.reset(seed=1)
         plain.reset(seed=1)
@@ -109,8 +109,8 @@ def test_some_slots_at_a_time():
         assert isinstance(envs.recv(min_slots=1, timeout=5).rewards, torch.Tensor)
 
 
-def test_what_cannot_be_sent_says_so():
-    with ToTorch(gymnasium.vector.SyncVectorEnv([made("CartPole-v1")])) as envs:
+def test_errors_of_send_recv_and_step():
+    with ToTorch(gymnasium.vector.SyncVectorEnv([factory_of("CartPole-v1")])) as envs:
         with pytest.raises(AttributeError, match="has no method 'send'"):
             envs.send(torch.tensor([0]))
         with pytest.raises(AttributeError, match="has no method 'recv'"):
@@ -133,10 +133,10 @@ def test_around_other_wrappers():
 
 
 @pytest.mark.parametrize("info_format", ["dict", "list"])
-def test_infos_if_asked_for(info_format):
+def test_infos_are_converted_on_request(info_format):
     try:
         import gymnasium.wrappers.array_conversion  # noqa: F401
-    except DependencyNotInstalled as error:  # NumPy may be too old for it
+    except DependencyNotInstalled as error:  # NumPy may be too old
         pytest.skip(str(error))
     vector = shoal.make(
         [partial(RandomEnv, PARTS, spaces.Discrete(3))] * 3,
@@ -159,7 +159,7 @@ def test_infos_if_asked_for(info_format):
         assert finals > 5
 
 
-def test_a_missing_library_is_named(monkeypatch):
+def test_error_names_the_missing_library(monkeypatch):
     monkeypatch.delitem(sys.modules, "shoal._wrapper_core.tensors")
     monkeypatch.delattr("shoal._wrapper_core.tensors")
     monkeypatch.setitem(sys.modules, "torch", None)
@@ -169,14 +169,14 @@ def test_a_missing_library_is_named(monkeypatch):
 
 
 class TestLoading:
-    """How tensors are made, on devices that are not here as well."""
+    """Conversion to tensors, including devices that this machine does not have."""
 
     @pytest.mark.parametrize("array", [np.arange(6)[::-1], np.broadcast_to(np.arange(3), (2, 3))])
-    def test_memory_that_torch_cannot_share_is_copied(self, array, recwarn):
+    def test_unsupported_memory_is_copied(self, array, recwarn):
         assert torch.equal(tensors.tensor_loader()(array), torch.tensor(array.copy()))
         assert not recwarn
 
-    def test_named_tuples_and_what_is_not_numeric_stay(self):
+    def test_named_tuples_and_non_numeric_values_are_kept(self):
         graph = spaces.Graph(spaces.Box(-1, 1, (2,)), None).sample()
         words = np.array(["a", None], object)
         loaded = tensors.tensor_loader()({"graph": (graph,), "words": words, "kind": ("a", "b")})
@@ -185,18 +185,18 @@ class TestLoading:
         assert loaded["words"] is words
         assert loaded["kind"] == ("a", "b")
 
-    def test_a_device_that_is_neither(self):
+    def test_other_devices(self):
         loaded = tensors.tensor_loader("meta")({"a": np.zeros((2, 3))})
         assert loaded["a"].device.type == "meta"
         assert loaded["a"].shape == (2, 3)
 
     @pytest.mark.parametrize("device", ["cuda", "cuda:1", torch.device("cuda")])
-    def test_a_cuda_device_is_reached_through_pinned_memory(self, device):
+    def test_cuda_uses_pinned_memory(self, device):
         assert isinstance(tensors.tensor_loader(device), tensors.PinnedLoader)
 
     @pytest.fixture
     def calls(self, monkeypatch):
-        """What is asked of CUDA, in order; the device is the CPU."""
+        """Record the calls of CUDA, with the CPU as the device."""
         calls = []
 
         class Event:
@@ -220,13 +220,13 @@ class TestLoading:
         monkeypatch.setattr(torch, "empty", pinned)
         return calls
 
-    def test_two_batches_travel_at_a_time(self, calls):
+    def test_two_batches_are_copied_concurrently(self, calls):
         loader = tensors.PinnedLoader(torch.device("cpu"))
         kept = []
         for number in range(4):
             array = np.full((2, 3), number)
             kept.append(loader((array, {"flags": np.full(2, number % 2 == 0)})))
-            array[:] = 99  # the caller's again, at once
+            array[:] = 99  # the caller may overwrite the array at once
         for number, (tensor, parts) in enumerate(kept):
             assert torch.equal(tensor, torch.full((2, 3), number))
             assert parts["flags"].tolist() == [number % 2 == 0] * 2
@@ -236,7 +236,7 @@ class TestLoading:
             ("record", 0, "stream of cpu"),
             *pins,
             ("record", 1, "stream of cpu"),
-            ("wait", 0),  # before its memory is used again
+            ("wait", 0),  # before the memory is reused
             ("record", 2, "stream of cpu"),
             ("wait", 1),
             ("record", 3, "stream of cpu"),
@@ -248,19 +248,19 @@ class TestLoading:
             assert torch.equal(loader(np.ones(shape)), torch.ones(shape, dtype=torch.float64))
         assert [call[1] for call in calls if call[0] == "pin"] == [(2,), (2,), (3,)]
 
-    def test_what_was_begun_is_waited_for_after_a_failure(self, calls):
+    def test_copies_are_recorded_after_a_failure(self, calls):
         loader = tensors.PinnedLoader(torch.device("cpu"))
         with pytest.raises(TypeError):
             loader((np.ones(2), np.ones(2, np.longdouble)))
         assert calls[-1] == ("record", 0, "stream of cpu")
 
-    def test_copies_are_not_waited_for(self, calls, monkeypatch):
-        asked = []
+    def test_copies_are_asynchronous(self, calls, monkeypatch):
+        calls = []
         to = torch.Tensor.to
         monkeypatch.setattr(
             torch.Tensor,
             "to",
-            lambda self, *args, **kw: asked.append((args, kw)) or to(self, *args, **kw),
+            lambda self, *args, **kw: calls.append((args, kw)) or to(self, *args, **kw),
         )
         tensors.PinnedLoader(torch.device("cpu"))(np.ones(2))
-        assert asked == [((torch.device("cpu"),), {"non_blocking": True, "copy": True})]
+        assert calls == [((torch.device("cpu"),), {"non_blocking": True, "copy": True})]

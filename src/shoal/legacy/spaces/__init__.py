@@ -1,4 +1,4 @@
-"""Gym's spaces, which are Gymnasium's."""
+"""OpenAI Gym's spaces, which are those of Gymnasium."""
 
 from gymnasium.spaces import (
     Box,

@@ -1,4 +1,4 @@
-"""Gym's functions on spaces, which are Gymnasium's."""
+"""OpenAI Gym's functions on spaces, which are those of Gymnasium."""
 
 from gymnasium.spaces.utils import flatdim, flatten, flatten_space, unflatten
 

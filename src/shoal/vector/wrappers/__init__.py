@@ -1,10 +1,12 @@
-"""Gymnasium's vector wrappers, for all autoreset modes: ``gymnasium.wrappers.vector``'s names.
+"""Drop-in replacements for ``gymnasium.wrappers.vector`` that support all autoreset modes.
 
-They go around Shoal's vectors and around any other ``gymnasium.vector.VectorEnv``. What they have
-over Gymnasium's: observation wrappers also work where slots are reset in the same step, and then
-transform ``final_obs`` too; ``call``, ``get_attr`` and ``set_attr`` reach through; a reset of some
-slots by ``options["reset_mask"]`` leaves the statistics of the others alone; statistics and stacks
-can be saved and loaded; and there is a :class:`FrameStackObservation`.
+They wrap Shoal's vectors and any other ``gymnasium.vector.VectorEnv``. Differences to Gymnasium's:
+
+- Observation wrappers support SAME_STEP, where they also transform ``final_obs``.
+- ``call``, ``get_attr`` and ``set_attr`` reach the environments through the wrapper.
+- A reset of some slots by ``options["reset_mask"]`` does not affect the statistics of the others.
+- Statistics and stacks can be saved and loaded.
+- :class:`FrameStackObservation` is added.
 """
 
 from __future__ import annotations
@@ -88,7 +90,7 @@ _CONVERSIONS = ("ArrayConversion", "JaxToNumpy", "JaxToTorch", "NumpyToTorch")
 
 
 def __getattr__(name: str) -> Any:
-    # What the conversions need is an extra of Gymnasium's, so they are loaded when asked for.
+    # The conversions need an extra of Gymnasium, so they are imported on first access.
     if name in _CONVERSIONS:
         from shoal.vector.wrappers import _array_conversion
 

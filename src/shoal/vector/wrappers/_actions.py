@@ -21,14 +21,14 @@ Vector = gymnasium.vector.VectorEnv[Any, Any, Any]
 
 
 class TransformAction(VectorActionWrapper):
-    """Changes the actions by a function of all slots' actions.
+    """Transforms the batch of actions with a function.
 
     Args:
         env: The vector to wrap.
         func: Takes the actions of all slots, and returns those for the wrapped vector.
-        action_space: What actions the function takes, for all slots. None: the batch of
-            ``single_action_space``, or the wrapped vector's where that is not given either.
-        single_action_space: What actions the function takes, for one slot.
+        action_space: The space of the actions that the function takes. By default the batch of
+            ``single_action_space``, or the wrapped vector's space if that is not given either.
+        single_action_space: The space of the actions that the function takes, for one slot.
 
     Example:
         >>> import shoal
@@ -61,17 +61,17 @@ class TransformAction(VectorActionWrapper):
         self.func = func
 
     def actions(self, actions: Any) -> Any:
-        """What the function makes of the actions."""
+        """Return the transformed actions."""
         return self.func(actions)
 
 
 class VectorizeTransformAction(VectorActionWrapper):
-    """Changes the action of each slot as a wrapper for single environments does.
+    """Applies a wrapper for single environments to the action of each slot.
 
     Args:
         env: The vector to wrap.
         wrapper: The class of the wrapper, such as ``gymnasium.wrappers.TransformAction``.
-        **kwargs: What its constructor takes besides the environment.
+        **kwargs: Arguments of its constructor besides the environment.
     """
 
     def __init__(
@@ -86,23 +86,23 @@ class VectorizeTransformAction(VectorActionWrapper):
         self._same_space = self.action_space == env.action_space
 
     def actions(self, actions: Any) -> Any:
-        """What the wrapper makes of each action."""
+        """Return the actions transformed by the wrapper, one by one."""
         changed = [self.wrapper.action(action) for action in iterate(self.action_space, actions)]
         return concatenate(self.env.single_action_space, changed, self._empty(actions))
 
     def _empty(self, actions: Any) -> Any:
-        # As in Gymnasium, a space that stays the same also leaves the dtype of its arrays.
+        # As in Gymnasium, arrays keep their dtype if the space does not change.
         if self._same_space and isinstance(actions, np.ndarray):
             return np.empty_like(actions)
         return create_empty_array(self.env.single_action_space, self.num_envs)
 
 
 class _ArrayAction(VectorizeTransformAction):
-    """A wrapper whose function takes an action and a batch of them alike."""
+    """A wrapper whose function accepts a batch of actions as well as one action."""
 
     def actions(self, actions: Any) -> Any:
-        """What the wrapper makes of the actions."""
-        # Actions of another shape may still fit each slot, by broadcasting.
+        """Return the actions transformed by the wrapper."""
+        # Actions of another shape may be broadcast to each slot.
         if np.shape(actions) != self.action_space.shape:
             return super().actions(actions)
         changed = self._empty(actions)
@@ -111,10 +111,10 @@ class _ArrayAction(VectorizeTransformAction):
 
 
 class ClipAction(_ArrayAction):
-    """Takes any continuous action, and brings it into the bounds of the wrapped vector.
+    """Clips continuous actions to the bounds of the wrapped vector's action space.
 
     Args:
-        env: The vector to wrap, whose actions are a ``Box``.
+        env: The vector to wrap, whose action space is a ``Box``.
 
     Example:
         >>> import shoal
@@ -131,12 +131,12 @@ class ClipAction(_ArrayAction):
 
 
 class RescaleAction(_ArrayAction):
-    """Takes actions between two bounds, and stretches them to those of the wrapped vector.
+    """Rescales actions between two bounds to the bounds of the wrapped vector's action space.
 
     Args:
-        env: The vector to wrap, whose actions are a ``Box``.
-        min_action: The lowest action, a number or one for each element.
-        max_action: The highest action, a number or one for each element.
+        env: The vector to wrap, whose action space is a ``Box``.
+        min_action: The lower bound, a number or an array with one for each element.
+        max_action: The upper bound, a number or an array with one for each element.
 
     Example:
         >>> import shoal

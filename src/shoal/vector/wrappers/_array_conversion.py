@@ -1,6 +1,6 @@
-"""Vectors that speak the arrays of another library.
+"""Wrappers that convert between the arrays of different libraries.
 
-This module needs Gymnasium's extra ``array-api``; importing it is what raises where it is missing.
+This module needs Gymnasium's extra ``array-api``; without it, importing the module fails.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ from gymnasium.wrappers.array_conversion import array_conversion
 from shoal.vector._seeding import Seed
 from shoal.vector.wrappers._base import Step, VectorWrapper
 
-__all__ = ["ArrayConversion", "JaxToNumpy", "JaxToTorch", "NumpyToTorch", "tensors_of_infos"]
+__all__ = ["ArrayConversion", "JaxToNumpy", "JaxToTorch", "NumpyToTorch", "infos_to_torch"]
 
 Vector = gymnasium.vector.VectorEnv[Any, Any, Any]
 
@@ -27,18 +27,19 @@ _NUMERIC_KINDS = "biufc"
 
 
 class ArrayConversion(VectorWrapper):
-    """Takes and gives arrays of one library for a vector that uses another one.
+    """Converts the arrays of a vector to another library.
 
-    Observations, rewards, flags and infos are converted, actions and options the other way. Arrays
-    share their memory where both libraries can. What has no counterpart, such as text in infos,
-    stays as it is; an array of objects, such as ``final_obs``, gets converted entries.
+    Observations, rewards, flags and infos are converted to the target library, actions and options
+    to the library of the vector. Arrays share their memory if both libraries support it. Values
+    that are not numeric, such as text in infos, are left unchanged. In an array of objects, such as
+    ``final_obs``, each entry is converted.
 
     Args:
         env: The vector to wrap.
         env_xp: The library of the vector, a module such as ``numpy``.
-        target_xp: The library to convert to, a module such as ``torch``.
-        env_device: Where the vector's arrays are.
-        target_device: Where the converted arrays are to be.
+        target_xp: The target library, a module such as ``torch``.
+        env_device: The device of the vector's arrays.
+        target_device: The device of the converted arrays.
     """
 
     def __init__(
@@ -56,23 +57,23 @@ class ArrayConversion(VectorWrapper):
         self._target_device = target_device
 
     def reset(self, *, seed: Seed = None, options: dict[str, Any] | None = None) -> tuple[Any, Any]:
-        """Reset the wrapped vector, with converted options, and convert what it returns."""
-        own_options = _converted(options, self._env_xp, self._env_device)
-        observations, infos = self.env.reset(seed=seed, options=own_options)  # type: ignore[arg-type]
+        """Reset the wrapped vector with converted options, and convert the results."""
+        env_options = _convert(options, self._env_xp, self._env_device)
+        observations, infos = self.env.reset(seed=seed, options=env_options)  # type: ignore[arg-type]
         return self._to_target(observations), self._to_target(infos)
 
     def step(self, actions: Any) -> Step:
-        """Step the wrapped vector with converted actions, and convert what it returns."""
-        result = self.env.step(_converted(actions, self._env_xp, self._env_device))
+        """Step the wrapped vector with converted actions, and convert the results."""
+        result = self.env.step(_convert(actions, self._env_xp, self._env_device))
         observations, rewards, terminated, truncated, infos = map(self._to_target, result)
         return observations, rewards, terminated, truncated, infos
 
     def _to_target(self, value: Any) -> Any:
-        return _converted(value, self._target_xp, self._target_device)
+        return _convert(value, self._target_xp, self._target_device)
 
 
 class JaxToNumpy(ArrayConversion):
-    """NumPy arrays for a vector that uses JAX.
+    """Converts the arrays of a JAX vector to NumPy.
 
     Args:
         env: The vector to wrap.
@@ -83,11 +84,11 @@ class JaxToNumpy(ArrayConversion):
 
 
 class JaxToTorch(ArrayConversion):
-    """PyTorch tensors for a vector that uses JAX.
+    """Converts the arrays of a JAX vector to PyTorch tensors.
 
     Args:
         env: The vector to wrap.
-        device: Where the tensors are to be.
+        device: The device of the tensors.
     """
 
     def __init__(self, env: Vector, device: Any = None) -> None:
@@ -96,11 +97,11 @@ class JaxToTorch(ArrayConversion):
 
 
 class NumpyToTorch(ArrayConversion):
-    """PyTorch tensors for a vector that uses NumPy.
+    """Converts the arrays of a NumPy vector to PyTorch tensors.
 
     Args:
         env: The vector to wrap.
-        device: Where the tensors are to be.
+        device: The device of the tensors.
 
     Example:
         >>> import shoal, torch
@@ -115,24 +116,24 @@ class NumpyToTorch(ArrayConversion):
         self.device = device
 
 
-def tensors_of_infos(infos: Any, device: Any = None) -> Any:
-    """Infos of any form with PyTorch tensors in the place of numbers and arrays."""
-    return _converted(infos, _torch(), device)
+def infos_to_torch(infos: Any, device: Any = None) -> Any:
+    """Convert numbers and arrays in infos of any format to PyTorch tensors."""
+    return _convert(infos, _torch(), device)
 
 
-def _converted(value: Any, xp: ModuleType, device: Any) -> Any:
-    """A value with all arrays and numbers in it as arrays of a library."""
+def _convert(value: Any, xp: ModuleType, device: Any) -> Any:
+    """Convert all arrays and numbers in a nested value to arrays of a library."""
     if isinstance(value, dict):
-        return {key: _converted(part, xp, device) for key, part in value.items()}
+        return {key: _convert(part, xp, device) for key, part in value.items()}
     if isinstance(value, np.ndarray) and value.dtype == object:
         entries = np.empty_like(value)
-        for place, entry in np.ndenumerate(value):
-            entries[place] = _converted(entry, xp, device)
+        for index, entry in np.ndenumerate(value):
+            entries[index] = _convert(entry, xp, device)
         return entries
     if hasattr(value, "_make"):  # a named tuple, such as a graph
-        return value._make(_converted(part, xp, device) for part in value)
+        return value._make(_convert(part, xp, device) for part in value)
     if isinstance(value, list | tuple):
-        return type(value)(_converted(part, xp, device) for part in value)
+        return type(value)(_convert(part, xp, device) for part in value)
     if isinstance(value, np.generic):
         value = np.asarray(value)
     return array_conversion(value, xp, device) if _is_numeric(value) else value
@@ -148,11 +149,13 @@ def _jax() -> ModuleType:
     try:
         return importlib.import_module("jax.numpy")
     except ImportError as error:
-        raise DependencyNotInstalled("JAX is missing: pip install 'gymnasium[jax]'") from error
+        raise DependencyNotInstalled(
+            "JAX is not installed: pip install 'gymnasium[jax]'"
+        ) from error
 
 
 def _torch() -> ModuleType:
     try:
         return importlib.import_module("torch")
     except ImportError as error:
-        raise DependencyNotInstalled("PyTorch is missing: pip install torch") from error
+        raise DependencyNotInstalled("PyTorch is not installed: pip install torch") from error

@@ -1,4 +1,4 @@
-"""What all vector wrappers have in common, and the bases to derive new ones from."""
+"""Base classes of the vector wrappers."""
 
 from __future__ import annotations
 
@@ -35,15 +35,15 @@ Step = tuple[Any, Arrays, Arrays, Arrays, Any]
 """Observations, rewards, terminated, truncated and infos."""
 
 SlotIndex = slice | npt.NDArray[np.bool_]
-"""What selects slots in an array with a row for each: all of them, or those of a mask."""
+"""An index of slots: all of them, or a mask."""
 
 
 def autoreset_mode_of(env: gymnasium.vector.VectorEnv[Any, Any, Any]) -> AutoresetMode:
-    """How a vector resets its slots, as its metadata say; ``NEXT_STEP`` where they say nothing."""
+    """Return the autoreset mode in a vector's metadata, ``NEXT_STEP`` with a warning by default."""
     if "autoreset_mode" not in env.metadata:
         warn(
             f"Vector environment ({env}) is missing `autoreset_mode` metadata key: "
-            "assuming that it resets a slot in the step after its episode has ended."
+            "assuming AutoresetMode.NEXT_STEP."
         )
         return AutoresetMode.NEXT_STEP
     mode = env.metadata["autoreset_mode"]
@@ -55,13 +55,13 @@ def autoreset_mode_of(env: gymnasium.vector.VectorEnv[Any, Any, Any]) -> Autores
 
 
 def batch_of(space: Space[Any], rows: Sequence[Any]) -> Any:
-    """A new batch of elements of a space."""
+    """Concatenate elements of a space to a new batch."""
     batch: Any = create_empty_array(space, len(rows))
     return concatenate(space, rows, batch)
 
 
 class VectorWrapper(gymnasium.vector.VectorWrapper):
-    """A vector around another one, which hands on everything that it does not change.
+    """Wraps a vector and forwards everything that it does not change.
 
     Args:
         env: The vector to wrap.
@@ -94,7 +94,7 @@ class VectorWrapper(gymnasium.vector.VectorWrapper):
         method: Callable[..., Any] | None = getattr(self.env, name, None)
         if method is None:
             raise AttributeError(
-                f"{type(self.env).__name__}, which {type(self).__name__} wraps, has no method "
+                f"{type(self.env).__name__}, wrapped by {type(self).__name__}, has no method "
                 f"{name!r}"
             )
         return method
@@ -102,11 +102,11 @@ class VectorWrapper(gymnasium.vector.VectorWrapper):
     def _reset_slots(
         self, seed: Seed, options: dict[str, Any] | None
     ) -> tuple[SlotIndex, Any, Any]:
-        """Reset the wrapped vector; returns which slots that meant, observations and infos."""
+        """Reset the wrapped vector; returns the slots that were reset, observations and infos."""
         mask, _ = split_reset_mask(options, self.num_envs)
-        # Some vectors take the mask out of the dict that they are given.
-        own_options = None if options is None else dict(options)
-        observations, infos = self.env.reset(seed=seed, options=own_options)  # type: ignore[arg-type]
+        # A copy, since some vectors remove the mask from the dict.
+        options = None if options is None else dict(options)
+        observations, infos = self.env.reset(seed=seed, options=options)  # type: ignore[arg-type]
         return slice(None) if mask is None else mask, observations, infos
 
     def __enter__(self) -> Self:
@@ -116,30 +116,30 @@ class VectorWrapper(gymnasium.vector.VectorWrapper):
         self.close()
 
     def __del__(self) -> None:
-        """Leave the wrapped vector as it is: Gymnasium before 1.3 would close it."""
+        """Do not close the wrapped vector, as Gymnasium before 1.3 would."""
 
 
 class VectorObservationWrapper(VectorWrapper, gymnasium.vector.VectorObservationWrapper):
-    """A wrapper that changes observations; to derive from it, define :meth:`observations`.
+    """Base class of wrappers that transform observations; a subclass defines :meth:`observations`.
 
-    Where slots are reset in the same step, ``final_obs`` in the infos is changed as well.
+    In the mode SAME_STEP, ``final_obs`` in the infos is transformed as well.
 
     Args:
         env: The vector to wrap.
     """
 
     def __init__(self, env: gymnasium.vector.VectorEnv[Any, Any, Any]) -> None:
-        # Past the constructor of Gymnasium's class of this name, which refuses SAME_STEP.
+        # Skips the constructor of Gymnasium's class of the same name, which refuses SAME_STEP.
         gymnasium.vector.VectorWrapper.__init__(self, env)
         self.autoreset_mode = autoreset_mode_of(env)
 
     def reset(self, *, seed: Seed = None, options: dict[str, Any] | None = None) -> tuple[Any, Any]:
-        """Reset the wrapped vector, and change its observations."""
+        """Reset the wrapped vector, and transform its observations."""
         _, observations, infos = self._reset_slots(seed, options)
         return self.observations(observations), infos
 
     def step(self, actions: Any) -> Step:
-        """Step the wrapped vector, and change its observations."""
+        """Step the wrapped vector, and transform its observations."""
         raw, rewards, terminated, truncated, infos = self.env.step(actions)
         observations = self.observations(raw)
         if self.autoreset_mode is AutoresetMode.SAME_STEP:
@@ -149,47 +149,48 @@ class VectorObservationWrapper(VectorWrapper, gymnasium.vector.VectorObservation
         return observations, rewards, terminated, truncated, infos
 
     def observations(self, observations: Any) -> Any:
-        """The observations of all slots, changed; what was given stays as it is."""
+        """Return the transformed observations of all slots, without modifying the argument."""
         raise NotImplementedError
 
     def final_observations(self, finals: Finals, observations: Any) -> Finals:
-        """The observations that episodes ended with, changed.
+        """Return the transformed final observations.
 
-        By default they take the place of their slots' rows in a batch for :meth:`observations`,
-        which thus is called twice in such a step. Override this where that would not do.
+        By default they replace the rows of their slots in ``observations``, and
+        :meth:`observations` is called a second time with that batch. Override this method if
+        :meth:`observations` has side effects.
 
         Args:
             finals: The last observation of each slot whose episode has ended.
-            observations: What the wrapped vector has returned in the same step.
+            observations: The observations that the wrapped vector returned in the same step.
         """
         rows = list(iterate(self.env.observation_space, observations))
         for slot, final in finals.items():
             rows[slot] = final
         batch = batch_of(self.env.single_observation_space, rows)
-        changed = list(iterate(self.observation_space, self.observations(batch)))
-        return {slot: changed[slot] for slot in finals}
+        transformed = list(iterate(self.observation_space, self.observations(batch)))
+        return {slot: transformed[slot] for slot in finals}
 
 
 class VectorActionWrapper(VectorWrapper, gymnasium.vector.VectorActionWrapper):
-    """A wrapper that changes actions; to derive from it, define :meth:`actions`."""
+    """Base class of wrappers that transform actions; a subclass defines :meth:`actions`."""
 
     def step(self, actions: Any) -> Step:
-        """Step the wrapped vector with changed actions."""
+        """Step the wrapped vector with transformed actions."""
         return self.env.step(self.actions(actions))
 
     def actions(self, actions: Any) -> Any:
-        """The actions for the wrapped vector; what was given stays as it is."""
+        """Return the actions for the wrapped vector, without modifying the argument."""
         raise NotImplementedError
 
 
 class VectorRewardWrapper(VectorWrapper, gymnasium.vector.VectorRewardWrapper):
-    """A wrapper that changes rewards; to derive from it, define :meth:`rewards`."""
+    """Base class of wrappers that transform rewards; a subclass defines :meth:`rewards`."""
 
     def step(self, actions: Any) -> Step:
-        """Step the wrapped vector, and change its rewards."""
+        """Step the wrapped vector, and transform its rewards."""
         observations, rewards, terminated, truncated, infos = self.env.step(actions)
         return observations, self.rewards(rewards), terminated, truncated, infos
 
     def rewards(self, rewards: Any) -> Any:
-        """The rewards of all slots, changed; what was given stays as it is."""
+        """Return the transformed rewards of all slots, without modifying the argument."""
         raise NotImplementedError

@@ -1,4 +1,4 @@
-"""Observations together with those of the steps before."""
+"""A wrapper that stacks the most recent observations."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from shoal._wrapper_core.stacking import FrameRing
 from shoal._wrapper_core.state_files import State
 from shoal.vector._seeding import Seed
 from shoal.vector.wrappers._base import SlotIndex, Step, VectorWrapper
-from shoal.vector.wrappers._episodes import EpisodeBounds
+from shoal.vector.wrappers._episodes import EpisodeTracker
 from shoal.vector.wrappers._final_observations import Finals, replace_final_observations
 from shoal.vector.wrappers._state import SavesState
 
@@ -26,19 +26,19 @@ _CUSTOM = "_custom"
 
 
 class FrameStackObservation(SavesState, VectorWrapper):
-    """Stacks the last observations of every slot along a new first axis, the newest at the end.
+    """Stacks the last observations of each slot along a new first axis, the newest at the end.
 
-    What it gives is, to the bit, what ``gymnasium.wrappers.FrameStackObservation`` around each
-    environment would give, also for ``final_obs`` and for slots that are reset by a mask. Stacks
-    are new arrays in every step.
+    The stacks equal those of ``gymnasium.wrappers.FrameStackObservation`` around each environment
+    bit for bit, including ``final_obs`` and slots that are reset by a mask. Every step returns new
+    arrays.
 
     Args:
-        env: The vector to wrap, whose observations are ``Box``, ``Discrete``, ``MultiDiscrete`` or
-            ``MultiBinary``, or a ``Dict`` or ``Tuple`` of these.
-        stack_size: How many observations make a stack.
-        padding_type: What stands for the observations before an episode's first: ``"reset"`` for
-            the first itself, ``"zero"`` for what is nearest to zero in the observation space, or an
-            observation.
+        env: The vector to wrap, whose observation space is a ``Box``, ``Discrete``,
+            ``MultiDiscrete`` or ``MultiBinary``, or a ``Dict`` or ``Tuple`` of these.
+        stack_size: Number of observations in a stack.
+        padding_type: The padding before the first observation of an episode: ``"reset"`` for that
+            observation itself, ``"zero"`` for the value of the observation space nearest to zero,
+            or an observation.
 
     Example:
         >>> import shoal
@@ -69,44 +69,44 @@ class FrameStackObservation(SavesState, VectorWrapper):
             raise ValueError(
                 f"The stack_size needs to be greater than zero, actual value: {stack_size}"
             )
-        _map_leaves(space, lambda _: None, space)  # refuses what cannot be stacked
+        _map_leaves(space, lambda _: None, space)  # raises if the space cannot be stacked
         self.stack_size = stack_size
         self.padding_type, self.padding_value = _padding(padding_type, space)
         self._frame_space = space
-        self._episodes = EpisodeBounds(env)
+        self._episodes = EpisodeTracker(env)
         self._leaves: list[FrameRing] = []
         self._rings = _map_leaves(space, self._new_ring, space)
         self.single_observation_space = batch_space(space, stack_size)
         self.observation_space = batch_space(self.single_observation_space, self.num_envs)
 
     def reset(self, *, seed: Seed = None, options: dict[str, Any] | None = None) -> tuple[Any, Any]:
-        """Reset the wrapped vector; the stacks of the slots that were reset begin anew."""
+        """Reset the wrapped vector, and start new stacks for the slots that were reset."""
         slots, observations, infos = self._reset_slots(seed, options)
-        self._episodes.begin(slots)
-        self._begin(slots, observations)
+        self._episodes.start(slots)
+        self._start_stacks(slots, observations)
         return self._stacks(), infos
 
     def step(self, actions: Any) -> Step:
         """Step the wrapped vector, and stack its observations."""
         observations, rewards, terminated, truncated, infos = self.env.step(actions)
-        passed = self._episodes.step(terminated, truncated, infos)
+        transitions = self._episodes.step(terminated, truncated, infos)
         if self._episodes.same_step:
             infos = replace_final_observations(infos, self._final_stacks)
         self._map(lambda ring, frames: ring.push(frames[:, np.newaxis]), observations)
-        begun = passed.reset | passed.restarted
-        if begun.any():
-            self._begin(begun, observations)
+        started = transitions.reset | transitions.restarted
+        if started.any():
+            self._start_stacks(started, observations)
         return self._stacks(), rewards, terminated, truncated, infos
 
-    def _begin(self, slots: SlotIndex, observations: Any) -> None:
-        """Begin the stacks of these slots with their observations."""
+    def _start_stacks(self, slots: SlotIndex, observations: Any) -> None:
+        """Start new stacks with the observations of these slots."""
 
-        def begin(ring: FrameRing, frames: Any, padding: Any) -> None:
+        def start(ring: FrameRing, frames: Any, padding: Any) -> None:
             newest = frames[slots, np.newaxis]
             ring.fill(slots, newest if self.padding_type == "reset" else np.asarray(padding))
             ring.replace_newest(slots, newest)
 
-        self._map(begin, observations, self.padding_value)
+        self._map(start, observations, self.padding_value)
 
     def _stacks(self) -> Any:
         return _map_leaves(self.single_observation_space, FrameRing.stacks, self._rings)
@@ -133,16 +133,16 @@ class FrameStackObservation(SavesState, VectorWrapper):
 
     def _state(self) -> State:
         frames = {f"frames_{number}": ring.ordered() for number, ring in enumerate(self._leaves)}
-        return {"num_envs": np.array(self.num_envs), "over": self._episodes.over, **frames}
+        return {"num_envs": np.array(self.num_envs), "over": self._episodes.finished, **frames}
 
     def _restore(self, state: State) -> None:
-        self._episodes.over[:] = state["over"]
+        self._episodes.finished[:] = state["over"]
         for number, ring in enumerate(self._leaves):
             ring.restore(state[f"frames_{number}"])
 
 
 def _map_leaves(space: Space[Any], function: Callable[..., Any], *values: Any) -> Any:
-    """Apply a function to the parts of values that belong to the same leaf of a space."""
+    """Apply a function to each leaf of a space and the corresponding parts of the values."""
     if isinstance(space, spaces.Dict):
         return {
             key: _map_leaves(part, function, *(value[key] for value in values))
@@ -155,14 +155,14 @@ def _map_leaves(space: Space[Any], function: Callable[..., Any], *values: Any) -
         )
     if not isinstance(space, _STACKABLE):
         raise TypeError(
-            "FrameStackObservation stacks Box, Discrete, MultiDiscrete and MultiBinary, and Dict "
-            f"and Tuple of these, not {space}"
+            "FrameStackObservation supports Box, Discrete, MultiDiscrete and MultiBinary, and "
+            f"Dict and Tuple of these, not {space}"
         )
     return function(*values)
 
 
 def _padding(padding: Any, space: Space[Any]) -> tuple[str, Any]:
-    """The type of a padding, and its value."""
+    """Return the type of a padding, and its value."""
     if isinstance(padding, str) and padding in ("reset", "zero"):
         return padding, create_zero_array(space)
     if isinstance(padding, str) or padding not in space:

@@ -1,4 +1,4 @@
-"""A window that shows all slots."""
+"""A wrapper that shows all slots in a window."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ class HumanRendering(VectorWrapper):
 
     Args:
         env: The vector to wrap, which renders images.
-        screen_size: Width and height of the window, by default those of one slot's frame.
+        screen_size: Width and height of the window; by default those of one frame.
     """
 
     ACCEPTED_RENDER_MODES = ("rgb_array", "rgb_array_list", "depth_array", "depth_array_list")
@@ -81,13 +81,13 @@ class HumanRendering(VectorWrapper):
         pygame, cv2 = _pygame(), _cv2()
         rendered: Any = self.env.render()
         newest = [frame[-1] if isinstance(frame, list) else frame for frame in rendered]
-        # What is seen has its width first in pygame, its height first everywhere else.
+        # pygame expects the width as the first axis.
         frames = np.array(newest, np.uint8).swapaxes(1, 2)
         width, height = frames.shape[1:3]
         if self.screen_size is None:
             self.screen_size = (width, height)
         if self.scaled_subenv_size is None or self.num_cols is None:
-            self.num_rows, self.num_cols, self.scaled_subenv_size = _arranged(
+            self.num_rows, self.num_cols, self.scaled_subenv_size = _grid_layout(
                 self.num_envs, (width, height), self.screen_size
             )
         wide, high = self.scaled_subenv_size
@@ -106,12 +106,12 @@ class HumanRendering(VectorWrapper):
         pygame.display.flip()
 
 
-def _arranged(
+def _grid_layout(
     count: int, size: tuple[int, int], screen: tuple[int, int]
 ) -> tuple[int, int, tuple[int, int]]:
-    """The rows and columns for so many frames, and the size of each that fits the screen.
+    """Return the rows and columns for ``count`` frames, and the size of a frame on the screen.
 
-    >>> _arranged(3, size=(600, 400), screen=(600, 400))
+    >>> _grid_layout(3, size=(600, 400), screen=(600, 400))
     (2, 2, (300, 200))
     """
     width_ratio, height_ratio = size[0] / screen[0], size[1] / screen[1]
@@ -128,7 +128,7 @@ def _pygame() -> Any:
         import pygame
     except ImportError as error:
         raise DependencyNotInstalled(
-            "a window needs pygame: pip install 'gymnasium[classic-control]'"
+            "HumanRendering needs pygame: pip install 'gymnasium[classic-control]'"
         ) from error
     return pygame
 
@@ -138,6 +138,6 @@ def _cv2() -> Any:
         import cv2
     except ImportError as error:
         raise DependencyNotInstalled(
-            "a window needs OpenCV: pip install 'gymnasium[other]'"
+            "HumanRendering needs OpenCV: pip install 'gymnasium[other]'"
         ) from error
     return cv2

@@ -1,4 +1,4 @@
-"""Infos as a list with a dict for each slot."""
+"""A wrapper that converts infos to a list with a dict for each slot."""
 
 from __future__ import annotations
 
@@ -12,10 +12,10 @@ __all__ = ["DictInfoToList"]
 
 
 class DictInfoToList(VectorWrapper):
-    """Turns infos from a dict of columns into a list with a dict for each slot.
+    """Converts infos from a dict of columns to a list with a dict for each slot.
 
-    It goes outermost: other wrappers of Gymnasium's cannot read lists. Infos that are a list
-    already stay as they are.
+    It must be the outermost wrapper, since Gymnasium's wrappers do not support lists. Infos that
+    are a list already are left unchanged.
 
     Args:
         env: The vector to wrap.
@@ -29,11 +29,11 @@ class DictInfoToList(VectorWrapper):
     """
 
     def reset(self, *, seed: Seed = None, options: dict[str, Any] | None = None) -> tuple[Any, Any]:
-        """Reset the wrapped vector; the infos are a list."""
+        """Reset the wrapped vector, and convert its infos."""
         _, observations, infos = self._reset_slots(seed, options)
         return observations, infos_as_list(infos, self.num_envs)
 
     def step(self, actions: Any) -> Step:
-        """Step the wrapped vector; the infos are a list."""
+        """Step the wrapped vector, and convert its infos."""
         observations, rewards, terminated, truncated, infos = self.env.step(actions)
         return observations, rewards, terminated, truncated, infos_as_list(infos, self.num_envs)

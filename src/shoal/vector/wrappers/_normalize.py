@@ -1,4 +1,4 @@
-"""Observations and rewards, scaled by their running statistics."""
+"""Wrappers that normalise observations and rewards by running statistics."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from shoal._wrapper_core.moments import RunningMeanStd
 from shoal._wrapper_core.state_files import State
 from shoal.vector._seeding import Seed
 from shoal.vector.wrappers._base import SlotIndex, Step, VectorObservationWrapper, VectorWrapper
-from shoal.vector.wrappers._episodes import EpisodeBounds
+from shoal.vector.wrappers._episodes import EpisodeTracker
 from shoal.vector.wrappers._final_observations import Finals
 from shoal.vector.wrappers._state import SavesState
 
@@ -27,13 +27,12 @@ Vector = gymnasium.vector.VectorEnv[Any, Any, Any]
 class NormalizeObservation(SavesState, VectorObservationWrapper):
     """Scales each element of the observations to mean 0 and variance 1.
 
-    The statistics, ``obs_rms``, are those of all observations that were returned: of every slot
-    in a step, and of the slots that were reset in a reset. Final observations in the infos are
-    scaled by them.
+    The statistics ``obs_rms`` include the observations of every slot in a step, and those of the
+    slots that were reset in a reset. Final observations in the infos are scaled, but not included.
 
     Args:
         env: The vector to wrap, whose observations are arrays or numbers.
-        epsilon: Added to the variance, against a division by zero.
+        epsilon: Added to the variance to avoid a division by zero.
 
     Example:
         >>> import shoal
@@ -42,7 +41,7 @@ class NormalizeObservation(SavesState, VectorObservationWrapper):
         ...     observations, _ = envs.reset(seed=0)
         >>> abs(observations.mean(axis=0)).max() < 0.01
         np.True_
-        >>> envs.update_running_mean = False  # from now on, for evaluation
+        >>> envs.update_running_mean = False  # for evaluation
         >>> envs.close()
     """
 
@@ -55,35 +54,35 @@ class NormalizeObservation(SavesState, VectorObservationWrapper):
         shape = self.single_observation_space.shape
         if shape is None:
             raise TypeError(
-                "NormalizeObservation takes observations that are arrays or numbers, not those of "
-                f"{self.single_observation_space}: flatten or filter them first"
+                "NormalizeObservation supports observations that are arrays or numbers, not those "
+                f"of {self.single_observation_space}: flatten or filter them first"
             )
         self.single_observation_space = Box(-np.inf, np.inf, shape, np.float32)
         self.observation_space = batch_space(self.single_observation_space, self.num_envs)
         self.obs_rms = RunningMeanStd(shape=shape, dtype=np.float32)
         self.epsilon = epsilon
         self.update_running_mean = True
-        """Whether the statistics take in what is observed."""
+        """Whether observations update the statistics."""
 
     def reset(self, *, seed: Seed = None, options: dict[str, Any] | None = None) -> tuple[Any, Any]:
         """Reset the wrapped vector, and scale the observations of all slots."""
         slots, observations, infos = self._reset_slots(seed, options)
         if self.update_running_mean:
             self.obs_rms.update(observations[slots])
-        return self._normalized(observations), infos
+        return self._normalize(observations), infos
 
     def observations(self, observations: Any) -> npt.NDArray[np.float32]:
-        """Take the observations of all slots into the statistics, and scale them."""
+        """Update the statistics with the observations of all slots, and scale these."""
         if self.update_running_mean:
             self.obs_rms.update(observations)
-        return self._normalized(observations)
+        return self._normalize(observations)
 
     def final_observations(self, finals: Finals, observations: Any) -> Finals:  # noqa: ARG002
-        """The final observations, scaled."""
-        return {slot: self._normalized(np.asarray(final)) for slot, final in finals.items()}
+        """Scale final observations, without updating the statistics."""
+        return {slot: self._normalize(np.asarray(final)) for slot, final in finals.items()}
 
-    def _normalized(self, observations: Any) -> npt.NDArray[np.float32]:
-        return self.obs_rms.normalized(observations, self.epsilon)
+    def _normalize(self, observations: Any) -> npt.NDArray[np.float32]:
+        return self.obs_rms.normalize(observations, self.epsilon)
 
     def _state(self) -> State:
         return _as_state(self.obs_rms)
@@ -97,8 +96,8 @@ class NormalizeReward(SavesState, VectorWrapper):
 
     Args:
         env: The vector to wrap.
-        gamma: The discount.
-        epsilon: Added to the variance, against a division by zero.
+        gamma: The discount factor.
+        epsilon: Added to the variance to avoid a division by zero.
 
     Example:
         >>> import shoal
@@ -122,37 +121,37 @@ class NormalizeReward(SavesState, VectorWrapper):
         self.gamma = gamma
         self.epsilon = epsilon
         self.update_running_mean = True
-        """Whether the statistics take in what is rewarded."""
-        self._episodes = EpisodeBounds(env)
+        """Whether rewards update the statistics."""
+        self._episodes = EpisodeTracker(env)
 
     def reset(self, *, seed: Seed = None, options: dict[str, Any] | None = None) -> tuple[Any, Any]:
-        """Reset the wrapped vector; the returns of the slots that were reset begin anew."""
+        """Reset the wrapped vector, and the returns of the slots that were reset."""
         slots, observations, infos = self._reset_slots(seed, options)
         self.accumulated_reward[slots] = 0
-        self._episodes.begin(slots)
+        self._episodes.start(slots)
         return observations, infos
 
     def step(self, actions: Any) -> Step:
         """Step the wrapped vector, and scale its rewards."""
         observations, rewards, terminated, truncated, infos = self.env.step(actions)
-        passed = self._episodes.step(terminated, truncated, infos)
-        active: SlotIndex = ~passed.reset if passed.reset.any() else slice(None)
+        transitions = self._episodes.step(terminated, truncated, infos)
+        active: SlotIndex = ~transitions.reset if transitions.reset.any() else slice(None)
         self.accumulated_reward[active] = (
             self.accumulated_reward[active] * self.gamma * (1 - terminated[active])
             + rewards[active]
         )
         if self.update_running_mean:
             self.return_rms.update(self.accumulated_reward[active])
-        self.accumulated_reward[passed.restarted] = 0
-        return observations, self._normalized(rewards), terminated, truncated, infos
+        self.accumulated_reward[transitions.restarted] = 0
+        return observations, self._normalize(rewards), terminated, truncated, infos
 
     def normalize(self, reward: Any) -> Any:
-        """Take the returns of all slots into the statistics once more, and scale a reward."""
+        """Update the statistics with the returns of all slots once more, and scale a reward."""
         if self.update_running_mean:
             self.return_rms.update(self.accumulated_reward)
-        return self._normalized(reward)
+        return self._normalize(reward)
 
-    def _normalized(self, rewards: Any) -> Any:
+    def _normalize(self, rewards: Any) -> Any:
         return rewards / np.sqrt(self.return_rms.var + self.epsilon)
 
     def _state(self) -> State:
@@ -160,13 +159,13 @@ class NormalizeReward(SavesState, VectorWrapper):
             **_as_state(self.return_rms),
             "num_envs": np.array(self.num_envs),
             "accumulated_reward": self.accumulated_reward,
-            "over": self._episodes.over,
+            "over": self._episodes.finished,
         }
 
     def _restore(self, state: State) -> None:
         _restore(self.return_rms, state)
         self.accumulated_reward[:] = state["accumulated_reward"]
-        self._episodes.over[:] = state["over"]
+        self._episodes.finished[:] = state["over"]
 
 
 def _check_epsilon(epsilon: float) -> None:

@@ -1,4 +1,4 @@
-"""Wrappers that change observations, each by itself."""
+"""Wrappers that transform observations."""
 
 from __future__ import annotations
 
@@ -36,17 +36,17 @@ Vector = gymnasium.vector.VectorEnv[Any, Any, Any]
 
 
 class TransformObservation(VectorObservationWrapper):
-    """Changes the observations by a function of all slots' observations.
+    """Transforms the batch of observations with a function.
 
-    Where slots are reset in the same step, the observations that episodes ended with are put into
-    the rows of their slots, and the function is called a second time.
+    In the mode SAME_STEP, the function is called a second time with a batch in which final
+    observations replace the rows of their slots.
 
     Args:
         env: The vector to wrap.
-        func: Takes the observations of all slots, and returns others.
-        observation_space: What the function returns, for all slots. None: the batch of
-            ``single_observation_space``, or the wrapped vector's where that is not given either.
-        single_observation_space: What the function returns, for one slot.
+        func: Takes the observations of all slots, and returns the transformed ones.
+        observation_space: The space of the transformed observations. By default the batch of
+            ``single_observation_space``, or the wrapped vector's space if that is not given either.
+        single_observation_space: The space of the transformed observations, for one slot.
 
     Example:
         >>> import shoal
@@ -79,17 +79,17 @@ class TransformObservation(VectorObservationWrapper):
         self.func = func
 
     def observations(self, observations: Any) -> Any:
-        """What the function makes of the observations."""
+        """Return the transformed observations."""
         return self.func(observations)
 
 
 class VectorizeTransformObservation(VectorObservationWrapper):
-    """Changes the observation of each slot as a wrapper for single environments does.
+    """Applies a wrapper for single environments to the observation of each slot.
 
     Args:
         env: The vector to wrap.
         wrapper: The class of the wrapper, such as ``gymnasium.wrappers.DiscretizeObservation``.
-        **kwargs: What its constructor takes besides the environment.
+        **kwargs: Arguments of its constructor besides the environment.
 
     Example:
         >>> import shoal
@@ -111,17 +111,17 @@ class VectorizeTransformObservation(VectorObservationWrapper):
         self.observation_space = batch_space(self.single_observation_space, self.num_envs)
 
     def observations(self, observations: Any) -> Any:
-        """What the wrapper makes of each observation."""
+        """Return the observations transformed by the wrapper, one by one."""
         rows = iterate(self.env.observation_space, observations)
-        changed = [self.wrapper.observation(row) for row in rows]
-        return batch_of(self.single_observation_space, changed)
+        transformed = [self.wrapper.observation(row) for row in rows]
+        return batch_of(self.single_observation_space, transformed)
 
     def final_observations(self, finals: Finals, observations: Any) -> Finals:  # noqa: ARG002
-        """What the wrapper makes of each final observation."""
+        """Return the final observations transformed by the wrapper, one by one."""
         return {slot: self.wrapper.observation(final) for slot, final in finals.items()}
 
     def _as_batch(self, values: Arrays) -> Arrays:
-        """A new array with these values, of the shape and dtype of a batch."""
+        """Copy values into a new array with the shape and dtype of a batch."""
         space = self.single_observation_space
         batch: Arrays = np.empty((self.num_envs, *(space.shape or ())), space.dtype)
         np.copyto(batch, values.reshape(batch.shape))
@@ -129,11 +129,11 @@ class VectorizeTransformObservation(VectorObservationWrapper):
 
 
 class FilterObservation(VectorizeTransformObservation):
-    """Keeps some of the parts of ``Dict`` or ``Tuple`` observations.
+    """Keeps only some parts of ``Dict`` or ``Tuple`` observations.
 
     Args:
         env: The vector to wrap.
-        filter_keys: The keys, or the numbers, of the parts to keep.
+        filter_keys: The keys or indices of the parts to keep.
 
     Example:
         >>> import shoal
@@ -147,14 +147,14 @@ class FilterObservation(VectorizeTransformObservation):
         super().__init__(env, transform_observation.FilterObservation, filter_keys=filter_keys)
 
     def observations(self, observations: Any) -> Any:
-        """The parts that are kept."""
+        """Return the parts to keep."""
         if isinstance(self.single_observation_space, spaces.Dict):
             return {key: deepcopy(observations[key]) for key in self.single_observation_space}
         return tuple(deepcopy(observations[key]) for key in self.wrapper.filter_keys)
 
 
 class FlattenObservation(VectorizeTransformObservation):
-    """Lays observations out as one row of numbers each.
+    """Flattens each observation to a vector.
 
     Args:
         env: The vector to wrap.
@@ -170,17 +170,17 @@ class FlattenObservation(VectorizeTransformObservation):
         super().__init__(env, transform_observation.FlattenObservation)
 
     def observations(self, observations: Any) -> Any:
-        """The observations, flattened."""
+        """Return the flattened observations."""
         if isinstance(self.env.single_observation_space, spaces.Box):
             return self._as_batch(observations)
         return super().observations(observations)
 
 
 class GrayscaleObservation(VectorizeTransformObservation):
-    """Turns colour images into shades of grey.
+    """Converts RGB images to grayscale.
 
     Args:
-        env: The vector to wrap, whose observations are images of three colours in ``uint8``.
+        env: The vector to wrap, whose observations are RGB images in ``uint8``.
         keep_dim: Whether images keep their last axis, with a length of 1.
     """
 
@@ -188,16 +188,16 @@ class GrayscaleObservation(VectorizeTransformObservation):
         super().__init__(env, transform_observation.GrayscaleObservation, keep_dim=keep_dim)
 
     def observations(self, observations: Any) -> Arrays:
-        """The images in grey."""
-        grey = np.empty(observations.shape[:-1], np.uint8)
-        # Image by image, which the cache can hold, and colour by colour, since sums along an axis
-        # of three are slow; the order of the additions is that of np.sum.
-        for image, result in zip(observations, grey, strict=True):
-            shade = image[..., 0] * _RED
-            shade += image[..., 1] * _GREEN
-            shade += image[..., 2] * _BLUE
-            result[:] = shade
-        return grey.reshape(self.num_envs, *(self.single_observation_space.shape or ()))
+        """Return the images in grayscale."""
+        gray = np.empty(observations.shape[:-1], np.uint8)
+        # One image at a time, since it fits the cache, and one channel at a time, since sums along
+        # an axis of length 3 are slow. The order of the additions is that of np.sum.
+        for image, result in zip(observations, gray, strict=True):
+            luminance = image[..., 0] * _RED
+            luminance += image[..., 1] * _GREEN
+            luminance += image[..., 2] * _BLUE
+            result[:] = luminance
+        return gray.reshape(self.num_envs, *(self.single_observation_space.shape or ()))
 
 
 class ResizeObservation(VectorizeTransformObservation):
@@ -213,11 +213,11 @@ class ResizeObservation(VectorizeTransformObservation):
 
 
 class ReshapeObservation(VectorizeTransformObservation):
-    """Gives observations another shape with as many elements.
+    """Reshapes observations.
 
     Args:
-        env: The vector to wrap, whose observations are a ``Box``.
-        shape: The new shape of one observation.
+        env: The vector to wrap, whose observation space is a ``Box``.
+        shape: The new shape of one observation, with the same number of elements.
 
     Example:
         >>> import shoal
@@ -231,17 +231,17 @@ class ReshapeObservation(VectorizeTransformObservation):
         super().__init__(env, transform_observation.ReshapeObservation, shape=shape)
 
     def observations(self, observations: Any) -> Arrays:
-        """The observations in their new shape."""
+        """Return the observations in their new shape."""
         return self._as_batch(observations)
 
 
 class RescaleObservation(VectorizeTransformObservation):
-    """Stretches observations from their own bounds to others.
+    """Rescales observations from their bounds to new bounds.
 
     Args:
-        env: The vector to wrap, whose observations are a ``Box``.
-        min_obs: The new lower bound, a number or one for each element.
-        max_obs: The new upper bound, a number or one for each element.
+        env: The vector to wrap, whose observation space is a ``Box``.
+        min_obs: The new lower bound, a number or an array with one for each element.
+        max_obs: The new upper bound, a number or an array with one for each element.
 
     Example:
         >>> import shoal
@@ -262,12 +262,12 @@ class RescaleObservation(VectorizeTransformObservation):
         )
 
     def observations(self, observations: Any) -> Arrays:
-        """The observations within their new bounds."""
+        """Return the rescaled observations."""
         return self._as_batch(self.wrapper.func(observations))
 
 
 class DtypeObservation(VectorizeTransformObservation):
-    """Gives observations another dtype.
+    """Casts observations to another dtype.
 
     Args:
         env: The vector to wrap, whose observations are arrays or numbers.
@@ -285,6 +285,6 @@ class DtypeObservation(VectorizeTransformObservation):
         super().__init__(env, transform_observation.DtypeObservation, dtype=dtype)
 
     def observations(self, observations: Any) -> Arrays:
-        """The observations with their new dtype."""
-        changed: Arrays = observations.astype(self.single_observation_space.dtype)
-        return changed
+        """Return the observations with their new dtype."""
+        cast: Arrays = observations.astype(self.single_observation_space.dtype)
+        return cast

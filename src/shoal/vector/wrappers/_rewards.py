@@ -1,4 +1,4 @@
-"""Wrappers that change rewards."""
+"""Wrappers that transform rewards."""
 
 from __future__ import annotations
 
@@ -18,11 +18,11 @@ Vector = gymnasium.vector.VectorEnv[Any, Any, Any]
 
 
 class TransformReward(VectorRewardWrapper):
-    """Changes the rewards by a function of all slots' rewards.
+    """Transforms the rewards of all slots with a function.
 
     Args:
         env: The vector to wrap.
-        func: Takes the rewards of all slots, and returns others.
+        func: Takes the rewards of all slots, and returns the transformed ones.
 
     Example:
         >>> import shoal
@@ -38,17 +38,17 @@ class TransformReward(VectorRewardWrapper):
         self.func = func
 
     def rewards(self, rewards: Any) -> Any:
-        """What the function makes of the rewards."""
+        """Return the transformed rewards."""
         return self.func(rewards)
 
 
 class VectorizeTransformReward(VectorRewardWrapper):
-    """Changes the reward of each slot as a wrapper for single environments does.
+    """Applies a wrapper for single environments to the reward of each slot.
 
     Args:
         env: The vector to wrap.
         wrapper: The class of the wrapper, such as ``gymnasium.wrappers.TransformReward``.
-        **kwargs: What its constructor takes besides the environment.
+        **kwargs: Arguments of its constructor besides the environment.
     """
 
     def __init__(
@@ -58,15 +58,15 @@ class VectorizeTransformReward(VectorRewardWrapper):
         self.wrapper: Any = wrapper(gymnasium.Env(), **kwargs)
 
     def rewards(self, rewards: Any) -> Arrays:
-        """What the wrapper makes of each reward."""
-        changed = np.array(rewards)
+        """Return the rewards transformed by the wrapper, one by one."""
+        transformed = np.array(rewards)
         for slot, reward in enumerate(rewards):
-            changed[slot] = self.wrapper.reward(reward)
-        return changed
+            transformed[slot] = self.wrapper.reward(reward)
+        return transformed
 
 
 class ClipReward(VectorizeTransformReward):
-    """Keeps rewards between two bounds, of which one may be missing.
+    """Clips rewards to a lower bound, an upper bound, or both.
 
     Args:
         env: The vector to wrap.
@@ -95,7 +95,7 @@ class ClipReward(VectorizeTransformReward):
         self._has_one_bound_for_all = not any(isinstance(bound, np.ndarray) for bound in bounds)
 
     def rewards(self, rewards: Any) -> Arrays:
-        """The rewards within the bounds."""
+        """Return the clipped rewards."""
         if not self._has_one_bound_for_all:
             return super().rewards(rewards)
         clipped: Arrays = self.wrapper.func(rewards).astype(rewards.dtype, copy=False)

@@ -1,4 +1,4 @@
-"""Saving and loading what a wrapper has gathered."""
+"""Saving and loading of a wrapper's state."""
 
 from __future__ import annotations
 
@@ -14,10 +14,10 @@ __all__ = ["SavesState"]
 
 
 class SavesState(ABC):
-    """A wrapper with a state that can be kept in a file: arrays only, no pickle.
+    """Mixin of wrappers whose state can be saved to a file, as arrays without pickle.
 
-    The state is what the wrapper has gathered; the arguments of its constructor and the
-    environments are not part of it.
+    The state consists of what the wrapper has accumulated, without the arguments of its
+    constructor and without the environments.
 
     Example:
         >>> import shoal, tempfile
@@ -33,22 +33,22 @@ class SavesState(ABC):
     """
 
     _kind: ClassVar[str]
-    """Whose state it is, as the file tells."""
+    """The wrapper class, as recorded in the file."""
     _any_length: ClassVar[frozenset[str]] = frozenset()
-    """Arrays that may be of another length than those they replace."""
+    """Names of arrays whose length may differ from the current ones."""
     _any_precision: ClassVar[frozenset[str]] = frozenset()
-    """Arrays that may be of another size of number than those they replace."""
+    """Names of arrays whose precision may differ from the current ones."""
 
     def save(self, path: str | Path) -> None:
-        """Write the state into a file of exactly this name."""
+        """Write the state to a file of exactly this name."""
         save_state(path, self._kind, self._state())
 
     def load(self, path: str | Path) -> None:
-        """Continue from a state that :meth:`save` has written.
+        """Load a state written by :meth:`save`.
 
         Raises:
-            ValueError: The file holds something else, or a state for other slots or shapes.
-                Nothing has changed.
+            ValueError: The file is not a state of this wrapper, or belongs to another number of
+                slots or other shapes. The wrapper is unchanged.
         """
         state = load_state(path, self._kind)
         self._check(path, state)
@@ -64,18 +64,18 @@ class SavesState(ABC):
                 f"{expected['num_envs']}"
             )
         for name, array in expected.items():
-            found = state[name]
+            loaded = state[name]
             start = 1 if name in self._any_length else 0
-            if found.ndim != array.ndim or found.shape[start:] != array.shape[start:]:
-                raise ValueError(f"{path}: {name} has shape {found.shape}, expected {array.shape}")
-            fits = name in self._any_precision and found.dtype.kind == array.dtype.kind
-            if found.dtype != array.dtype and not fits:
-                raise ValueError(f"{path}: {name} is of {found.dtype}, expected {array.dtype}")
+            if loaded.ndim != array.ndim or loaded.shape[start:] != array.shape[start:]:
+                raise ValueError(f"{path}: {name} has shape {loaded.shape}, expected {array.shape}")
+            fits = name in self._any_precision and loaded.dtype.kind == array.dtype.kind
+            if loaded.dtype != array.dtype and not fits:
+                raise ValueError(f"{path}: {name} is of {loaded.dtype}, expected {array.dtype}")
 
     @abstractmethod
     def _state(self) -> State:
-        """The state as it is now."""
+        """Return the current state."""
 
     @abstractmethod
     def _restore(self, state: State) -> None:
-        """Take on a state with the arrays of :meth:`_state`, which were checked."""
+        """Replace the current state by one that :meth:`_check` has accepted."""

@@ -1,4 +1,4 @@
-"""Return, length and duration of every episode."""
+"""A wrapper that records return, length and duration of each episode."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from shoal._wrapper_core.episodes import EpisodeTotals
 from shoal._wrapper_core.state_files import State
 from shoal.vector._seeding import Seed
 from shoal.vector.wrappers._base import Arrays, Step, VectorWrapper
-from shoal.vector.wrappers._episodes import EpisodeBounds
+from shoal.vector.wrappers._episodes import EpisodeTracker
 from shoal.vector.wrappers._state import SavesState
 
 __all__ = ["RecordEpisodeStatistics"]
@@ -23,17 +23,17 @@ _QUEUES = ("return_queue", "length_queue", "time_queue")
 
 
 class RecordEpisodeStatistics(SavesState, VectorWrapper):
-    """Tells return, length and seconds of each episode in the infos of the step that ends it.
+    """Reports return, length and seconds of each episode in the infos of the step that ends it.
 
     The infos get ``episode``, a dict of the columns ``r``, ``l`` and ``t``, and the mask
-    ``_episode``; infos that are a list get an ``episode`` of ``r``, ``l`` and ``t`` in the dicts of
-    the slots whose episode has ended. ``return_queue``, ``length_queue`` and ``time_queue`` hold
-    the latest episodes, ``episode_count`` says how many there were.
+    ``_episode``. If infos are a list, the dict of each slot whose episode has ended gets an
+    ``episode`` with ``r``, ``l`` and ``t``. ``return_queue``, ``length_queue`` and ``time_queue``
+    hold the latest episodes, and ``episode_count`` is the total number of episodes.
 
     Args:
         env: The vector to wrap.
-        buffer_length: How many episodes the queues hold.
-        stats_key: The name of the info.
+        buffer_length: Maximum number of episodes in the queues.
+        stats_key: The key in the infos.
 
     Example:
         >>> import shoal
@@ -63,69 +63,69 @@ class RecordEpisodeStatistics(SavesState, VectorWrapper):
         self.time_queue: deque[np.float64] = deque(maxlen=buffer_length)
         self._stats_key = stats_key
         self._totals = EpisodeTotals(self.num_envs)
-        self._episodes = EpisodeBounds(env)
+        self._episodes = EpisodeTracker(env)
 
     @property
     def episode_returns(self) -> Arrays:
-        """The return, so far, of the episode that each slot is in."""
+        """The return so far of each slot's current episode."""
         return self._totals.returns
 
     @property
     def episode_lengths(self) -> Arrays:
-        """The steps, so far, of the episode that each slot is in."""
+        """The length so far of each slot's current episode."""
         return self._totals.lengths
 
     @property
     def prev_dones(self) -> npt.NDArray[np.bool_]:
-        """The slots whose episode has ended, and which were not reset since."""
-        return self._episodes.over
+        """The slots whose episode has ended and that were not reset since."""
+        return self._episodes.finished
 
     def reset(self, seed: Seed = None, options: dict[str, Any] | None = None) -> tuple[Any, Any]:
-        """Reset the wrapped vector; the episodes of the slots that were reset begin anew."""
+        """Reset the wrapped vector, and the statistics of the slots that were reset."""
         slots, observations, infos = self._reset_slots(seed, options)
-        self._begin(slots)
-        self._episodes.begin(slots)
+        self._start_episodes(slots)
+        self._episodes.start(slots)
         return observations, infos
 
     def step(self, actions: Any) -> Step:
-        """Step the wrapped vector, and tell of episodes that have ended."""
+        """Step the wrapped vector, and report the episodes that have ended."""
         observations, rewards, terminated, truncated, infos = self.env.step(actions)
-        passed = self._episodes.step(terminated, truncated, infos)
-        if passed.reset.any():
-            self._begin(passed.reset)
-            self._totals.add(rewards, ~passed.reset)
+        transitions = self._episodes.step(terminated, truncated, infos)
+        if transitions.reset.any():
+            self._start_episodes(transitions.reset)
+            self._totals.add(rewards, ~transitions.reset)
         else:
             self._totals.add(rewards)
-        if passed.ended.any():
-            infos = self._told(infos, passed.ended)
-            self._begin(passed.restarted)
+        if transitions.ended.any():
+            infos = self._report(infos, transitions.ended)
+            self._start_episodes(transitions.restarted)
         return observations, rewards, terminated, truncated, infos
 
-    def _begin(self, slots: Any) -> None:
+    def _start_episodes(self, slots: Any) -> None:
         self._totals.clear(slots)
         self.episode_start_times[slots] = time.perf_counter()
 
-    def _told(self, infos: Any, ended: npt.NDArray[np.bool_]) -> Any:
-        """Infos that also tell of the episodes that have ended, which are remembered."""
+    def _report(self, infos: Any, ended: npt.NDArray[np.bool_]) -> Any:
+        """Add the episodes that have ended to the queues, and return infos that include them."""
         key = self._stats_key
         seconds = np.round(time.perf_counter() - self.episode_start_times, 6)
         columns = {"r": self.episode_returns, "l": self.episode_lengths, "t": seconds}
         slots = np.flatnonzero(ended).tolist()
         if isinstance(infos, list):
             self._refuse_overwriting(key for slot in slots for key in infos[slot])
-            told: Any = list(infos)
+            extended: Any = list(infos)
             for slot in slots:
                 episode = {name: column[slot] for name, column in columns.items()}
-                told[slot] = {**infos[slot], key: episode}
+                extended[slot] = {**infos[slot], key: episode}
         else:
             self._refuse_overwriting(infos)
-            filled = {name: np.where(ended, column, 0) for name, column in columns.items()}
-            told = {**infos, key: filled, f"_{key}": ended}
+            masked = {name: np.where(ended, column, 0) for name, column in columns.items()}
+            extended = {**infos, key: masked, f"_{key}": ended}
         self.episode_count += len(slots)
         self.return_queue.extend(self.episode_returns[ended])
         self.length_queue.extend(self.episode_lengths[ended])
         self.time_queue.extend(seconds[ended])
-        return told
+        return extended
 
     def _refuse_overwriting(self, keys: Any) -> None:
         present = list(keys)
@@ -141,7 +141,7 @@ class RecordEpisodeStatistics(SavesState, VectorWrapper):
             "returns": self._totals.returns,
             "lengths": self._totals.lengths,
             "seconds": time.perf_counter() - self.episode_start_times,
-            "over": self._episodes.over,
+            "over": self._episodes.finished,
             "episode_count": np.array(self.episode_count),
             "return_queue": np.array(self.return_queue, np.float64),
             "length_queue": np.array(self.length_queue, np.int64),
@@ -152,7 +152,7 @@ class RecordEpisodeStatistics(SavesState, VectorWrapper):
         self._totals.returns[:] = state["returns"]
         self._totals.lengths[:] = state["lengths"]
         self.episode_start_times[:] = time.perf_counter() - state["seconds"]
-        self._episodes.over[:] = state["over"]
+        self._episodes.finished[:] = state["over"]
         self.episode_count = int(state["episode_count"])
         for name in _QUEUES:
             queue: deque[Any] = getattr(self, name)

@@ -1,4 +1,4 @@
-"""A vector that speaks tensors of PyTorch."""
+"""A wrapper that converts between NumPy arrays and PyTorch tensors."""
 
 from __future__ import annotations
 
@@ -18,20 +18,20 @@ __all__ = ["ToTorch"]
 
 
 class ToTorch(VectorWrapper):
-    """Gives tensors of PyTorch, and takes actions as tensors, wherever they are.
+    """Returns PyTorch tensors, and accepts actions as tensors on any device.
 
     Observations, rewards and flags are tensors. On the CPU they share the memory of the vector's
-    arrays: with the vectors of :func:`shoal.make` they are yours to keep and to change, or, with
-    its ``copy=False``, valid until the batch after next. To a CUDA device they travel through
-    pinned memory, asynchronously. Rewards keep their dtype, which is float64. What is not numeric
-    in observations stays as it is.
+    arrays. For vectors of :func:`shoal.make` these are new arrays in every step or, with
+    ``copy=False``, views that stay valid until the batch after next. To a CUDA device they are
+    copied asynchronously through pinned memory. Rewards keep their dtype, which is float64. Parts
+    of observations that are not numeric are left unchanged.
 
     Args:
-        env: The vector to wrap, any of Gymnasium's interface. The wrapper also has ``send`` and
-            ``recv`` if the vector itself has them.
-        device: Where the tensors are to be; None for the CPU.
-        infos: Whether numbers and arrays in infos become tensors as well, ``final_obs`` among them;
-            this needs Gymnasium's extra ``array-api``.
+        env: The vector to wrap, any ``gymnasium.vector.VectorEnv``. ``send`` and ``recv`` are
+            available if the vector has them.
+        device: The device of the tensors; None for the CPU.
+        infos: Whether numbers and arrays in infos, including ``final_obs``, are converted as well.
+            This needs Gymnasium's extra ``array-api``.
 
     Example:
         >>> import shoal, torch
@@ -57,28 +57,28 @@ class ToTorch(VectorWrapper):
             raise MissingExtraError("PyTorch is not installed: pip install torch") from error
         super().__init__(env)
         self.device = device
-        self._loaded = tensors.tensor_loader(device)
-        self._arrays_of = tensors.arrays_of
+        self._to_tensors = tensors.tensor_loader(device)
+        self._to_arrays = tensors.to_arrays
         self._converts_infos = infos
         if infos:
-            from shoal.vector.wrappers._array_conversion import tensors_of_infos
+            from shoal.vector.wrappers._array_conversion import infos_to_torch
 
-            self._tensors_of_infos = tensors_of_infos
+            self._infos_to_torch = infos_to_torch
 
     def reset(self, *, seed: Seed = None, options: dict[str, Any] | None = None) -> tuple[Any, Any]:
         """Reset the wrapped vector; ``options["reset_mask"]`` may be a tensor."""
-        _, observations, infos = self._reset_slots(seed, self._arrays_of(options))
-        return self._loaded(observations), self._converted(infos)
+        _, observations, infos = self._reset_slots(seed, self._to_arrays(options))
+        return self._to_tensors(observations), self._convert_infos(infos)
 
     def step(self, actions: Any) -> Step:
         """Step the wrapped vector."""
-        *results, infos = self.env.step(self._arrays_of(actions))
-        observations, rewards, terminated, truncated = self._loaded(tuple(results))
-        return observations, rewards, terminated, truncated, self._converted(infos)
+        *results, infos = self.env.step(self._to_arrays(actions))
+        observations, rewards, terminated, truncated = self._to_tensors(tuple(results))
+        return observations, rewards, terminated, truncated, self._convert_infos(infos)
 
     def send(self, actions: Any, slots: SlotChoice = None) -> None:
-        """Begin to step these slots, all of them by default, with one action for each."""
-        self._method_of_env("send")(self._arrays_of(actions), self._arrays_of(slots))
+        """Start to step slots, all by default, with one action for each."""
+        self._method_of_env("send")(self._to_arrays(actions), self._to_arrays(slots))
 
     def recv(
         self,
@@ -89,12 +89,12 @@ class ToTorch(VectorWrapper):
     ) -> Batch:
         """Receive slots that were sent; see :meth:`shoal.vector.VectorEnv.recv`.
 
-        The batch's ``slots`` are still an array, as ``send`` takes them.
+        The batch's ``slots`` remain a NumPy array.
         """
-        batch: Batch = self._method_of_env("recv")(min_slots, timeout, slots=self._arrays_of(slots))
-        observations, rewards, terminated, truncated = self._loaded(tuple(batch[1:5]))
-        infos = self._converted(batch.infos)
+        batch: Batch = self._method_of_env("recv")(min_slots, timeout, slots=self._to_arrays(slots))
+        observations, rewards, terminated, truncated = self._to_tensors(tuple(batch[1:5]))
+        infos = self._convert_infos(batch.infos)
         return Batch(batch.slots, observations, rewards, terminated, truncated, infos)
 
-    def _converted(self, infos: Any) -> Any:
-        return self._tensors_of_infos(infos, self.device) if self._converts_infos else infos
+    def _convert_infos(self, infos: Any) -> Any:
+        return self._infos_to_torch(infos, self.device) if self._converts_infos else infos

@@ -1,4 +1,4 @@
-"""Videos of all slots, side by side."""
+"""A wrapper that records videos of all slots as tiles of one image."""
 
 from __future__ import annotations
 
@@ -23,25 +23,26 @@ Trigger = Callable[[int], bool]
 
 
 class RecordVideo(VectorWrapper):
-    """Records videos of all slots, side by side, with the ffmpeg that imageio brings along.
+    """Records videos of all slots as tiles of one image, with the ffmpeg of imageio.
 
-    Episodes and steps are counted from 0, and an episode is one of the first slot. Where slots are
-    reset in the same step, the last frame of an episode is not to be had.
+    Episodes and steps are counted from 0; episodes are those of the first slot. In the mode
+    SAME_STEP, the last frame of an episode is not available.
 
     Args:
         env: The vector to wrap, which renders images.
-        video_folder: Where the videos go, as ``{name_prefix}-episode-{number}.mp4`` or
+        video_folder: The folder of the videos, ``{name_prefix}-episode-{number}.mp4`` or
             ``{name_prefix}-step-{number}.mp4``.
-        video_aspect_ratio: Width to height that the slots together should come close to.
-        record_first_only: Whether only the first slot is to be seen.
-        episode_trigger: Whether to record from the beginning of this episode. By default, and if
-            there is no ``step_trigger``, of episodes 0, 1, 8, 27, ..., and each thousandth.
-        step_trigger: Whether to record from this step.
-        video_length: How many steps a video lasts, 0 for an episode.
-        name_prefix: What names of videos begin with.
-        fps: Frames per second; by default what the vector's metadata say, or else 30.
-        disable_logger: Taken for Gymnasium's sake: writing a video logs nothing.
-        gc_trigger: Whether to collect garbage after a video that was written in this episode.
+        video_aspect_ratio: Target ratio of width to height of all tiles together.
+        record_first_only: Whether to record only the first slot.
+        episode_trigger: Whether to start a video at the start of an episode, by its number. By
+            default, if there is no ``step_trigger``, at the episodes 0, 1, 8, 27, ... and at each
+            thousandth.
+        step_trigger: Whether to start a video at a step, by its number.
+        video_length: Number of steps in a video, 0 for an episode.
+        name_prefix: Prefix of the file names.
+        fps: Frames per second; by default that of the vector's metadata, or 30.
+        disable_logger: Ignored, since writing a video logs nothing.
+        gc_trigger: Whether to collect garbage after writing a video, by the episode's number.
 
     Example:
         >>> import shoal, tempfile
@@ -80,8 +81,8 @@ class RecordVideo(VectorWrapper):
         self.autoreset_mode = autoreset_mode_of(env)
         if self.autoreset_mode is AutoresetMode.SAME_STEP:
             warn(
-                "Slots of the vector are reset in the same step, so recorded episodes will not "
-                "contain their last frame."
+                "The vector's autoreset mode is SAME_STEP, so recorded episodes will not contain "
+                "their last frame."
             )
         if episode_trigger is None and step_trigger is None:
             episode_trigger = _is_scheduled
@@ -108,7 +109,7 @@ class RecordVideo(VectorWrapper):
     @property
     def recording(self) -> bool:
         """Whether a video is being recorded."""
-        return self._video.is_on
+        return self._video.is_recording
 
     @property
     def recorded_frames(self) -> list[Arrays]:
@@ -116,10 +117,10 @@ class RecordVideo(VectorWrapper):
         return self._video.frames
 
     def reset(self, *, seed: Seed = None, options: dict[str, Any] | None = None) -> tuple[Any, Any]:
-        """Reset the wrapped vector; an episode begins if the first slot is reset."""
+        """Reset the wrapped vector; resetting the first slot starts an episode."""
         slots, observations, infos = self._reset_slots(seed, options)
         if isinstance(slots, slice) or slots[0]:
-            self._begin_episode()
+            self._start_episode()
             self.has_autoreset = False
         self._capture()
         return observations, infos
@@ -131,17 +132,17 @@ class RecordVideo(VectorWrapper):
         ended = bool(terminated[0] or truncated[0])
         if self.autoreset_mode is AutoresetMode.NEXT_STEP:
             if self.has_autoreset:
-                self._begin_episode()
+                self._start_episode()
             self.has_autoreset = ended
         elif self.autoreset_mode is AutoresetMode.SAME_STEP and ended:
-            self._begin_episode()
+            self._start_episode()
         if self.step_trigger and self.step_trigger(self.step_id):
             self.start_recording(f"{self.name_prefix}-step-{self.step_id}")
         self._capture()
         return observations, rewards, terminated, truncated, infos
 
     def start_recording(self, video_name: str) -> None:
-        """Begin a video; one that is being recorded is finished first."""
+        """Start a video; if one is being recorded, finish it first."""
         if self.recording:
             self.stop_recording()
         self._video.start(video_name)
@@ -160,7 +161,7 @@ class RecordVideo(VectorWrapper):
             if self.recording:
                 self.stop_recording()
 
-    def _begin_episode(self) -> None:
+    def _start_episode(self) -> None:
         self.episode_id += 1
         if self.recording and self.video_length == math.inf:
             self.stop_recording()
@@ -175,7 +176,7 @@ class RecordVideo(VectorWrapper):
         count, height, width, channels = frames.shape
         if self.frame_rows == -1:
             ratio = self.video_aspect_ratio[0] / self.video_aspect_ratio[1]
-            self.frame_rows, self.frame_cols = _arranged(count, width / height, ratio)
+            self.frame_rows, self.frame_cols = _grid_shape(count, width / height, ratio)
         grid = frames.reshape(self.frame_rows, self.frame_cols, height, width, channels)
         size = (self.frame_rows * height, self.frame_cols * width, channels)
         self.recorded_frames.append(grid.swapaxes(1, 2).reshape(size))
@@ -183,13 +184,13 @@ class RecordVideo(VectorWrapper):
             self.stop_recording()
 
     def __del__(self) -> None:
-        video = getattr(self, "_video", None)  # None: the constructor has failed
+        video = getattr(self, "_video", None)  # None if the constructor failed
         if video is not None and video.frames:
             warn("Unable to save last video! Did you call close()?")
 
 
 def _is_scheduled(episode: int) -> bool:
-    """Whether an episode is recorded where nobody has said which ones.
+    """Whether an episode is recorded by default.
 
     >>> [episode for episode in range(3000) if _is_scheduled(episode)]
     [0, 1, 8, 27, 64, 125, 216, 343, 512, 729, 1000, 2000]
@@ -197,12 +198,12 @@ def _is_scheduled(episode: int) -> bool:
     return episode % 1000 == 0 if episode >= 1000 else round(episode ** (1 / 3)) ** 3 == episode
 
 
-def _arranged(count: int, frame_ratio: float, wanted_ratio: float) -> tuple[int, int]:
-    """How many rows and columns leave no gap and come closest to a ratio of width to height.
+def _grid_shape(count: int, frame_ratio: float, target_ratio: float) -> tuple[int, int]:
+    """Return the rows and columns without gaps whose ratio of width to height is closest.
 
-    >>> _arranged(8, frame_ratio=2.0, wanted_ratio=1.0)
+    >>> _grid_shape(8, frame_ratio=2.0, target_ratio=1.0)
     (2, 4)
     """
     rows = [rows for rows in range(1, math.isqrt(count) + 1) if count % rows == 0]
-    best = min(rows, key=lambda rows: abs(count // rows * frame_ratio / rows - wanted_ratio))
+    best = min(rows, key=lambda rows: abs(count // rows * frame_ratio / rows - target_ratio))
     return best, count // best

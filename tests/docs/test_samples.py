@@ -7,9 +7,8 @@ import subprocess
 import sys
 
 import pytest
-import typer
 
-from shoal._cli.app import app
+from tests.docs.command_line import parse
 from tests.docs.pages import PAGES, ROOT, name_of, needs, samples
 
 PATH = os.pathsep.join(map(os.path.abspath, [ROOT, *os.getenv("PYTHONPATH", "").split(os.pathsep)]))
@@ -60,19 +59,6 @@ def test_samples_that_are_not_run_compile(page):
     for sample in samples(page):
         if sample.kind == "python":
             compile(sample.text, f"{name_of(page)}:{sample.line}", "exec")
-
-
-def parse(words):
-    """Parse a command line without running it."""
-    command = typer.main.get_command(app)
-    while hasattr(command, "commands"):
-        name, *words = words
-        if name.startswith("-"):
-            assert any(name in option.opts for option in command.params), f"no such option: {name}"
-            return
-        assert name in command.commands, f"no such command: {name}"
-        command = command.commands[name]
-    command.make_context(name, words)
 
 
 @pages_with("console")

@@ -1,8 +1,8 @@
-"""Three Atari games in one vector: scores of random play, and a slot that goes back in time.
+"""Step three Atari games in one vector, then save and restore a slot.
 
-One should see the scores of each game's finished episodes (an episode is cut after 1,200 frames
-here). In the end a slot is saved, stepped, restored and stepped again, with the same picture both
-times.
+The script prints the scores of each game's finished episodes (cut after 1,200 frames) with random
+actions. At the end it saves a slot, steps it, restores it and steps it again, which gives the same
+observation twice.
 """
 
 import numpy as np
@@ -26,7 +26,7 @@ with AtariVectorEnv(GAMES, statistics=True, max_num_frames_per_episode=1200) as 
     envs.restore(saved, slots=[0])
     again = envs.step(np.array([3, 0, 0]))[0][0]
 
-for game, reached in scores.items():
-    print(f"{game}: {reached}")
+for game, game_scores in scores.items():
+    print(f"{game}: {game_scores}")
 print(f"{STEPS * len(GAMES)} steps of observations {observations.shape[1:]}")
-print(f"the same step again is the same picture: {np.array_equal(first, again)}")
+print(f"same observation after restoring: {np.array_equal(first, again)}")

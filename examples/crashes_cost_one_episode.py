@@ -1,8 +1,8 @@
-"""An environment that crashes its process now and then, and a vector that goes on all the same.
+"""Continue stepping while an environment crashes its process.
 
-With `on_crash="restart"` another worker takes the place of the lost one. Its slots come back reset
-and truncated, with `crashed` in their infos; the others notice nothing. The last line says how many
-steps there were until three workers had been lost.
+With `on_crash="restart"` a new worker replaces a crashed one. Its slots are returned reset and
+truncated, with `crashed` in their infos; other slots are not affected. The last line prints how
+many steps were taken until three workers had crashed.
 """
 
 import logging
@@ -15,16 +15,16 @@ import shoal
 
 
 class Fragile(gym.Wrapper):
-    """Ends its process, as a faulty simulator might, about once in two hundred steps."""
+    """Ends its process about once in 200 steps, as a faulty simulator might."""
 
     def step(self, action):
-        """Step, or end it all."""
+        """Step, or end the process."""
         if self.np_random.random() < 0.005:
             os._exit(1)
         return super().step(action)
 
 
-logging.getLogger("shoal").setLevel(logging.ERROR)  # each restart would be a line in the log
+logging.getLogger("shoal").setLevel(logging.ERROR)  # every restart logs a warning
 
 envs = shoal.make("CartPole-v1", num_envs=4, wrappers=[Fragile], on_crash="restart", workers=2)
 envs.reset(seed=0)
@@ -32,8 +32,7 @@ crashes = steps = 0
 while crashes < 3:
     *_, truncated, infos = envs.step(envs.action_space.sample())
     steps += envs.num_envs
-    # Slots of a lost worker come back reset, truncated, and say why.
     crashes += int(np.any(infos.get("crashed", False)))
 envs.close()
 
-print(f"{steps} steps, {crashes} crashes, one script")
+print(f"{steps} steps, {crashes} crashes")

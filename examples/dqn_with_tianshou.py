@@ -1,9 +1,9 @@
-"""DQN of Tianshou, whose collector steps and resets slots of a native kernel by their numbers.
+"""Train Tianshou's DQN; its collector steps and resets slots of a native kernel by number.
 
     python examples/dqn_with_tianshou.py [STEPS]
 
-A thousand steps are hardly a training, but show how the parts fit. The last line says how long the
-pole is held up after them.
+The default of a thousand steps shows how the parts fit together, and is too short to learn. The
+last line prints the mean length of an episode after training.
 """
 
 import sys
@@ -23,8 +23,8 @@ NUM_ENVS = 8
 STEPS = int(sys.argv[1]) if len(sys.argv) > 1 else 1_000
 
 torch.manual_seed(0)
-np.random.seed(0)  # Tianshou explores by it
-torch.set_num_threads(1)  # for networks this small more are slower
+np.random.seed(0)  # Tianshou's exploration uses it
+torch.set_num_threads(1)  # more threads are slower for networks this small
 envs = make("CartPole-v1", NUM_ENVS)
 envs.seed(0)
 policy = DiscreteQLearningPolicy(
@@ -48,4 +48,4 @@ algorithm.run_training(
 stats = Collector(algorithm, envs).collect(n_episode=16, reset_before_collect=True)
 envs.close()
 
-print(f"{STEPS} steps; 16 episodes after that lasted {stats.lens.mean():.0f} steps on average")
+print(f"{STEPS} steps of training; then 16 episodes of {stats.lens.mean():.0f} steps on average")

@@ -1,6 +1,6 @@
-"""A native environment in Python: numba compiles it, and threads step thousands of slots.
+"""Write a native environment in Python: numba compiles it, and threads step thousands of slots.
 
-One should see what it gains, on average, to push along with the swing.
+The last line prints the mean return of a policy that pushes in the direction of the swing.
 """
 
 from math import cos, sin
@@ -24,7 +24,7 @@ HIGH = np.array([1.0, 1.0, 8.0], np.float32)
     max_episode_steps=200,
 )
 class Swing:
-    """A pendulum that should be swung up and held there."""
+    """A pendulum to be swung up and held upright."""
 
     @staticmethod
     def reset(state, random, parameters, options, observation, info):
@@ -53,6 +53,6 @@ class Swing:
 with shoal.make(Swing, num_envs=4096, g=9.81, statistics=True) as envs:
     observations, infos = envs.reset(seed=42)
     for _ in range(200):
-        push = np.sign(observations[:, 2:]) * 2.0  # along with the swing
+        push = np.sign(observations[:, 2:]) * 2.0  # in the direction of the swing
         observations, rewards, terminated, truncated, infos = envs.step(push)
-    print(f"{envs.num_envs} x 200 steps, a mean return of {infos['episode']['r'].mean():.0f}")
+    print(f"{envs.num_envs} x 200 steps, mean return {infos['episode']['r'].mean():.0f}")

@@ -1,7 +1,7 @@
-"""Parallel environments of PettingZoo, in both shapes: agents as slots, and a batch for each.
+"""Step parallel environments of PettingZoo, with agents as slots and with a batch per agent.
 
-First two agents times eight games of rock, paper, scissors make sixteen slots, whose returns lie
-around 0. Then a thousand matches of hockey are stepped natively, and their goals counted.
+First, two agents in each of eight games of rock, paper, scissors are sixteen slots, with returns
+around 0. Then a thousand hockey matches are stepped natively, and their goals counted.
 """
 
 import numpy as np
@@ -13,11 +13,11 @@ STEPS = 200
 
 
 def make_game():
-    """Rock, paper, scissors: any function that makes a parallel environment will do."""
+    """Make a game; any function that makes a parallel environment works."""
     return pettingzoo.make("parallel", "classic/rps-v2", max_cycles=15)
 
 
-# Agents times environments as one batch, which a training loop takes for 16 environments.
+# Agents as slots: to a training loop these are 16 environments.
 with make(make_game, num_envs=8, autoreset_mode="SameStep", statistics=True) as envs:
     observations, infos = envs.reset(seed=0)
     returns = []
@@ -27,9 +27,9 @@ with make(make_game, num_envs=8, autoreset_mode="SameStep", statistics=True) as 
         if "episode" in infos:
             returns.extend(infos["episode"]["r"][infos["_episode"]])
     print(f"{STEPS * envs.num_envs} steps of agents in {envs.plan}")
-    print(f"{len(returns)} episodes, with returns from {min(returns):.0f} to {max(returns):.0f}")
+    print(f"{len(returns)} episodes, returns from {min(returns):.0f} to {max(returns):.0f}")
 
-# A batch for each agent: a thousand matches of hockey, which are native.
+# A batch per agent: a thousand native hockey matches.
 with make(hockey_v0.parallel_env, num_envs=1000, shape="dict") as envs:
     observations, infos = envs.reset(seed=0)
     goals = dict.fromkeys(envs.possible_agents, 0)

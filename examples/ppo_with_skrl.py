@@ -1,8 +1,8 @@
-"""PPO of skrl on a native kernel, whose batches become tensors without a copy.
+"""Train skrl's PPO on a native kernel, whose batches become tensors without a copy.
 
     python examples/ppo_with_skrl.py [ROUNDS]
 
-The last line says how long the pole is held up after that; random play does for 22 steps.
+The last line prints the mean length of an episode after training. A random policy reaches 22 steps.
 """
 
 import sys
@@ -29,10 +29,10 @@ def layers(inputs, outputs):
 
 
 class Policy(CategoricalMixin, Model):
-    """Chooses among actions."""
+    """A policy for discrete actions."""
 
-    def __init__(self, **of):
-        Model.__init__(self, **of)
+    def __init__(self, **spaces):
+        Model.__init__(self, **spaces)
         CategoricalMixin.__init__(self)
         self.logits = layers(self.num_observations, self.num_actions)
 
@@ -42,22 +42,22 @@ class Policy(CategoricalMixin, Model):
 
 
 class Value(DeterministicMixin, Model):
-    """Says what observations are worth."""
+    """A value function."""
 
-    def __init__(self, **of):
-        Model.__init__(self, **of)
+    def __init__(self, **spaces):
+        Model.__init__(self, **spaces)
         DeterministicMixin.__init__(self)
         self.value = layers(self.num_observations, 1)
 
     def compute(self, inputs, role=""):  # noqa: ARG002
-        """What is to be expected from here on."""
+        """The expected return."""
         return self.value(inputs["observations"]), {}
 
 
 set_seed(0)
-torch.set_num_threads(1)  # for networks this small more are slower
+torch.set_num_threads(1)  # more threads are slower for networks this small
 env = make("CartPole-v1", NUM_ENVS, device="cpu")
-of = {
+spaces = {
     "observation_space": env.observation_space,
     "action_space": env.action_space,
     "device": env.device,
@@ -66,14 +66,14 @@ experiment = {"write_interval": 0, "checkpoint_interval": 0}
 cfg = {"timesteps": ROUNDS * ROLLOUT, "disable_progressbar": True}
 with tempfile.TemporaryDirectory() as folder:
     agent = PPO(
-        models={"policy": Policy(**of), "value": Value(**of)},
+        models={"policy": Policy(**spaces), "value": Value(**spaces)},
         memory=RandomMemory(memory_size=ROLLOUT, num_envs=NUM_ENVS, device=env.device),
         cfg={
             "rollouts": ROLLOUT,
             "mini_batches": 8,
             "experiment": {"directory": folder, **experiment},
         },
-        **of,
+        **spaces,
     )
     SequentialTrainer(env=env, agents=agent, cfg=cfg).train()
 
@@ -87,6 +87,6 @@ for _ in range(1_000):
 env.close()
 
 print(
-    f"{ROUNDS * ROLLOUT * NUM_ENVS} steps; {ended} episodes after that lasted "
+    f"{ROUNDS * ROLLOUT * NUM_ENVS} steps of training; then {ended} episodes of "
     f"{1_000 * NUM_ENVS / max(ended, 1):.0f} steps on average"
 )

@@ -1,8 +1,9 @@
-"""PPO of TorchRL's own parts: its collector, its advantages and its loss, on sixteen CartPoles.
+"""Train PPO with TorchRL's collector, advantages and loss on sixteen CartPoles.
 
     python examples/ppo_with_torchrl.py [BATCHES]
 
-The last line is the return of the episodes that ended in the last batch; that of random play is 22.
+The last line prints the mean return of the episodes that ended in the last batch. A random policy
+reaches 22.
 """
 
 import sys
@@ -21,7 +22,7 @@ import shoal.torchrl
 SLOTS, FRAMES, EPOCHS, MINIBATCH = 16, 2_048, 4, 256
 BATCHES = int(sys.argv[1]) if len(sys.argv) > 1 else 8
 
-torch.set_num_threads(1)  # for networks this small more are slower
+torch.set_num_threads(1)  # more threads are slower for networks this small
 torch.manual_seed(0)
 envs = shoal.torchrl.make("CartPole-v1", num_envs=SLOTS, categorical_action_encoding=True)
 env = TransformedEnv(envs, RewardSum())
@@ -29,7 +30,7 @@ env.set_seed(0)
 
 
 def network(outputs):
-    """A policy, or a value, of what is observed."""
+    """A network for the policy or the value function."""
     return MLP(in_features=4, out_features=outputs, num_cells=[64, 64], activation_class=nn.Tanh)
 
 
@@ -50,7 +51,7 @@ collector = Collector(
     actor,
     frames_per_batch=FRAMES,
     total_frames=FRAMES * BATCHES,
-    auto_register_policy_transforms=False,  # this policy needs none
+    auto_register_policy_transforms=False,  # this policy has none
 )
 for batch in collector:
     for _ in range(EPOCHS):
@@ -69,4 +70,4 @@ for batch in collector:
 collector.shutdown()  # closes the environments
 
 steps = FRAMES * BATCHES
-print(f"{steps} steps; the last {len(returns)} episodes had a return of {returns.mean():.0f}")
+print(f"{steps} steps; mean return of the last {len(returns)} episodes {returns.mean():.0f}")

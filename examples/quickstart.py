@@ -1,7 +1,7 @@
-"""Sixty-four CartPoles, a policy for the whole batch, and the returns of its episodes.
+"""Step 64 CartPoles with a policy for the whole batch, and print the mean return.
 
-The policy is one line, and holds the pole up for nearly all of the 500 steps that an episode has;
-random play does for 22.
+The policy holds the pole up for nearly all of the 500 steps of an episode. A random policy reaches
+22.
 """
 
 import numpy as np
@@ -16,7 +16,7 @@ observations, infos = envs.reset(seed=0)
 
 returns: list[float] = []
 for _ in range(STEPS):
-    # Push the cart to the side that the pole falls to.
+    # Push the cart to the side to which the pole falls.
     angle, angular_velocity = observations[:, 2], observations[:, 3]
     actions = (angle + angular_velocity > 0).astype(np.int64)
     observations, rewards, terminated, truncated, infos = envs.step(actions)

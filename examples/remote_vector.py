@@ -1,7 +1,7 @@
-"""A vector on a server, here in a process of its own, with two groups of slots in flight.
+"""Step a vector on a server, here a separate process, with two groups of slots in flight.
 
-While the policy looks at one group, the server steps the other. The last lines say how many steps
-that were, and how long a round trip took.
+While the policy acts for one group, the server steps the other. The last lines print the number of
+steps and the duration of a round trip.
 """
 
 import subprocess
@@ -22,10 +22,10 @@ with shoal.serve({"CartPole-v1": "CartPole-v1"}, "tcp://127.0.0.1:0", token="sec
     server.wait()
 """
 
-# On the server's machine it would be: shoal serve CartPole-v1 --bind ... --token-file ...
+# On another machine, start the server with: shoal serve CartPole-v1 --bind ... --token-file ...
 with subprocess.Popen([sys.executable, "-c", SERVER], stdout=subprocess.PIPE, text=True) as server:
     url = server.stdout.readline().strip()
-    # A connection that is lost is taken up again, and no step is executed twice.
+    # After a lost connection the session resumes, and no step is executed twice.
     with shoal.connect(
         f"{url}/CartPole-v1", num_envs=NUM_ENVS, token="secret", on_lost="resume"
     ) as envs:
@@ -36,7 +36,7 @@ with subprocess.Popen([sys.executable, "-c", SERVER], stdout=subprocess.PIPE, te
             envs.send(rng.integers(0, 2, len(group)), group)
         for _ in range(STEPS):
             for group in groups:
-                # A policy would look at the batch while the server steps the other group.
+                # A policy would use the batch here while the server steps the other group.
                 batch = envs.recv(slots=group)
                 envs.send(rng.integers(0, 2, len(group)), group)
         envs.recv()
@@ -45,5 +45,5 @@ with subprocess.Popen([sys.executable, "-c", SERVER], stdout=subprocess.PIPE, te
 
 print(f"{NUM_ENVS * (STEPS + 1)} steps over {stats.requests} requests")
 print(
-    f"a round trip took {stats.round_trip * 1e6:.0f} us, the server {stats.server_time * 1e6:.0f}"
+    f"round trip {stats.round_trip * 1e6:.0f} us, of which server {stats.server_time * 1e6:.0f} us"
 )

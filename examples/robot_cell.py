@@ -1,6 +1,6 @@
-"""Two robot cells as one vector, a connection to each; here mocks stand in for the robots.
+"""Step two robot cells as one vector, with one connection to each and mocks instead of robots.
 
-One should see the shape of the pictures (from two cells of four places each), and how many parts
+The script prints the shape of the images (two cells with four stations each), and how many parts
 were picked in how many episodes.
 """
 
@@ -9,12 +9,12 @@ import numpy as np
 from shoal.remote.bam import MockEnv, MockTransport, make_bam_vec_env
 
 CELLS = 2
-PLACES = 4  # of each cell
+STATIONS = 4  # per cell
 STEPS = 50
 
 
 def make_client(**kwargs):
-    """One client for all places of a cell; with robots it would have a RosbridgeTransport."""
+    """One client for all stations of a cell; for real robots, use a RosbridgeTransport."""
     return MockEnv(
         MockTransport(),
         reward_fn=lambda *, obs, **_: float(np.abs(obs["obs"]).max() < 0.5),
@@ -23,22 +23,22 @@ def make_client(**kwargs):
     )
 
 
-with make_bam_vec_env([make_client] * CELLS, num_envs=PLACES, obs=True, color=True) as envs:
+with make_bam_vec_env([make_client] * CELLS, num_envs=STATIONS, obs=True, color=True) as envs:
     envs.action_space.seed(0)
     observations, infos = envs.reset(seed=42)
     picked = episodes = 0
     for _ in range(STEPS):
-        # One request to each cell; places that have finished are reset by their next step.
+        # One request per cell; the next step resets stations whose episode ended.
         observations, rewards, terminated, truncated, infos = envs.step(envs.action_space.sample())
         picked += int(rewards.sum())
         episodes += int(terminated.sum())
-    print("pictures:", observations["color_img"].shape)
+    print("images:", observations["color_img"].shape)
 
-    # Places that are done go on, whatever the others do.
+    # Stations that are done continue without waiting for the others.
     actions = envs.action_space.sample()
     envs.send(actions)
     for _ in range(STEPS):
         batch = envs.recv(min_slots=1)
         envs.send(actions[batch.slots], batch.slots)
 
-print(f"{CELLS * PLACES * STEPS} steps, {episodes} episodes, {picked} parts picked")
+print(f"{CELLS * STATIONS * STEPS} steps, {episodes} episodes, {picked} parts picked")

@@ -1,30 +1,31 @@
-"""Train an agent, evaluate it, and go on with what it has learnt against somebody stronger.
+"""Train an agent, then continue its training against a stronger opponent, and evaluate it.
 
     python examples/train_an_agent.py [STEPS]
 
-Configs are usually JSON files (`shoal train CONFIG`); here one is written in Python, to be read
-from top to bottom. The last lines are games won, drawn and lost; after so few steps most are lost.
-A minute of `hockey_demo` beats the weak player almost always.
+A config is a JSON file (`shoal train CONFIG`); this script writes one from a dict. The last lines
+print games won, drawn and lost; after so few steps most are lost. A minute of `hockey_demo` beats
+the weak player almost always.
 """
 
+import json
 import sys
 import tempfile
+from pathlib import Path
 
 from shoal.train import load_agent, play_matches, train_single_run
-from shoal.train._config import parse_config
 
 STEPS = int(sys.argv[1]) if len(sys.argv) > 1 else 200_000
 
 
-def config(opponent: str) -> dict:
-    """What a JSON file would say."""
-    return {
+def write_config(folder: str, opponent: str) -> Path:
+    """Write a config for one phase against this opponent."""
+    config = {
         "curriculum": {
             "phases": [
                 {
                     "name": f"against {opponent}",
                     "steps": STEPS,
-                    # Drawn anew for each episode of each slot.
+                    # Drawn for each episode of each slot.
                     "environment": {
                         "mixture": [
                             {"mode": "NORMAL", "weight": 0.6},
@@ -41,16 +42,19 @@ def config(opponent: str) -> dict:
         },
         "training": {"reward_scale": 0.1, "video_episodes": 0, "eval_num_games": 50},
     }
+    path = Path(folder, f"{opponent}.json")
+    path.write_text(json.dumps(config))
+    return path
 
 
 with tempfile.TemporaryDirectory() as runs:
     # `verbose=True` shows a live display in a terminal.
     options = {"base_output_dir": runs, "verbose": False, "num_envs": 128, "device": "cpu"}
-    first = train_single_run(parse_config(config("weak")), seed=0, **options)
+    first = train_single_run(write_config(runs, "weak"), seed=0, **options)
     second = train_single_run(
-        parse_config(config("strong")), seed=1, checkpoint_path=first["run_folder"], **options
+        write_config(runs, "strong"), seed=1, checkpoint_path=first["run_folder"], **options
     )
-    print(f"{second['steps_per_second']:,.0f} environment steps/s, learning included")
+    print(f"{second['steps_per_second']:,.0f} environment steps/s including updates")
 
     agent = load_agent(second["run_folder"])
     for opponent in ("weak", "strong"):

@@ -1,7 +1,7 @@
-"""Wrappers around a vector whose slots are reset in the same step, and their state in a file.
+"""Normalise and stack observations, and save the statistics for an evaluation vector.
 
-What was seen while training normalises the observations of another, smaller vector for evaluation.
-One should see their shape, four frames of three numbers in each slot, and the means that were kept.
+The script prints the shape of the evaluation observations (two slots with four frames of three
+numbers) and the saved means.
 """
 
 import tempfile
@@ -16,7 +16,7 @@ STEPS = 500
 
 
 def wrapped(num_envs):
-    """Normalised observations, four at a time."""
+    """A vector with normalised observations in stacks of four, and the normalising wrapper."""
     envs = shoal.make("Pendulum-v1", num_envs=num_envs, autoreset_mode="SameStep")
     normalized = NormalizeObservation(envs)
     return FrameStackObservation(normalized, stack_size=4), normalized
@@ -26,7 +26,7 @@ envs, normalized = wrapped(num_envs=16)
 envs.reset(seed=0)
 for _ in range(STEPS):
     observations, *_, infos = envs.step(envs.action_space.sample())
-    if "final_obs" in infos:  # normalised and stacked like the observations
+    if "final_obs" in infos:  # also normalised and stacked
         assert infos["final_obs"][0].shape == observations[0].shape
 evaluation, statistics = wrapped(num_envs=2)
 with tempfile.TemporaryDirectory() as folder:
@@ -39,4 +39,4 @@ observations, _ = evaluation.reset(seed=1)
 evaluation.close()
 
 print(f"{16 * STEPS} steps; observations of shape {observations.shape}")
-print("mean of what was seen:", np.round(statistics.obs_rms.mean, 2))
+print("mean observation:", np.round(statistics.obs_rms.mean, 2))

@@ -1,4 +1,4 @@
-"""PPO of RLlib on games of Atari, in the form that its networks take pictures."""
+"""Train RLlib's PPO on Atari, with images in the layout of its networks."""
 
 import numpy as np
 import ray
@@ -8,16 +8,16 @@ from ray.rllib.algorithms.ppo import PPOConfig
 import shoal.rllib
 from shoal.vector.wrappers import TransformObservation
 
-PICTURES = spaces.Box(0.0, 1.0, (84, 84, 4), np.float32)
+IMAGES = spaces.Box(0.0, 1.0, (84, 84, 4), np.float32)
 
 
 def make_pongs(num_envs):
-    """Pong, whose stacks of four frames become floats with the frames last."""
+    """Make games of Pong with stacks of four frames as floats, channels last."""
     envs = shoal.make("ALE/Pong-v5", num_envs)
     return TransformObservation(
         envs,
         lambda frames: np.moveaxis(frames, 1, -1) / np.float32(255),
-        single_observation_space=PICTURES,
+        single_observation_space=IMAGES,
     )
 
 

@@ -1,15 +1,15 @@
-"""What a page of the documentation has to be run: its samples, and what they take for granted.
+"""The pages of the documentation, and the code samples in them.
 
-A page says what is to be known of a sample in comments before it, which readers do not see:
+Comments before a sample, which readers do not see, say how it is tested:
 
     <!-- setup
-    what the samples after it take for granted, in Python
+    Python code that the samples after it need
     -->
-    <!-- slow -->                 run by `make test-slow` only; so are all samples after it
-    <!-- not run: needs EnvPool -->        compiled, and nothing more
-    <!-- needs: ray torchrl -->            where one of these is missing, the page is left alone
+    <!-- slow -->                      this and all later samples run only in `make test-slow`
+    <!-- not run: needs EnvPool -->    the next sample is compiled, not run
+    <!-- needs: ray torchrl -->        skip the page where one of these modules is missing
 
-A block of JSON with a title is a file of that name for the samples after it.
+A block of JSON with a title becomes a file of that name for the samples after it.
 """
 
 from __future__ import annotations
@@ -37,40 +37,40 @@ _NEEDS = re.compile(r"<!-- needs: ([\w. ]+) -->")
 
 @dataclass(frozen=True)
 class Sample:
-    """A block of a page, or a comment with what is taken for granted (its kind is ``"setup"``)."""
+    """A block of a page, or the code of a setup comment, whose kind is ``"setup"``."""
 
     kind: str
     text: str
     line: int
-    """Of the page, where the text begins."""
+    """The line of the page where the text begins."""
     is_slow: bool = False
     not_run: str = ""
-    """Why, if it is not."""
+    """The reason, if the sample is not run."""
     title: str = ""
 
 
 def samples(page: Path) -> Iterator[Sample]:
-    """The samples of a page, in its order."""
+    """The samples of a page, in order."""
     text = page.read_text()
     slow, not_run = False, ""
-    for found in _PART.finditer(text):
-        if mark := found["mark"]:
+    for part in _PART.finditer(text):
+        if mark := part["mark"]:
             slow |= mark == "slow"
             not_run = mark.removeprefix("not run: ") if mark != "slow" else not_run
             continue
-        group = "setup" if found["setup"] is not None else "text"
-        line = text.count("\n", 0, found.start(group)) + 1
-        indent = found["indent"] or ""
-        body = re.sub(f"^{indent}", "", found[group], flags=re.MULTILINE)
-        yield Sample(found["kind"] or group, body, line, slow, not_run, found["title"] or "")
+        group = "setup" if part["setup"] is not None else "text"
+        line = text.count("\n", 0, part.start(group)) + 1
+        indent = part["indent"] or ""
+        body = re.sub(f"^{indent}", "", part[group], flags=re.MULTILINE)
+        yield Sample(part["kind"] or group, body, line, slow, not_run, part["title"] or "")
         not_run = ""
 
 
 def needs(page: Path) -> list[str]:
-    """The modules without which a page cannot be run, besides those that all tests need."""
-    return [name for found in _NEEDS.findall(page.read_text()) for name in found.split()]
+    """The optional modules that the samples of a page import."""
+    return [name for match in _NEEDS.findall(page.read_text()) for name in match.split()]
 
 
 def name_of(page: Path) -> str:
-    """How a test names a page."""
+    """The name of a page in test ids and messages."""
     return str(page.relative_to(ROOT))

@@ -1,4 +1,4 @@
-"""What the pages show can be done: every sample runs, every command line can be parsed."""
+"""Every sample of the documentation runs, and every command line in it can be parsed."""
 
 import os
 import re
@@ -7,19 +7,18 @@ import subprocess
 import sys
 
 import pytest
-import typer
 
-from shoal._cli.app import app
+from tests.docs.command_line import parse
 from tests.docs.pages import PAGES, ROOT, name_of, needs, samples
 
 PATH = os.pathsep.join(map(os.path.abspath, [ROOT, *os.getenv("PYTHONPATH", "").split(os.pathsep)]))
-"""Where a page finds this folder's modules, and whatever else was asked for."""
+"""``PYTHONPATH`` for the process of a page: the repository, then the current one."""
 
 
 def pages_with(kind, **marks):
-    """Those pages that have such samples."""
+    """Parametrize a test over the pages that have a sample of this kind with these marks."""
 
-    def has_some(page):
+    def has_sample(page):
         return any(
             sample.kind == kind
             and not sample.not_run
@@ -27,7 +26,7 @@ def pages_with(kind, **marks):
             for sample in samples(page)
         )
 
-    return pytest.mark.parametrize("page", [*filter(has_some, PAGES)], ids=name_of)
+    return pytest.mark.parametrize("page", [*filter(has_sample, PAGES)], ids=name_of)
 
 
 def run(page, folder, *options):
@@ -45,34 +44,21 @@ def run(page, folder, *options):
 
 
 @pages_with("python", is_slow=False)
-def test_the_samples_of_a_page_run_in_their_order(page, tmp_path):
+def test_samples_run(page, tmp_path):
     run(page, tmp_path)
 
 
 @pytest.mark.slow
 @pages_with("python", is_slow=True)
-def test_long_samples_run_as_well(page, tmp_path):
+def test_slow_samples_run(page, tmp_path):
     run(page, tmp_path, "--slow")
 
 
 @pages_with("python")
-def test_a_sample_that_is_not_run_is_python_all_the_same(page):
+def test_samples_that_are_not_run_compile(page):
     for sample in samples(page):
         if sample.kind == "python":
             compile(sample.text, f"{name_of(page)}:{sample.line}", "exec")
-
-
-def parse(words):
-    """Parse a command line and do nothing; an error where there is no such thing."""
-    command = typer.main.get_command(app)
-    while hasattr(command, "commands"):
-        name, *words = words
-        if name.startswith("-"):
-            assert any(name in option.opts for option in command.params), f"no such option: {name}"
-            return
-        assert name in command.commands, f"no such command: {name}"
-        command = command.commands[name]
-    command.make_context(name, words)
 
 
 @pages_with("console")
@@ -87,7 +73,9 @@ def test_command_lines_can_be_parsed(page, tmp_path, monkeypatch):
                 parse(words[2:])
 
 
-def test_a_command_line_with_a_mistake_cannot():
-    for line in ("no-such-command", "serve CartPole-v1 --bound x", "train", "eval a --games many"):
-        with pytest.raises(Exception, match=r"(?i)no such|missing|a valid"):
-            parse(line.split())
+@pytest.mark.parametrize(
+    "line", ["no-such-command", "serve CartPole-v1 --bound x", "train", "eval a --games many"]
+)
+def test_a_wrong_command_line_cannot_be_parsed(line):
+    with pytest.raises(Exception, match=r"(?i)no such|missing|a valid"):
+        parse(line.split())

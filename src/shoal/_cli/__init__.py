@@ -1,4 +1,7 @@
-"""The command line: ``shoal``."""
+"""The command line: ``shoal``.
+
+How it works: docs/internals/tools.md.
+"""
 
 from __future__ import annotations
 

@@ -7,6 +7,8 @@
 
 ``_machine``, ``_software`` and ``_extras`` gather facts, ``_backend_checks`` runs every backend,
 and ``_advice`` derives findings from both.
+
+How it works: docs/internals/tools.md.
 """
 
 from shoal.doctor._advice import Finding

@@ -1,4 +1,7 @@
-"""Kernels: native environments, built in or written by users."""
+"""Kernels: native environments, built in or written by users.
+
+How it works: docs/internals/kernels.md.
+"""
 
 from shoal.kernels._definition import Kernel
 from shoal.kernels._numba_kernels import numba_kernel

@@ -7,6 +7,8 @@
     print(page.url)                  # and then step the environments as ever
 
 ``shoal watch`` and ``shoal train --web`` show the same page.
+
+How it works: docs/internals/live.md.
 """
 
 from shoal.live._live_page import LivePage, show

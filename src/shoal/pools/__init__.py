@@ -1,4 +1,7 @@
-"""Pools: runners plus what drives them, all behind one contract."""
+"""Pools: runners plus what drives them, all behind one contract.
+
+How it works: docs/internals/workers.md.
+"""
 
 from shoal.pools._base import Batch, Pool
 from shoal.pools._inline import InlinePool

@@ -1,6 +1,8 @@
 """Vectors of environments on other machines: one connection, a whole batch per message.
 
 :func:`shoal.serve` hosts vectors, :func:`shoal.connect` makes one of them ours.
+
+How it works: docs/internals/remote.md.
 """
 
 from shoal.errors import MissingExtraError

@@ -16,6 +16,8 @@ An agent by itself acts, and is saved and loaded:
     >>> agent = make_agent("DDDQN", AgentSpaces(4, spaces.Discrete(2)), {"hidden_dim": [64, 64]})
     >>> agent.act_batch(np.zeros((5, 4)), deterministic=True).shape
     (5,)
+
+How it works: docs/internals/training.md.
 """
 
 from __future__ import annotations

@@ -1,4 +1,7 @@
-"""The Gymnasium frontend: drop-in replacements for ``gymnasium.vector``."""
+"""The Gymnasium frontend: drop-in replacements for ``gymnasium.vector``.
+
+How it works: docs/internals/frontends.md.
+"""
 
 from gymnasium.vector import AutoresetMode
 

@@ -252,7 +252,7 @@ class AsyncVectorEnv(VectorEnv, gymnasium.vector.VectorEnv[Any, Any, Arrays]):
         """Wait at most ``timeout`` seconds for the calls, and return a result for each slot."""
         self._check_waiting(AsyncState.WAITING_CALL)
         call = self._pending_call
-        assert call is not None, "WAITING_CALL implies a call"
+        assert call is not None, "WAITING_CALL implies a pending call"
         try:
             return tuple(self._finish(lambda: self._async_pool.end_call(call, timeout), timeout))
         except ReceiveTimeoutError:

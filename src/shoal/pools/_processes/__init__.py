@@ -1,4 +1,7 @@
-"""The process pool, its workers, and how the two hear of each other."""
+"""The process pool, its workers, and how the two hear of each other.
+
+How it works: docs/internals/supervision.md.
+"""
 
 from shoal.pools._processes.pool import ProcessPool, isolated_pool, lenient_pool
 

@@ -1,6 +1,8 @@
 """The Ray pool: actors of a cluster, each of which hosts a pool for its share of the slots.
 
 Nothing here imports Ray before a pool is made.
+
+How it works: docs/internals/clusters.md.
 """
 
 from shoal.pools._ray.actor_recipe import Part

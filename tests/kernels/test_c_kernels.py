@@ -205,6 +205,25 @@ def test_an_exception_in_cpp_is_an_error(tmp_path):
     envs.step([[0, 0]])
 
 
+@pytest.mark.parametrize("workers", [0, 2])
+def test_exception_in_draw_reaches_the_caller(tmp_path, workers):
+    text = source(
+        head="""#include <stdexcept>
+static void draw(const shoal_slots* slots, shoal_canvas*) {
+  if (slots->first % 2 == 1) throw std::runtime_error("no ink");
+}""",
+        change="kernel.draw = draw; kernel.width = kernel.height = 8; kernel.frames_per_second = 30;",
+        export='extern "C"',
+    ).replace("(shoal_leaf){", "shoal_leaf{")
+    kernel = shoal.kernels.load(compiled(tmp_path, text, suffix=".cpp"))
+    with shoal.make(kernel, 64, workers=workers, render_mode="rgb_array") as envs:
+        envs.reset(seed=0)
+        for _ in range(3):
+            with pytest.raises(RuntimeError, match="no ink"):
+                envs.render()
+            envs.step(np.zeros((64, 2), np.int64))
+
+
 @pytest.mark.parametrize(
     ("change", "complaint"),
     [

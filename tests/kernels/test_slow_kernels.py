@@ -98,3 +98,41 @@ def test_a_child_is_told_what_it_has_lost(slow):
                 os._exit(status)
         assert os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]) == 0
         assert envs.recv().slots.tolist() == list(range(COUNT))
+
+
+def test_dropped_pool_does_not_block_other_threads(slow):
+    # In a separate process: the pool must be released by its last reference, not closed.
+    script = f"""
+import gc, threading, time, warnings
+import numpy as np, shoal
+warnings.simplefilter("ignore")
+envs = shoal.make(shoal.kernels.load({str(slow.recipe.args[0])!r}), 3000, workers=1)
+envs.reset(seed=0)
+actions = np.zeros((3000, 2), np.int64)
+for _ in range(5):
+    envs.step(actions)
+actions[0] = 1, 3
+envs.send(actions)
+time.sleep(0.2)
+times = [time.monotonic()]
+stopping = threading.Event()
+def count():
+    while not stopping.is_set():
+        times.append(time.monotonic())
+        time.sleep(0.01)
+thread = threading.Thread(target=count)
+thread.start()
+before = time.monotonic()
+del envs
+gc.collect()
+waited = time.monotonic() - before
+stopping.set()
+thread.join()
+print(waited, max(b - a for a, b in zip(times, times[1:])))
+"""
+    ended = subprocess.run(
+        [sys.executable, "-c", script], capture_output=True, text=True, timeout=60, check=True
+    )
+    waited, longest_pause = map(float, ended.stdout.split())
+    assert waited > 0.8, "the pool did not wait for its kernel"
+    assert longest_pause < 0.6

@@ -191,7 +191,7 @@ def test_memory_as_observation():
         assert envs.single_observation_space.shape == (1, 128)
         observations, _ = envs.reset(seed=0)
         (game, _) = envs.envs
-        np.testing.assert_array_equal(observations[0, 0], game._switched_on().getRAM())
+        np.testing.assert_array_equal(observations[0, 0], game._get_emulator().getRAM())
         observations = envs.step(np.array([2, 3]))[0]
         np.testing.assert_array_equal(observations[0, 0], game._emulator.getRAM())
         assert (observations[0] != observations[1]).any()
@@ -324,7 +324,7 @@ def test_saving_and_restoring(game, sticky, num_threads):
             np.testing.assert_array_equal(observations[0], observations[2])
         with pytest.raises(ValueError, match="2 saved games for 3 slots"):
             envs.restore(saved[:2])
-        with pytest.raises(TypeError, match="expected what save"):
+        with pytest.raises(TypeError, match="expected a game that save"):
             envs.restore([*saved[:2], 5])
         # A slot that is left alone shows what was restored.
         envs.restore(saved)
@@ -351,7 +351,7 @@ def test_a_slot_that_awaits_its_reset_cannot_be_saved():
         envs.reset(seed=0)
         saved = envs.save()
         envs.step(np.zeros(2, int))
-        with pytest.raises(SlotFinishedError, match="slot 0 awaits its reset"):
+        with pytest.raises(SlotFinishedError, match="slot 0 has finished its episode"):
             envs.save()
         with pytest.raises(SlotFinishedError):
             envs.restore(saved)

@@ -289,7 +289,7 @@ def test_a_name_without_a_version_has_a_kernel_too():
 
 
 def test_many_values_are_for_set_attr():
-    with pytest.raises(ValueError, match="set_attr takes one for each slot"):
+    with pytest.raises(ValueError, match="set_attr accepts a list with a value for each slot"):
         shoal.make("shoal/HockeyOne-v0", 2, mode=["NORMAL", "TRAIN_SHOOTING"])
 
 
@@ -403,7 +403,7 @@ def test_a_single_environment_has_mode_and_opponent():
 
 def test_without_a_part_to_shoot_there_is_no_keeping():
     with shoal.make("shoal/HockeyDiscrete-v0", 2, keep_mode=False) as envs:
-        with pytest.raises(ValueError, match="keep_mode cannot be turned on"):
+        with pytest.raises(ValueError, match="keep_mode cannot be enabled"):
             envs.set_attr("keep_mode", True)
         envs.set_attr("keep_mode", False)
 

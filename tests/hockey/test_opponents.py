@@ -80,17 +80,17 @@ def test_wrong_arrays():
     team = BasicOpponents(3)
     with pytest.raises(ValueError, match=r"shape \(3, 18\), got \(2, 18\)"):
         team.act(np.zeros((2, 18)))
-    with pytest.raises(ValueError, match=r"out must be float32 of the shape \(3, 4\)"):
+    with pytest.raises(ValueError, match=r"out must be a float32 array of shape \(3, 4\)"):
         team.act(np.zeros((3, 18)), out=np.zeros((3, 4)))
     frozen = np.zeros((3, 4), np.float32)
     frozen.flags.writeable = False
     with pytest.raises(ValueError, match="cannot be written"):
         team.act(np.zeros((3, 18)), out=frozen)
-    with pytest.raises(ValueError, match="weak must be True, False, or 3 of them"):
+    with pytest.raises(ValueError, match="weak must be a bool or an array of 3 bools"):
         BasicOpponents(3, [True, False])
     with pytest.raises(ValueError, match="num_envs must be a positive integer"):
         BasicOpponents(0)
-    with pytest.raises(ValueError, match="expected 18 numbers"):
+    with pytest.raises(ValueError, match="obs must have shape"):
         BasicOpponent().act(np.zeros(16))
 
 

@@ -79,7 +79,7 @@ def test_a_window(pygame):
     env.reset(seed=0)
     env.step(env.action_space.sample())
     shown = pygame.surfarray.array3d(pygame.display.get_surface()).swapaxes(0, 1)
-    assert np.array_equal(shown, env.unwrapped.picture())
+    assert np.array_equal(shown, env.unwrapped.draw_image())
     env.close()
     assert not pygame.display.get_init()
     env.close()
@@ -102,7 +102,7 @@ def test_a_window_needs_pygame():
     )
     ended = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
     assert ended.stdout == (
-        "DependencyNotInstalled a window needs pygame: pip install 'shoal[human]'\n"
+        'DependencyNotInstalled pygame is not installed, run `pip install "shoal[human]"`\n'
     )
 
 
@@ -115,7 +115,7 @@ def test_a_window_needs_a_display(pygame, monkeypatch, env):
 
 
 def test_a_policy_gives_four_numbers(pygame, env):
-    with pytest.raises(ValueError, match=r"a policy gives 4 numbers, got an array of shape \(2,\)"):
+    with pytest.raises(ValueError, match=r"policy must return 4 numbers, got .* shape \(2,\)"):
         play(env, lambda _: [0.0, 0.0], max_steps=1)
 
 

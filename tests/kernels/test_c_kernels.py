@@ -104,13 +104,13 @@ def test_parameters_and_options_are_chosen_by_name(kernel):
         assert envs.get_attr("gain") == (10.0, 10.0)
         envs.step([[0, 0], [0, 0]])
         assert envs.step([[0, 0], [0, 0]])[3].tolist() == [False, True]
-        with pytest.raises(ValueError, match=r"no reset option 'begin'; those it has: start"):
+        with pytest.raises(ValueError, match=r"no reset option 'begin'; available: start"):
             envs.reset(options={"begin": 1})
         with pytest.raises(ValueError, match="start must be a number, got 'x'"):
             envs.reset(options={"start": "x"})
-    with pytest.raises(KernelDefinitionError, match=r"no parameter 'gian'; those it has: gain"):
+    with pytest.raises(KernelDefinitionError, match=r"no parameter 'gian'; available: gain"):
         shoal.make(kernel, 2, gian=1)
-    with pytest.raises(ValueError, match="draws no pictures"):
+    with pytest.raises(ValueError, match="does not support rendering"):
         shoal.make(kernel, 2, render_mode="rgb_array")
     with pytest.raises(ValueError, match="Counter is a kernel"):
         shoal.make(kernel, 2, backend="process")
@@ -212,7 +212,7 @@ def test_exception_in_draw_reaches_the_caller(tmp_path, workers):
 static void draw(const shoal_slots* slots, shoal_canvas*) {
   if (slots->first % 2 == 1) throw std::runtime_error("no ink");
 }""",
-        change="kernel.draw = draw; kernel.width = kernel.height = 8; kernel.frames_per_second = 30;",
+        change="kernel.draw = draw; kernel.width = 8; kernel.height = 8;",
         export='extern "C"',
     ).replace("(shoal_leaf){", "shoal_leaf{")
     kernel = shoal.kernels.load(compiled(tmp_path, text, suffix=".cpp"))
@@ -234,16 +234,16 @@ static void draw(const shoal_slots* slots, shoal_canvas*) {
         ("kernel.observation_count = 99;", "99 observations, expected from 0 to 32"),
         ("observations[0].dimensions = 7;", "7 dimensions"),
         ("observations[0].shape[1] = -2;", "a side of -2"),
-        ("observations[0].name = 0;", "either all of the observations have names or none"),
-        ('observations[1].name = "picture";', "have the same name"),
-        ("observations[1].dtype = SHOAL_FLOAT32;", "SHOAL_DISCRETE goes with dtype int64"),
+        ("observations[0].name = 0;", "either all observations must have names or none"),
+        ('observations[1].name = "picture";', "have duplicate names"),
+        ("observations[1].dtype = SHOAL_FLOAT32;", "SHOAL_DISCRETE must have dtype int64"),
         ("infos[1].name = 0;", "info number 1 has no name"),
         ("fields[1].offset = 12;", "outside the state of 16 bytes"),
         ("kernel.max_episode_steps = -1;", "time limit is negative"),
         ("fields[1].name = fields[0].name;", "two of its fields are called steps"),
-        ('infos[0].name = "final_obs";', "no info can be called 'final_obs'"),
-        ("actions[0].low = 1.0;", "SHOAL_MULTI_DISCRETE counts from 0"),
-        ("observations[1].high = 2.5;", "counts from 0 to a whole number"),
+        ('infos[0].name = "final_obs";', "the info name 'final_obs' is reserved"),
+        ("actions[0].low = 1.0;", "SHOAL_MULTI_DISCRETE must range from 0"),
+        ("observations[1].high = 2.5;", "must range from 0 to a non-negative integer"),
         ("kernel.infos = 0;", "it has 2 infos, but says nothing of them"),
         ("return 0;", "returned NULL"),
     ],
@@ -257,7 +257,7 @@ def test_a_kernel_that_is_none_is_refused(tmp_path, change, complaint):
 def test_a_library_that_is_none_is_refused(tmp_path):
     with pytest.raises(FileNotFoundError):
         shoal.kernels.load(tmp_path / "nowhere.so")
-    with pytest.raises(KernelDefinitionError, match="exports no function shoal_kernel_entry"):
+    with pytest.raises(KernelDefinitionError, match="does not export shoal_kernel_entry"):
         shoal.kernels.load(compiled(tmp_path, "int nothing(void) { return 0; }"))
 
 

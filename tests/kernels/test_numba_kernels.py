@@ -130,8 +130,8 @@ def test_a_numba_kernel_has_images_parameters_and_fields():
         ({"infos": {"wrong": np.complex64}}, "no arrays of dtype complex64|iinfo|Invalid"),
         ({"infos": {"more": np.float64}}, r"defined as reset\(.*called as reset\(.*, info\)"),
         ({"max_episode_steps": 1.5}, "max_episode_steps must be a positive integer"),
-        ({"options": {"reset_mask": 1}}, "no option can be called 'reset_mask'"),
-        ({"parameters": {"num_envs": 1}}, "no parameter can be called 'num_envs'"),
+        ({"options": {"reset_mask": 1}}, "the option name 'reset_mask' is reserved"),
+        ({"parameters": {"num_envs": 1}}, "the parameter name 'num_envs' is reserved"),
     ],
 )
 def test_rejects_invalid_kernel_definitions(changed, message):

@@ -11,9 +11,11 @@ HERE = Path(__file__).parent
 NATIVE = HERE.parents[1] / "native"
 TEAM = [NATIVE / "threads" / "team.cpp", NATIVE / "doorbell" / "sleep.cpp"]
 ENGINE = [
-    *sorted((NATIVE / "kernels").glob("engine*.cpp")),
+    NATIVE / "kernels" / "engine.cpp",
+    NATIVE / "kernels" / "engine_snapshots.cpp",
     NATIVE / "kernels" / "jobs.cpp",
     NATIVE / "kernels" / "seeding.cpp",
+    NATIVE / "kernels" / "slot_memory.cpp",
     NATIVE / "kernels" / "classic" / "cartpole.cpp",
     *sorted((NATIVE / "image").glob("*.cpp")),
 ]

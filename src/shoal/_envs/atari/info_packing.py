@@ -1,9 +1,9 @@
-"""What a game tells in every step, packed for the way from a worker to the caller.
+"""Transport of per-step infos from worker to caller as part of the observation.
 
-Infos of Python environments are dicts, which must be pickled and sent; that is not for what every
-slot tells in every step. Here it travels as a part of the observation, in the arena, and is made an
-info where it arrives. Rewards travel unclipped, so that the statistics of episodes are what players
-would call their scores.
+Infos of Python environments are dicts, which workers must pickle. That is too slow for infos that
+every slot reports in every step. A packed game therefore appends them to its observation, which is
+in shared memory, and :class:`AtariPool` converts them back to infos. Rewards are transported
+unclipped, so that episode statistics contain the game's score.
 """
 
 from __future__ import annotations
@@ -37,12 +37,12 @@ Told = npt.NDArray[np.int32]
 
 
 def packed_games(games: Sequence[GameSettings], render_mode: str | None = None) -> list[EnvFactory]:
-    """Functions that make these games, as an :class:`AtariPool` wants them."""
+    """Return factories of games whose pool must be wrapped in an :class:`AtariPool`."""
     return [partial(_PackedGame, settings, render_mode) for settings in games]
 
 
 class _PackedGame(AtariGame):
-    """A game whose observation is the pair of what it shows and what it tells."""
+    """A game whose observation is the pair of its frame stack and its infos."""
 
     def __init__(self, settings: GameSettings, render_mode: str | None = None) -> None:
         super().__init__(replace(settings, reward_clipping=False), render_mode)
@@ -60,7 +60,7 @@ class _PackedGame(AtariGame):
         return self._packed(pixels, info), reward, terminated, truncated, {}
 
     def shown(self) -> Any:
-        """What the game has shown and told last."""
+        """Return the latest frame stack and infos."""
         return self._packed(self._window.stack, self._info(0, life_lost=False))
 
     def _packed(self, pixels: Any, info: dict[str, Any]) -> Any:
@@ -260,7 +260,7 @@ class AtariPool:
 
 
 def _restored(game: _PackedGame, saved: SavedGame) -> Any:
-    """Restore a game, and say what it shows and tells now."""
+    """Restore a game; return its packed observation."""
     game.restore(saved)
     return game.shown()
 

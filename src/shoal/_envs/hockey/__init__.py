@@ -1,1 +1,1 @@
-"""Laser hockey. :mod:`shoal.hockey` is the frontend to it."""
+"""Laser hockey; :mod:`shoal.hockey` is the public module."""

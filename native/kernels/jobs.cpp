@@ -113,7 +113,7 @@ void DrawJob::run(int64_t chunk) {
   const shoal_kernel& kernel = engine_->kernel();
   const int64_t stride = 3 * int64_t{kernel.width};
   Canvas canvas(pixels_ + chunk * stride * kernel.height, kernel.width, kernel.height, stride);
-  engine_->draw(slots_[static_cast<size_t>(chunk)], canvas.face());
+  engine_->draw(slots_[static_cast<size_t>(chunk)], canvas.interface());
 }
 
 }  // namespace shoal

@@ -142,7 +142,7 @@ def test_states_that_are_out_of_range(value):
     with shoal.make("shoal/Hockey-v0", 20) as envs:
         envs.reset(seed=0)
         envs.state["observation"][13, 2] = value
-        with pytest.raises(KernelError, match=r"slot 13.*its state has numbers that are out of"):
+        with pytest.raises(KernelError, match=r"slot 13.*the state has numbers that are out of"):
             envs.step(np.zeros((20, 8), np.float32))
         observations, *_ = envs.step(np.zeros((20, 8), np.float32))  # it begins anew
         assert np.isfinite(observations).all()

@@ -86,7 +86,7 @@ void check_team_works(Team& team) {
 
 void check_fork_does_not_stall(Team& team) {
 #if defined(__SANITIZE_THREAD__)
-  static_cast<void>(team);  // the sanitizer does not follow threads into a child
+  static_cast<void>(team);  // ThreadSanitizer does not support threads after a fork
 #else
   const int64_t start = monotonic_ns();
   const pid_t child = fork();

@@ -11,7 +11,7 @@ from shoal._envs.atari.frame_painter import merging_tables
 from shoal._envs.atari.palettes import greys, reds_greens_blues, signal_of
 from shoal.atari import games
 from shoal.image import area_resize, atari_preprocess
-from tests.atari.test_starts import loaded, play
+from tests.atari.test_starts import load_emulator, play
 
 SIDES = st.integers(1, 300)
 CHANNELS = st.sampled_from([(), (1,), (2,), (3,), (4,)])
@@ -66,7 +66,7 @@ def test_random_screens(size, lines, grayscale):
 
 
 def assert_images_equal_the_emulator(game, frames):
-    emulator = loaded(game)
+    emulator = load_emulator(game)
     emulator.reset_game()
     random = np.random.default_rng(0)
     signal = signal_of(emulator.getScreenDims()[0])

@@ -38,14 +38,14 @@ def test_observations_and_actions_are_in_their_spaces(name, keep_mode):
         results = envs.step(envs.action_space.sample())
         for batch in (observations, results[0]):
             assert batch in envs.observation_space
-        for told in (infos, results[4]):
-            assert set(told) >= {
+        for step_infos in (infos, results[4]):
+            assert set(step_infos) >= {
                 "winner",
                 "reward_closeness_to_puck",
                 "reward_touch_puck",
                 "reward_puck_direction",
             }
-            assert told["winner"].shape == ((3,) if "One" in name else (3, 2))
+            assert step_infos["winner"].shape == ((3,) if "One" in name else (3, 2))
 
 
 @pytest.mark.parametrize("name", NAMES)
@@ -236,8 +236,8 @@ def test_every_episode_ends(name, mode):
             assert not (terminated & truncated).any()
             if not ended.any():
                 continue
-            told = infos["final_info"] if mode == "SameStep" else infos
-            winners = np.reshape(told["winner"], (40, -1))[:, 0]
+            step_infos = infos["final_info"] if mode == "SameStep" else infos
+            winners = np.reshape(step_infos["winner"], (40, -1))[:, 0]
             assert (np.abs(winners[ended]) == terminated[ended]).all()
             lengths = infos["episode"]["l"]
             assert (lengths[truncated] == 81).all()
@@ -361,12 +361,12 @@ def test_rewards_of_both_players_belong_to_the_step(mode):
         ends = 0
         for _ in range(400):
             _, rewards, terminated, truncated, infos = envs.step(envs.action_space.sample())
-            told, ended = infos["rewards"], terminated | truncated
-            assert np.array_equal(told[:, 0], rewards)
+            both_rewards, ended = infos["rewards"], terminated | truncated
+            assert np.array_equal(both_rewards[:, 0], rewards)
             if mode == "SameStep" and ended.any():
-                assert np.array_equal(infos["final_info"]["rewards"][ended], told[ended])
+                assert np.array_equal(infos["final_info"]["rewards"][ended], both_rewards[ended])
                 assert not infos["winner"].any()  # of the new match
-            assert (told[terminated].min(1) < -9).all()
+            assert (both_rewards[terminated].min(1) < -9).all()
             ends += ended.sum()
             if mode == "Disabled" and ended.any():
                 envs.reset(options={"reset_mask": ended})

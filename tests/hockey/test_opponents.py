@@ -111,19 +111,19 @@ def test_no_shots_without_keep_mode():
 
 
 @pytest.mark.parametrize("weak", [True, False])
-def test_native_and_python_opponents_are_equally_strong(weak):
+def test_builtin_and_separate_opponents_are_equally_strong(weak):
     """The random numbers differ, but the results of matches agree statistically."""
     games = 1500
     actions, wins = np.zeros((games, 8), np.float32), []
-    for inside in (True, False):
+    for is_builtin in (True, False):
         kind = "weak" if weak else "strong"
         first, second = BasicOpponents(games, True, 1), BasicOpponents(games, weak, 2)
         ended, lost = np.zeros(games, bool), np.zeros(games, bool)
-        with shoal.make("shoal/Hockey-v0", games, opponent=kind if inside else None) as envs:
+        with shoal.make("shoal/Hockey-v0", games, opponent=kind if is_builtin else None) as envs:
             observations, _ = envs.reset(seed=6)
             while not ended.all():
                 first.act(observations[:, 0], out=actions[:, :4])
-                if not inside:
+                if not is_builtin:
                     second.act(observations[:, 1], out=actions[:, 4:])
                 observations, _, terminated, truncated, infos = envs.step(actions)
                 lost |= ~ended & (infos["winner"][:, 1] == 1)

@@ -188,12 +188,12 @@ def test_recv_timeout():
     with shoal.make("Acrobot-v1", 20_000, workers=1) as envs:
         envs.reset(seed=0)
         envs.send(np.ones(20_000, np.int64))
-        begun = time.monotonic()
+        start = time.monotonic()
         try:
             envs.recv(timeout=0.0)
         except TimeoutError as error:
             assert "0.0 seconds" in str(error)  # noqa: PT017 - a fast machine may be done
-        assert time.monotonic() - begun < 5
+        assert time.monotonic() - start < 5
         assert envs.pool.in_flight in (0, 20_000)
         if envs.pool.in_flight:
             assert len(envs.recv().slots) == 20_000

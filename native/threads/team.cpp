@@ -92,7 +92,8 @@ void ChunkedJob::run_guarded(int64_t chunk) noexcept {
 }
 
 void ChunkedJob::rethrow_error() {
-  if (!has_ended() || !has_error_.exchange(false)) return;
+  if (!has_ended() || !has_error_.load()) return;
+  has_error_.store(false);
   std::rethrow_exception(std::exchange(error_, nullptr));
 }
 

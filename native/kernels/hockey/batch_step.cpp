@@ -160,7 +160,7 @@ SHOAL_INLINE void store(const Block& block, const Lanes& spin, State* states, in
   columns[kPuckColumns + 1] = block.next_puck_y;
   columns[kPuckColumns + 2] = block.next_puck_vx;
   columns[kPuckColumns + 3] = block.next_puck_vy;
-  const Lanes limit = Lanes{} + kMostTurn / kStep;
+  const Lanes limit = Lanes{} + kMaxTurn / kStep;
   columns[kSpinColumn] = smaller(larger(spin, -limit), limit);
   columns[kShotColumns] = Lanes{};
   write_rows(columns, rows, count);

@@ -11,7 +11,7 @@ namespace {
 constexpr float kOverlap = 3.0f * kSlop, kTolerance = 0.25f * kSlop;
 constexpr float kPuckStop = kPuckRadius + kSkin - kOverlap;
 constexpr float kRacketStop = 2.0f * kSkin - kOverlap;
-constexpr int kMostImpacts = 8;  // with one barrier, per step
+constexpr int kMaxImpacts = 8;  // with one barrier, per step
 constexpr float kStepEnd = 1.0f - 1.2e-6f;
 
 /// The distance of a point to a polygon; 0 inside.
@@ -124,7 +124,7 @@ void sweep(Body& body, Path path, const FindImpact& find_impact, const Touch& to
     path.place(body, first.fraction);
     Contacts contacts;
     if (!touch(first.barrier, contacts)) {
-      impacts[first.barrier] = kMostImpacts + 1;  // close, but without contact: ignore it
+      impacts[first.barrier] = kMaxImpacts + 1;  // close, but without contact: ignore it
       path.place(body, 1.0f);
       continue;
     }
@@ -152,7 +152,7 @@ void sweep_puck(Body& puck, Body& ground, Vector from) {
     const Box box = around(box_of_puck(path.from), box_of_puck(path.to));
     Impact first;
     for (int k = 0; k < kFirstGoal; ++k) {
-      if (impacts[k] > kMostImpacts || !box.meets(kBarriers[k].shape.box)) continue;
+      if (impacts[k] > kMaxImpacts || !box.meets(kBarriers[k].shape.box)) continue;
       const float fraction = puck_impact(kBarriers[k].shape, path.from, path.to - path.from);
       if (fraction < first.fraction) first = {k, fraction};
     }
@@ -184,7 +184,7 @@ void sweep_racket(Body& racket, const Polygon& shape, Body& ground, Vector from,
     const Box box = around(begin.box, end.box).grown(kRacketStop + kTolerance);
     Impact first;
     for (int k = 0; k < kBarrierCount; ++k) {
-      if (impacts[k] > kMostImpacts || !box.meets(kBarriers[k].shape.box)) continue;
+      if (impacts[k] > kMaxImpacts || !box.meets(kBarriers[k].shape.box)) continue;
       const float fraction = racket_impact(kBarriers[k].shape, begin, end, place);
       if (fraction < first.fraction) first = {k, fraction};
     }

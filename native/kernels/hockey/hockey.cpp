@@ -103,9 +103,9 @@ int64_t reset(const shoal_slots* slots) {
 
 /// Whether all numbers of a state are in range. Users can write arbitrary values.
 bool is_in_range(const State& state) {
-  constexpr float kMost = 1e5f;
+  constexpr float kMax = 1e5f;
   constexpr size_t kNumbers = offsetof(State, time) / sizeof(float);
-  return are_within<kNumbers>(&state.rackets[0].x, kMost);
+  return are_within<kNumbers>(&state.rackets[0].x, kMax);
 }
 
 /// The action of a scripted second player.
@@ -166,7 +166,7 @@ int64_t step(const shoal_slots* slots) {
       State& state = states[row];
       state.time += 1;
       slots->terminated[row] = state.winner != 0;
-      slots->truncated[row] = state.winner == 0 && state.time > most_steps(state.mode);
+      slots->truncated[row] = state.winner == 0 && state.time > max_steps(state.mode);
       write_results<players>(slots, row);
     }
     if (reason != nullptr) return shoal_fail(slots, first + valid_count, reason);

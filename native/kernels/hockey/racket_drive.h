@@ -23,7 +23,7 @@ SHOAL_INLINE void drive(Rackets& racket, const Lanes& action_x, const Lanes& act
   constexpr float kForce = 6000.0f, kTorque = 400.0f;
   constexpr float kBand = -0.5f, kFast = 10.0f;  // the start of the centre zone; the speed limit
   constexpr float kBackmost = -3.5f, kOutmost = 2.8f;  // rackets stop here
-  constexpr float kMostAngle = kPi / 3.0f;
+  constexpr float kMaxAngle = kPi / 3.0f;
   constexpr float kAcceleration = kStep / kRacketMass;  // the speed that a force adds in one step
   constexpr float kFullStop = kRacketMass / kStep;  // the force that cancels a speed in one step
   const Lanes zero{}, one = zero + 1.0f;
@@ -54,7 +54,7 @@ SHOAL_INLINE void drive(Rackets& racket, const Lanes& action_x, const Lanes& act
   racket.vx = (held_vx + kAcceleration * push_x) * kept;
   racket.vy = (held_vy + kAcceleration * push_y) * kept;
 
-  const Flags turned = magnitude(racket.angle) > kMostAngle;
+  const Flags turned = magnitude(racket.angle) > kMaxAngle;
   const Lanes swing = racket.angle * racket.spin > 0.0f ? racket.spin : zero;
   const Lanes torque =
       turned ? -0.1f * (racket.angle + swing) * kFullStop : kTorque * within_one(action_turn);

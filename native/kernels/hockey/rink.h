@@ -11,7 +11,7 @@ namespace shoal::hockey {
 
 constexpr float kStep = 0.02f;  // seconds
 constexpr float kPi = 3.14159265358979f;
-constexpr float kMostTravel = 2.0f, kMostTurn = 0.5f * kPi;  // limits for all bodies in one step
+constexpr float kMaxTravel = 2.0f, kMaxTurn = 0.5f * kPi;  // limits for all bodies in one step
 
 /// A convex polygon with counter-clockwise corners in lanes. Unused lanes repeat the first corner.
 struct Polygon {

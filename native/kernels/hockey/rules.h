@@ -27,14 +27,14 @@ struct Score {
 
 template <int player>
 inline Score score(const State& state) {
-  constexpr double kFarthest = 250.0 / 60.0, kFastest = 25.0, kMostLost = 30.0;
+  constexpr double kFarthest = 250.0 / 60.0, kFastest = 25.0, kMaxLost = 30.0;
   constexpr float sign = sign_of(player);
   // Precomputed factors, because divisions are slow.
   struct Factors {
     double closeness, direction;
     constexpr explicit Factors(Mode mode)
-        : closeness(-kMostLost / (kFarthest * most_steps(mode) / 2.0)),
-          direction(sign / (most_steps(mode) * kFastest)) {}
+        : closeness(-kMaxLost / (kFarthest * max_steps(mode) / 2.0)),
+          direction(sign / (max_steps(mode) * kFastest)) {}
   };
   static constexpr Factors kNormal(Mode::kNormal), kTraining(Mode::kShooting);
   const Factors& factors = state.mode == Mode::kNormal ? kNormal : kTraining;

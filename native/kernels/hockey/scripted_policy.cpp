@@ -17,7 +17,7 @@ SHOAL_INLINE Real towards(Real target, Real position, Real speed, Real gain, flo
 template <class Real>
 SHOAL_INLINE void decide(const Real (&racket)[6], const Real (&puck)[4], Real kept, Real gain,
                          Real phase, Real (&action)[4]) {
-  constexpr float kMostAngle = kPi / 3.0f, kHome = -3.5f;
+  constexpr float kMaxAngle = kPi / 3.0f, kHome = -3.5f;
   const Real zero{};
   const Real away_x = racket[0] - puck[0], away_y = racket[1] - puck[1];
   const auto approaches = puck[2] < 0.5f;
@@ -29,7 +29,7 @@ SHOAL_INLINE void decide(const Real (&racket)[6], const Real (&puck)[4], Real ke
   sine_cosine(phase, sine, cosine);
   action[0] = towards(target_x, racket[0], racket[3], gain, 0.1f);
   action[1] = towards(target_y, racket[1], racket[4], gain * 0.2f, 0.1f);
-  action[2] = towards(kMostAngle * sine, racket[2], racket[5], gain * 0.5f, 1.0f);
+  action[2] = towards(kMaxAngle * sine, racket[2], racket[5], gain * 0.5f, 1.0f);
   action[3] = (kept > 0.0f) & (kept < 7.0f) ? zero + 1.0f : zero;
 }
 

@@ -194,7 +194,7 @@ class Velocities {
   }
 
  private:
-  static constexpr int kMost = 3;
+  static constexpr int kMax = 3;
 
   void add(Body* body) {
     if (body->inverse_mass == 0.0f) return;
@@ -205,9 +205,9 @@ class Velocities {
   }
 
   int count_ = 0;
-  Body* bodies_[kMost];
-  Vector velocities_[kMost];
-  float spins_[kMost];
+  Body* bodies_[kMax];
+  Vector velocities_[kMax];
+  float spins_[kMax];
 };
 
 /// Solves a single contact point in closed form: it sticks, slides or separates.
@@ -288,7 +288,7 @@ void correct_puck(const Contact& contact, const Correction& correction) {
 }  // namespace
 
 void solve_velocities(Contacts& contacts) {
-  Constraint constraints[kMostContacts];
+  Constraint constraints[kMaxContacts];
   bool any_bounces = false;
   for (int k = 0; k < contacts.count; ++k) {
     constraints[k] = prepared(contacts.items[k]);
@@ -326,11 +326,11 @@ void solve_positions(Contacts& contacts, const Correction& correction) {
 
 void move(Body& body, float seconds) {
   const Vector way = seconds * body.velocity;
-  if (dot(way, way) > kMostTravel * kMostTravel) {
-    body.velocity = (kMostTravel / length(way)) * body.velocity;
+  if (dot(way, way) > kMaxTravel * kMaxTravel) {
+    body.velocity = (kMaxTravel / length(way)) * body.velocity;
   }
   const float turn = std::abs(seconds * body.spin);
-  if (turn > kMostTurn) body.spin *= kMostTurn / turn;
+  if (turn > kMaxTurn) body.spin *= kMaxTurn / turn;
   body.centre += seconds * body.velocity;
   body.turn_to(body.angle + seconds * body.spin);
 }

@@ -6,15 +6,15 @@
 
 namespace shoal::hockey {
 
-constexpr int kMostContacts = 24;
+constexpr int kMaxContacts = 24;
 
 /// Contacts that are solved together.
 struct Contacts {
   int count = 0;
-  Contact items[kMostContacts];
+  Contact items[kMaxContacts];
 
   void add(const Contact& contact, float friction, float restitution) {
-    if (contact.count == 0 || count == kMostContacts) return;
+    if (contact.count == 0 || count == kMaxContacts) return;
     items[count] = contact;
     items[count].friction = friction;
     items[count].restitution = restitution;
@@ -22,8 +22,7 @@ struct Contacts {
   }
   /// Moves the contacts of `others` here.
   void take(Contacts& others) {
-    for (int k = 0; k < others.count && count < kMostContacts; ++k)
-      items[count++] = others.items[k];
+    for (int k = 0; k < others.count && count < kMaxContacts; ++k) items[count++] = others.items[k];
     others.count = 0;
   }
 };
@@ -42,7 +41,7 @@ constexpr Correction kAtImpact{20, 0.75f, 1.5f * kSlop};
 void solve_velocities(Contacts& contacts);
 void solve_positions(Contacts& contacts, const Correction& correction);
 
-/// Moves a body for a time, by at most kMostTravel and kMostTurn.
+/// Moves a body for a time, by at most kMaxTravel and kMaxTurn.
 void move(Body& body, float seconds);
 
 }  // namespace shoal::hockey

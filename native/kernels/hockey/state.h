@@ -43,7 +43,7 @@ constexpr float kKept = 15.0f;  // steps for which the puck is held
 constexpr float kShotSpeed = 60.0f;
 
 /// The time limit of the reference; an episode lasts up to one step longer.
-constexpr int most_steps(Mode mode) { return mode == Mode::kNormal ? 250 : 80; }
+constexpr int max_steps(Mode mode) { return mode == Mode::kNormal ? 250 : 80; }
 
 /// Writes the observation of a player.
 template <int player>

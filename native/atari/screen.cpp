@@ -12,15 +12,15 @@ using image::kBeyond;
 using image::kPairs;
 using image::Size;
 
-/// Bytes of an array, contiguous, with so many dimensions.
+/// Checks that an object is a contiguous uint8 array with this number of dimensions.
 PyArrayObject* bytes_of(nb::handle array, int dimensions, const char* what) {
-  auto* found = reinterpret_cast<PyArrayObject*>(array.ptr());
-  if (!PyArray_Check(array.ptr()) || PyArray_TYPE(found) != NPY_UINT8 ||
-      !PyArray_IS_C_CONTIGUOUS(found) || PyArray_NDIM(found) != dimensions) {
+  auto* typed = reinterpret_cast<PyArrayObject*>(array.ptr());
+  if (!PyArray_Check(array.ptr()) || PyArray_TYPE(typed) != NPY_UINT8 ||
+      !PyArray_IS_C_CONTIGUOUS(typed) || PyArray_NDIM(typed) != dimensions) {
     raise(PyExc_ValueError, "%s must be a contiguous array of uint8 with %d dimensions", what,
           dimensions);
   }
-  return found;
+  return typed;
 }
 
 const uint8_t* data_of(PyArrayObject* array) {
@@ -28,7 +28,7 @@ const uint8_t* data_of(PyArrayObject* array) {
 }
 
 uint8_t* writable_data_of(PyArrayObject* array) {
-  if (!PyArray_ISWRITEABLE(array)) raise(PyExc_ValueError, "the array to write to is read-only");
+  if (!PyArray_ISWRITEABLE(array)) raise(PyExc_ValueError, "the output array is read-only");
   return static_cast<uint8_t*>(PyArray_DATA(array));
 }
 
@@ -40,7 +40,7 @@ int channels_of(PyArrayObject* array) {
   return PyArray_NDIM(array) == 3 ? static_cast<int>(PyArray_DIM(array, 2)) : 1;
 }
 
-/// Two screens of colour numbers as one channel of a picture.
+/// Two screens of colour indices as one channel of an image.
 class MergedScreens : public image::RowSource {
  public:
   MergedScreens(const uint8_t* newest, const uint8_t* before, int width, const uint8_t* table,
@@ -93,8 +93,8 @@ class ImageChannel : public image::RowSource {
 
 void check_sizes(Size from, Size to) {
   if (from.height < 1 || from.width < 1 || to.height < 1 || to.width < 1) {
-    raise(PyExc_ValueError, "an image of %d x %d cannot be resized to %d x %d", from.height,
-          from.width, to.height, to.width);
+    raise(PyExc_ValueError, "cannot resize an image of %d x %d to %d x %d: sizes must be positive",
+          from.height, from.width, to.height, to.width);
   }
 }
 
@@ -115,16 +115,16 @@ void ScreenPainter::paint(nb::handle newest, nb::handle before, nb::handle out) 
   PyArrayObject* newer = bytes_of(newest, 2, "the screen");
   PyArrayObject* older = before.is_none() ? newer : bytes_of(before, 2, "the screen before");
   const auto channels = static_cast<int>(tables_.size() / kPairs);
-  PyArrayObject* picture = bytes_of(out, channels == 1 ? 2 : 3, "the picture");
+  PyArrayObject* output = bytes_of(out, channels == 1 ? 2 : 3, "the output");
   if (!(size_of(newer) == resizer_.from()) || !(size_of(older) == resizer_.from())) {
     raise(PyExc_ValueError, "expected screens of %d x %d", resizer_.from().height,
           resizer_.from().width);
   }
-  if (!(size_of(picture) == resizer_.to()) || channels_of(picture) != channels) {
-    raise(PyExc_ValueError, "expected a picture of %d x %d with %d channels", resizer_.to().height,
+  if (!(size_of(output) == resizer_.to()) || channels_of(output) != channels) {
+    raise(PyExc_ValueError, "expected an output of %d x %d with %d channels", resizer_.to().height,
           resizer_.to().width, channels);
   }
-  uint8_t* pixels = writable_data_of(picture);
+  uint8_t* pixels = writable_data_of(output);
   for (int channel = 0; channel < channels; ++channel) {
     MergedScreens rows(data_of(newer), data_of(older), resizer_.from().width,
                        tables_.data() + channel * kPairs, functions_, row_.data());
@@ -138,7 +138,7 @@ void resize_area(nb::handle image, nb::handle out, bool portable) {
   PyArrayObject* source = bytes_of(image, has_channels ? 3 : 2, "the image");
   PyArrayObject* target = bytes_of(out, has_channels ? 3 : 2, "the resized image");
   if (channels_of(source) != channels_of(target)) {
-    raise(PyExc_ValueError, "the images differ in their channels");
+    raise(PyExc_ValueError, "the images must have the same number of channels");
   }
   check_sizes(size_of(source), size_of(target));
   const int channels = channels_of(source);

@@ -1,4 +1,5 @@
-// Pictures of Atari screens: colours looked up, two frames merged, and resized, all in one pass.
+// Conversion of Atari screens to frames: merges two screens, looks up colours and resizes in one
+// pass.
 #pragma once
 
 #include "../image/resize.h"
@@ -8,12 +9,12 @@ namespace shoal {
 
 class ScreenPainter {
  public:
-  /// Makes pictures of size `to` with a channel for each of `tables`, an array (channels, 256, 256)
-  /// that says what two colour numbers, the newer and the older, give.
+  /// `tables` has shape (channels, 256, 256) and maps two colour indices, of the newer and the
+  /// older screen, to each channel of a frame of size `to`.
   ScreenPainter(image::Size from, image::Size to, nb::handle tables, bool portable);
 
-  /// Paints the newest screen, merged with the one before it unless that is None, to `out`:
-  /// (height, width), or (height, width, channels) if there are several.
+  /// Writes the newest screen, merged with the one before it unless that is None, to `out` of shape
+  /// (height, width), or (height, width, channels) with several channels.
   void paint(nb::handle newest, nb::handle before, nb::handle out);
 
  private:

@@ -1,7 +1,7 @@
-// One turn of an Atari game: an action for several frames, and the picture that it leads to.
+// A step of an Atari game: repeats an action for several frames and writes the resulting frame.
 //
-// The emulator is ale-py's, a Python object that is called for every frame; what is done between
-// these calls would take Python as long as the picture does.
+// The emulator is ale-py's Python object, which is called for every frame. The loop is native
+// because in Python it would take as long as the image processing.
 #pragma once
 
 #include "screen.h"
@@ -10,22 +10,23 @@ namespace shoal {
 
 class AtariTurns {
  public:
-  /// `emulator` is an ALEInterface, `screens` an array of three screens, `painter` a ScreenPainter
-  /// or None. `merges`: whether a picture is of two screens. `sticky` is None, or says what is done
-  /// in a frame instead of an action: a function of the action and its strength.
+  /// `emulator`: an ALEInterface. `screens`: an array of three screens. `painter`: a ScreenPainter
+  /// or None. `sticky`: None, or a function from an action and its strength to those that are
+  /// executed in a frame. `merges`: whether a frame is merged from two screens.
   AtariTurns(nb::handle emulator, nb::handle screens, nb::handle painter, nb::handle sticky,
              int frame_skip, bool merges, bool ends_with_life);
 
-  /// Takes an action until all frames are done, the game is over, a life that it ends with is lost,
-  /// or `frames_left` are over. Paints the picture, unless it was cut short.
+  /// Repeats an action for `frame_skip` frames. Stops early if the game is over, if a life is lost
+  /// and `ends_with_life` is set, or after `frames_left` frames. Writes `frame` unless it stopped
+  /// early.
   ///
-  /// Returns (reward, lives, frames, is over, life is lost, is painted, is captured): the last says
-  /// of a turn that was cut short whether the first of the two screens was seen.
+  /// Returns (reward, lives, frames, is_over, life_is_lost, is_painted, is_captured). is_captured:
+  /// whether the first of the two screens was read, even if the step then stopped early.
   nb::object play(nb::handle action, nb::handle strength, long lives, int64_t frames_left,
-                  nb::handle picture);
+                  nb::handle frame);
 
-  /// The newest screen, the one before it that is merged with it, and the one that the next is
-  /// written to; arrays that belong to the turns.
+  /// The newest screen, the previous one that is merged with it, and the buffer of the next
+  /// previous screen. The arrays are owned by this object.
   nb::tuple screens() const;
 
  private:

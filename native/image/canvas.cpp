@@ -9,7 +9,7 @@ namespace shoal {
 
 namespace {
 
-/// Into how many lines a row of pixels is divided for the edges of shapes.
+/// The number of scan lines per row of pixels, for antialiasing.
 constexpr int kLines = 4;
 
 }  // namespace
@@ -19,25 +19,31 @@ Canvas::Canvas(uint8_t* pixels, int width, int height, int64_t stride)
       width_(width),
       height_(height),
       stride_(stride),
-      face_{},
+      interface_{},
       coverage_(static_cast<size_t>(width) + 1) {
-  static constexpr auto of = [](shoal_canvas* canvas) {
-    return reinterpret_cast<Face*>(canvas)->owner;
+  static constexpr auto owner_of = [](shoal_canvas* canvas) {
+    return reinterpret_cast<Interface*>(canvas)->owner;
   };
-  face_.owner = this;
-  face_.canvas.width = width;
-  face_.canvas.height = height;
-  face_.canvas.fill = [](shoal_canvas* canvas, uint32_t colour) { of(canvas)->fill(colour); };
-  face_.canvas.polygon = [](shoal_canvas* canvas, const double* points, int count,
-                            uint32_t colour) { of(canvas)->polygon(points, count, colour); };
-  face_.canvas.disc = [](shoal_canvas* canvas, double x, double y, double radius, uint32_t colour) {
-    of(canvas)->disc(x, y, radius, colour);
+  interface_.owner = this;
+  interface_.canvas.width = width;
+  interface_.canvas.height = height;
+  interface_.canvas.fill = [](shoal_canvas* canvas, uint32_t colour) {
+    owner_of(canvas)->fill(colour);
   };
-  face_.canvas.line = [](shoal_canvas* canvas, double x0, double y0, double x1, double y1,
-                         double line_width,
-                         uint32_t colour) { of(canvas)->line(x0, y0, x1, y1, line_width, colour); };
-  face_.canvas.text = [](shoal_canvas* canvas, double x, double y, double size, const char* text,
-                         uint32_t colour) { of(canvas)->text(x, y, size, text, colour); };
+  interface_.canvas.polygon = [](shoal_canvas* canvas, const double* points, int count,
+                                 uint32_t colour) {
+    owner_of(canvas)->polygon(points, count, colour);
+  };
+  interface_.canvas.disc = [](shoal_canvas* canvas, double x, double y, double radius,
+                              uint32_t colour) { owner_of(canvas)->disc(x, y, radius, colour); };
+  interface_.canvas.line = [](shoal_canvas* canvas, double x0, double y0, double x1, double y1,
+                              double line_width, uint32_t colour) {
+    owner_of(canvas)->line(x0, y0, x1, y1, line_width, colour);
+  };
+  interface_.canvas.text = [](shoal_canvas* canvas, double x, double y, double size,
+                              const char* text, uint32_t colour) {
+    owner_of(canvas)->text(x, y, size, text, colour);
+  };
 }
 
 void Canvas::fill(uint32_t colour) {
@@ -61,7 +67,7 @@ void Canvas::blend(int x, int y, double coverage, uint32_t colour) {
   }
 }
 
-/// Adds what a line covers of the pixels between two points of it.
+/// Adds the coverage of the pixels between two points of a scan line.
 void Canvas::add_span(double from, double to, double weight) {
   from = std::max(from, 0.0);
   to = std::min(to, static_cast<double>(width_));

@@ -1,4 +1,4 @@
-// A picture in memory, and the shapes that kernels draw on it, antialiased.
+// An RGB image in memory with antialiased drawing functions.
 #pragma once
 
 #include <cstdint>
@@ -10,12 +10,12 @@ namespace shoal {
 
 class Canvas {
  public:
-  /// Over `height` rows of `width` pixels of three bytes, red, green and blue, `stride` bytes
-  /// apart.
+  /// Draws on `height` rows of `width` pixels of three bytes (red, green, blue); rows are `stride`
+  /// bytes apart.
   Canvas(uint8_t* pixels, int width, int height, int64_t stride);
 
-  /// This canvas in the form in which kernels know it.
-  shoal_canvas& face() { return face_.canvas; }
+  /// The C interface of this canvas, for kernels.
+  shoal_canvas& interface() { return interface_.canvas; }
 
   void fill(uint32_t colour);
   void polygon(const double* points, int count, uint32_t colour);
@@ -24,8 +24,8 @@ class Canvas {
   void text(double x, double y, double size, const char* text, uint32_t colour);
 
  private:
-  /// The functions of a kernel's canvas find their way back from the first of these to the second.
-  struct Face {
+  /// The functions of `canvas` cast its address to an Interface to find the owner.
+  struct Interface {
     shoal_canvas canvas;
     Canvas* owner;
   };
@@ -36,9 +36,9 @@ class Canvas {
   uint8_t* pixels_;
   int width_, height_;
   int64_t stride_;
-  Face face_;
-  std::vector<double> coverage_;   // of the pixels of one row
-  std::vector<double> crossings_;  // of a shape's edges with one line
+  Interface interface_;
+  std::vector<double> coverage_;   // the coverage of the pixels of one row by a shape
+  std::vector<double> crossings_;  // the crossings of a shape's edges with one scan line
 };
 
 }  // namespace shoal

@@ -1,4 +1,4 @@
-// Letters as dots, five by seven.
+// A bitmap font with glyphs of 5 x 7 dots.
 #pragma once
 
 #include <cstdint>
@@ -12,7 +12,7 @@ struct Glyph {
   uint8_t rows[kGlyphRows];  // the highest of five bits is the leftmost dot
 };
 
-/// The dots of a letter, null where there are none.
+/// Returns the glyph of a character, or null if the font does not contain it.
 const Glyph* glyph_of(char letter);
 
 }  // namespace shoal

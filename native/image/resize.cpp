@@ -9,19 +9,19 @@ Resizer::Resizer(Size from, Size to, int channels, const RowFunctions& functions
     : from_(from), to_(to), functions_(functions), line_(static_cast<size_t>(to.width)) {
   block_ = {whole_factor(from.height, to.height), whole_factor(from.width, to.width)};
   if (from == to) {
-    way_ = Way::kCopy;
+    method_ = Method::kCopy;
   } else if (to.height > from.height || to.width > from.width) {
-    way_ = Way::kBlend;
+    method_ = Method::kBlend;
     blends_down_ = blends(from.height, to.height);
     blends_across_ = blends(from.width, to.width);
     mixed_.resize(static_cast<size_t>(2 * to.width));
   } else if (block_.height > 0 && block_.width > 0) {
-    way_ = Way::kBlocks;
+    method_ = Method::kBlocks;
     totals_.resize(static_cast<size_t>(to.width));
     sums_.resize(totals_.size());
     rounds_up_ = block_ == Size{2, 2} && (channels == 1 || channels == 3 || channels == 4);
   } else {
-    way_ = Way::kAverage;
+    method_ = Method::kAverage;
     down_ = area_taps(from.height, to.height);
     across_ = std::make_unique<LineTaps>(area_taps(from.width, to.width), to.width);
     reduced_.resize(static_cast<size_t>(across_->padded()));
@@ -30,14 +30,14 @@ Resizer::Resizer(Size from, Size to, int channels, const RowFunctions& functions
 }
 
 void Resizer::fill(RowSource& rows, uint8_t* out, int step) {
-  switch (way_) {
-    case Way::kCopy:
+  switch (method_) {
+    case Method::kCopy:
       return copy(rows, out, step);
-    case Way::kBlocks:
+    case Method::kBlocks:
       return average_blocks(rows, out, step);
-    case Way::kAverage:
+    case Method::kAverage:
       return average(rows, out, step);
-    case Way::kBlend:
+    case Method::kBlend:
       return blend(rows, out, step);
   }
 }
@@ -56,7 +56,7 @@ void Resizer::copy(RowSource& rows, uint8_t* out, int step) {
 }
 
 void Resizer::average_blocks(RowSource& rows, uint8_t* out, int step) {
-  const float share = 1.0f / static_cast<float>(block_.height * block_.width);
+  const float weight = 1.0f / static_cast<float>(block_.height * block_.width);
   std::vector<float>& means = sums_;
   for (int y = 0; y < to_.height; ++y) {
     std::fill(totals_.begin(), totals_.end(), int64_t{0});
@@ -68,7 +68,7 @@ void Resizer::average_blocks(RowSource& rows, uint8_t* out, int step) {
     }
     for (size_t x = 0; x < totals_.size(); ++x) {
       means[x] = rounds_up_ ? static_cast<float>((totals_[x] + 2) >> 2)
-                            : static_cast<float>(totals_[x]) * share;
+                            : static_cast<float>(totals_[x]) * weight;
     }
     round_row(means.data(), to_.width, line_.data());
     put(line_.data(), y, out, step);
@@ -82,10 +82,10 @@ void Resizer::average(RowSource& rows, uint8_t* out, int step) {
     put(line_.data(), target, out, step);
   };
   for (const Tap& tap : down_) {
-    const bool is_known =
+    const bool is_reduced =
         tap.source == reduced_row ||
         (tap.source == reduced_row + 1 && reduced_row >= 0 && rows.repeats(tap.source));
-    if (!is_known) functions_.reduce(*across_, rows.row(tap.source), reduced_.data());
+    if (!is_reduced) functions_.reduce(*across_, rows.row(tap.source), reduced_.data());
     reduced_row = tap.source;
     const size_t width = sums_.size();
     if (&tap == &down_.front() || tap.target != target) {
@@ -100,7 +100,7 @@ void Resizer::average(RowSource& rows, uint8_t* out, int step) {
 }
 
 void Resizer::blend(RowSource& rows, uint8_t* out, int step) {
-  // The two rows that are mixed, each blended across.
+  // The two source rows that are mixed, after horizontal interpolation.
   int* mixed[2] = {mixed_.data(), mixed_.data() + to_.width};
   int sources[2] = {-1, -1};
   const auto blend_across = [&](int source, int place) {

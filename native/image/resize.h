@@ -1,5 +1,5 @@
-// Resizes images as OpenCV's INTER_AREA does, bit for bit: by averages where they get smaller, by
-// mixes of neighbours where they get larger.
+// Resizes images with results bit-identical to OpenCV's INTER_AREA: averages pixels to shrink an
+// image and interpolates between adjacent pixels to enlarge it.
 #pragma once
 
 #include <memory>
@@ -8,13 +8,13 @@
 
 namespace shoal::image {
 
-/// One channel of an image, row by row. A row is valid until the next one is asked for, and has
-/// kBeyond readable bytes beyond its end.
+/// One channel of an image, row by row. A row is valid until the next call of row(), and kBeyond
+/// bytes after its end are readable.
 class RowSource {
  public:
   virtual ~RowSource() = default;
   virtual const uint8_t* row(int y) = 0;
-  /// Whether this row is known to be the same as the one above it.
+  /// Whether this row is known to equal the row above it.
   virtual bool repeats(int y) const = 0;
 };
 
@@ -28,13 +28,13 @@ struct Size {
 
 class Resizer {
  public:
-  /// `channels`: of the images; it makes a difference to how OpenCV rounds.
+  /// `channels`: the number of channels of the images; it affects OpenCV's rounding.
   Resizer(Size from, Size to, int channels, const RowFunctions& functions);
 
   Size from() const { return from_; }
   Size to() const { return to_; }
 
-  /// Fills one channel of an image whose pixels are `step` bytes apart.
+  /// Writes one channel of an image whose pixels are `step` bytes apart.
   void fill(RowSource& rows, uint8_t* out, int step);
 
  private:
@@ -44,17 +44,17 @@ class Resizer {
   void blend(RowSource& rows, uint8_t* out, int step);
   void put(const uint8_t* row, int y, uint8_t* out, int step) const;
 
-  enum class Way { kCopy, kBlocks, kAverage, kBlend };
+  enum class Method { kCopy, kBlocks, kAverage, kBlend };
 
   Size from_, to_;
   const RowFunctions& functions_;
-  Way way_;
+  Method method_;
   Size block_{};
-  bool rounds_up_ = false;  // means of blocks, halves to the larger number
+  bool rounds_up_ = false;  // whether means of blocks round halves up
   std::vector<Tap> down_;
   std::unique_ptr<LineTaps> across_;
   std::vector<Blend> blends_down_, blends_across_;
-  // While an image is being resized.
+  // Temporary data of a resize.
   std::vector<float> reduced_, sums_;
   std::vector<uint8_t> line_;
   std::vector<int> mixed_;

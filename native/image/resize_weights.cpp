@@ -8,8 +8,8 @@ namespace shoal::image {
 
 namespace {
 
-// What is left of a pixel counts from here on.
-constexpr double kLeast = 1e-3;
+// A smaller part of a pixel is ignored.
+constexpr double kSmallestPart = 1e-3;
 
 double scale_of(int length, int target) {
   return 1.0 / (static_cast<double>(target) / static_cast<double>(length));
@@ -25,13 +25,13 @@ std::vector<Tap> area_taps(int length, int target) {
     const double width = std::min(scale, length - begin);
     const int last = std::min(static_cast<int>(std::floor(end)), length - 1);
     const int first = std::min(static_cast<int>(std::ceil(begin)), last);
-    if (first - begin > kLeast) {
+    if (first - begin > kSmallestPart) {
       taps.push_back({place, first - 1, static_cast<float>((first - begin) / width)});
     }
     for (int source = first; source < last; ++source) {
       taps.push_back({place, source, static_cast<float>(1.0 / width)});
     }
-    if (end - last > kLeast) {
+    if (end - last > kSmallestPart) {
       const double rest = std::min(std::min(end - last, 1.0), width);
       taps.push_back({place, last, static_cast<float>(rest / width)});
     }

@@ -1,7 +1,7 @@
-// The weights of a resize: which pixels of a line make up each pixel of the resized line.
+// The weights of a resize: the source pixels of each target pixel in one dimension.
 //
-// All of it is computed as OpenCV computes it, in the same order and precision, so that results
-// are equal to its INTER_AREA bit for bit.
+// The computation has the same order and precision as in OpenCV, so that results are bit-identical
+// to its INTER_AREA.
 #pragma once
 
 #include <cstdint>
@@ -9,17 +9,17 @@
 
 namespace shoal::image {
 
-/// One pixel's part in a pixel of the result.
+/// The contribution of a source pixel to a target pixel.
 struct Tap {
   int target;
   int source;
   float weight;
 };
 
-/// How a line of `length` pixels is averaged into `target` pixels, at most as many, in order.
+/// The taps that shrink a line of `length` pixels to `target` pixels, in order of the target.
 std::vector<Tap> area_taps(int length, int target);
 
-/// A pixel of a line that becomes longer: a mix of two neighbours, in parts of kBlendUnit.
+/// A target pixel of an enlarged line: two adjacent source pixels with weights in 1 / kBlendUnit.
 struct Blend {
   int first, second;
   int first_weight, second_weight;
@@ -27,9 +27,10 @@ struct Blend {
 
 constexpr int kBlendUnit = 2048;
 
+/// The blends that enlarge a line of `length` pixels to `target` pixels.
 std::vector<Blend> blends(int length, int target);
 
-/// How many pixels are averaged into one if that is a whole number, else 0.
+/// The ratio of the lengths if it is an integer, else 0.
 int whole_factor(int length, int target);
 
 }  // namespace shoal::image

@@ -49,17 +49,17 @@ LineTaps::LineTaps(const std::vector<Tap>& taps, int target)
 
 namespace {
 
-inline uint8_t found(const uint8_t* table, uint8_t newer, uint8_t older) {
+inline uint8_t look_up(const uint8_t* table, uint8_t newer, uint8_t older) {
   return table[(newer << 8) + older];
 }
 
 inline void look_up_each(const uint8_t* newer, const uint8_t* older, int from, int to,
                          const uint8_t* table, uint8_t* out) {
-  for (int x = from; x < to; ++x) out[x] = found(table, newer[x], older[x]);
+  for (int x = from; x < to; ++x) out[x] = look_up(table, newer[x], older[x]);
 }
 
-// A screen consists of areas of one colour: several pixels are compared at once, and looked up once
-// if they are all the same.
+// A screen consists of areas of one colour. Several pixels are compared at once, and looked up only
+// once if all are equal.
 
 void look_up_portable(const uint8_t* newer, const uint8_t* older, int width, const uint8_t* table,
                       uint8_t* out) {
@@ -71,7 +71,7 @@ void look_up_portable(const uint8_t* newer, const uint8_t* older, int width, con
     std::memcpy(&a, newer + x, kAtOnce);
     std::memcpy(&b, older + x, kAtOnce);
     if (a == newer[x] * kEach && b == older[x] * kEach) {
-      std::memset(out + x, found(table, newer[x], older[x]), kAtOnce);
+      std::memset(out + x, look_up(table, newer[x], older[x]), kAtOnce);
     } else {
       look_up_each(newer, older, x, x + kAtOnce, table, out);
     }
@@ -105,7 +105,7 @@ __attribute__((target("avx2"))) void look_up_avx2(const uint8_t* newer, const ui
     const __m128i same = _mm_and_si128(_mm_cmpeq_epi8(a, _mm_broadcastb_epi8(a)),
                                        _mm_cmpeq_epi8(b, _mm_broadcastb_epi8(b)));
     if (_mm_movemask_epi8(same) == 0xffff) {
-      const auto colour = static_cast<char>(found(table, newer[x], older[x]));
+      const auto colour = static_cast<char>(look_up(table, newer[x], older[x]));
       _mm_storeu_si128(reinterpret_cast<__m128i*>(out + x), _mm_set1_epi8(colour));
     } else {
       look_up_each(newer, older, x, x + kAtOnce, table, out);
@@ -148,11 +148,11 @@ const RowFunctions& row_functions(bool portable) {
 }
 
 void round_row(const float* row, int count, uint8_t* out) {
-  // From here on neighbouring floats are 1 apart: the addition rounds, and its last bits tell the
-  // number.
-  constexpr float kWholeNumbers = 12582912.0f;
+  // Floats of this size have a spacing of 1: the addition rounds to an integer, which is in the low
+  // bits of the sum.
+  constexpr float kUnitSpacing = 12582912.0f;
   for (int x = 0; x < count; ++x) {
-    const float rounded = row[x] + kWholeNumbers;
+    const float rounded = row[x] + kUnitSpacing;
     uint32_t bits;
     std::memcpy(&bits, &rounded, sizeof bits);
     out[x] = static_cast<uint8_t>(bits);

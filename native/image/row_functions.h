@@ -1,4 +1,4 @@
-// What is done with single rows of an image, in the instructions that the processor has.
+// Functions for single rows of an image, with AVX2 if the processor supports it.
 #pragma once
 
 #include <cstddef>
@@ -9,30 +9,31 @@
 
 namespace shoal::image {
 
-/// How many bytes beyond the end of a row must be readable.
+/// The number of bytes after the end of a row that must be readable.
 constexpr int kBeyond = 64;
 
-/// The taps of a line, laid out to compute neighbouring pixels of the result at once.
+/// The taps of a line, laid out so that adjacent target pixels are computed at once.
 class LineTaps {
  public:
-  static constexpr int kGroup = 8;    // pixels of the result that are computed at once
-  static constexpr int kWindow = 32;  // pixels of the line that they may come from
+  static constexpr int kGroup = 8;    // target pixels that are computed at once
+  static constexpr int kWindow = 32;  // adjacent source pixels that they may depend on
 
   explicit LineTaps(const std::vector<Tap>& taps, int target);
 
   int target() const { return target_; }
-  /// The length of a result with the padding that fills up its last group.
+  /// The length of the result, rounded up to whole groups.
   int padded() const { return groups_ * kGroup; }
   int groups() const { return groups_; }
   int depth() const { return depth_; }
-  /// Whether what each group needs lies within its window.
+  /// Whether the source pixels of each group are within its window.
   bool fits_windows() const { return fits_; }
 
-  // Of a group's k-th tap, in the order in which they are added up; a pixel that has fewer of them
-  // than others has some without weight.
+  // The k-th taps of a group, in the order of summation. A pixel with fewer taps has additional
+  // taps of weight zero.
   const float* weights(int group, int k) const { return &weights_[place(group, k)]; }
   const int32_t* sources(int group, int k) const { return &sources_[place(group, k)]; }
-  /// Where a group's window begins, and where in it the sources lie; 0x80 marks the other half.
+  /// The start of a group's window, and the positions of the sources in its lower and upper half;
+  /// 0x80 marks a source in the other half.
   int window(int group) const { return windows_[static_cast<size_t>(group)]; }
   const uint8_t* lower(int group, int k) const { return &lower_[place(group, k)]; }
   const uint8_t* upper(int group, int k) const { return &upper_[place(group, k)]; }
@@ -50,20 +51,20 @@ class LineTaps {
   std::vector<uint8_t> lower_, upper_;
 };
 
-/// The table that two screens of colour numbers are looked up in: at (newer << 8) + older.
+/// The size of a table for merging two screens; its index is (newer << 8) + older.
 constexpr int kPairs = 256 * 256;
 
 struct RowFunctions {
   void (*look_up)(const uint8_t* newer, const uint8_t* older, int width, const uint8_t* table,
                   uint8_t* out);
-  /// Averages pixels of a row; writes taps.padded() numbers.
+  /// Averages the pixels of a row; writes taps.padded() numbers.
   void (*reduce)(const LineTaps& taps, const uint8_t* row, float* out);
 };
 
-/// Those for this processor, or those that run on all of them and give the same results.
+/// The functions for this processor, or portable ones with the same results.
 const RowFunctions& row_functions(bool portable);
 
-/// Rounds numbers from 0 to 255 to the nearest whole one, halves to the even one.
+/// Rounds numbers from 0 to 255 to the nearest integer, halves to even.
 void round_row(const float* row, int count, uint8_t* out);
 
 }  // namespace shoal::image

@@ -1,4 +1,4 @@
-// Small things that are done with arrays and rows of slots.
+// Helpers for NumPy arrays and rows of slots.
 #pragma once
 
 #include <cstring>
@@ -23,7 +23,7 @@ T* data_of(const Ref& array) {
   return static_cast<T*>(PyArray_DATA(reinterpret_cast<PyArrayObject*>(array.get())));
 }
 
-/// Copies rows of slots to the rows 0, 1, ... of other columns.
+/// Copies the rows of these slots to rows 0, 1, ... of other columns.
 inline void gather(const std::vector<char*>& from, const std::vector<size_t>& bytes,
                    const Slots& slots, const std::vector<char*>& to) {
   for (size_t leaf = 0; leaf < bytes.size(); ++leaf) {

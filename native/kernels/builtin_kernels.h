@@ -1,4 +1,4 @@
-// The kernels that come with Shoal.
+// The built-in kernels.
 #pragma once
 
 #include "shoal_kernel.h"
@@ -11,6 +11,6 @@ extern const shoal_kernel kMountainCarContinuous;
 extern const shoal_kernel kPendulum;
 extern const shoal_kernel kAcrobot;
 extern const shoal_kernel kBlackjack;
-extern const shoal_kernel kHockeyKernels[6];  // for every shape of actions
+extern const shoal_kernel kHockeyKernels[6];  // one per shape of actions
 
 }  // namespace shoal

@@ -1,47 +1,12 @@
 #include "engine.h"
 
 #include <algorithm>
-#include <chrono>
 #include <cmath>
-#include <cstdlib>
 #include <cstring>
-#include <new>
 
 namespace shoal {
 
 namespace {
-
-constexpr size_t kCacheLine = 64;
-
-double now() {
-  return std::chrono::duration<double>(std::chrono::steady_clock::now().time_since_epoch()).count();
-}
-
-size_t dtype_bytes(shoal_dtype dtype) {
-  switch (dtype) {
-    case SHOAL_FLOAT64:
-    case SHOAL_INT64:
-      return 8;
-    case SHOAL_FLOAT32:
-    case SHOAL_INT32:
-      return 4;
-    case SHOAL_INT16:
-      return 2;
-    default:
-      return 1;
-  }
-}
-
-/// A number that is the same for kernels of the same name and the same state and observations.
-uint64_t identity_of(const shoal_kernel& kernel) {
-  uint64_t hash = UINT64_C(0xcbf29ce484222325);
-  auto add = [&](uint64_t value) { hash = (hash ^ value) * UINT64_C(0x100000001b3); };
-  for (const char* letter = kernel.name; *letter != '\0'; ++letter)
-    add(static_cast<uint8_t>(*letter));
-  add(kernel.state_bytes);
-  for (int k = 0; k < kernel.observation_count; ++k) add(leaf_bytes(kernel.observations[k]));
-  return hash;
-}
 
 std::vector<size_t> bytes_of(const shoal_leaf* leaves, int count) {
   std::vector<size_t> bytes;
@@ -61,7 +26,7 @@ int64_t first_nan(const char* column, size_t bytes, int64_t first, int64_t last)
   }
 }
 
-/// The first of these rows that holds a NaN, or -1.
+/// Returns the first row in [first, last) that contains a NaN, or -1.
 int64_t first_nan(const shoal_leaf& leaf, const char* column, int64_t first, int64_t last) {
   const size_t bytes = leaf_bytes(leaf);
   if (leaf.dtype == SHOAL_FLOAT64) return first_nan<double>(column, bytes, first, last);
@@ -70,29 +35,6 @@ int64_t first_nan(const shoal_leaf& leaf, const char* column, int64_t first, int
 }
 
 }  // namespace
-
-size_t leaf_bytes(const shoal_leaf& leaf) {
-  size_t bytes = dtype_bytes(leaf.dtype);
-  for (int k = 0; k < leaf.dimensions; ++k) bytes *= static_cast<size_t>(leaf.shape[k]);
-  return bytes;
-}
-
-Block::Block(size_t bytes) {
-  // Not a byte more than needed: a sanitizer shall see who writes beyond the last row.
-  void* memory = nullptr;
-  if (posix_memalign(&memory, kCacheLine, std::max<size_t>(bytes, 1)) != 0) throw std::bad_alloc();
-  std::memset(memory, 0, bytes);
-  data_.reset(static_cast<char*>(memory));
-}
-
-void Block::Free::operator()(char* memory) const { std::free(memory); }
-
-LeafColumns::LeafColumns(const std::vector<size_t>& bytes, int64_t slots) {
-  for (const size_t row : bytes) {
-    blocks_.emplace_back(row * static_cast<size_t>(slots));
-    data_.push_back(blocks_.back().data());
-  }
-}
 
 Engine::Engine(const shoal_kernel& kernel, const EngineOptions& options, const SlotColumns& columns,
                std::vector<char*> actions, std::vector<double> parameters)
@@ -108,11 +50,11 @@ Engine::Engine(const shoal_kernel& kernel, const EngineOptions& options, const S
       randoms_block_(sizeof(shoal_random) * static_cast<size_t>(options.slots)),
       randoms_(reinterpret_cast<shoal_random*>(randoms_block_.data())),
       begun_(static_cast<size_t>(options.slots)),
-      shelf_observations_(observation_bytes_, options.slots),
-      shelf_infos_(info_bytes_, options.slots),
-      shelf_rewards_(sizeof(double) * static_cast<size_t>(options.slots)),
-      shelf_terminated_(static_cast<size_t>(options.slots)),
-      shelf_truncated_(static_cast<size_t>(options.slots)) {
+      buffer_observations_(observation_bytes_, options.slots),
+      buffer_infos_(info_bytes_, options.slots),
+      buffer_rewards_(sizeof(double) * static_cast<size_t>(options.slots)),
+      buffer_terminated_(static_cast<size_t>(options.slots)),
+      buffer_truncated_(static_cast<size_t>(options.slots)) {
   for (int k = 0; k < kernel.option_count; ++k) {
     option_defaults_.push_back(kernel.options[k].value);
   }
@@ -122,20 +64,20 @@ Engine::Engine(const shoal_kernel& kernel, const EngineOptions& options, const S
     final_infos_ = LeafColumns(info_bytes_, options.slots);
   }
   identity_ = identity_of(kernel);
-  result_buffer_.observations = shelf_observations_.data();
-  result_buffer_.infos = shelf_infos_.data();
+  result_buffer_.observations = buffer_observations_.data();
+  result_buffer_.infos = buffer_infos_.data();
   for (int k = 0; k < kernel_.info_count; ++k) {
     if (!std::strcmp(kernel_.infos[k].name, SHOAL_REWARDS)) rewards_info_ = k;
   }
-  result_buffer_.rewards = reinterpret_cast<double*>(shelf_rewards_.data());
-  result_buffer_.terminated = reinterpret_cast<uint8_t*>(shelf_terminated_.data());
-  result_buffer_.truncated = reinterpret_cast<uint8_t*>(shelf_truncated_.data());
+  result_buffer_.rewards = reinterpret_cast<double*>(buffer_rewards_.data());
+  result_buffer_.terminated = reinterpret_cast<uint8_t*>(buffer_terminated_.data());
+  result_buffer_.truncated = reinterpret_cast<uint8_t*>(buffer_truncated_.data());
 }
 
-/// A run of slots in the form in which a kernel is given it.
+/// The arguments of a kernel function for a run of slots.
 class Engine::Run {
  public:
-  // Member by member: there is a run for every few slots.
+  // Assigns only what is needed, because a run may contain only a few slots.
   Run(const Engine& engine, int64_t first, int64_t last, const Rows& rows) {
     const auto start = static_cast<size_t>(first);
     for (size_t k = 0; k < engine.actions_.size(); ++k) {
@@ -175,7 +117,7 @@ class Engine::Run {
   char message_[SHOAL_MESSAGE_BYTES];
 };
 
-/// Takes note that a slot has failed; whatever state it is in, it needs a reset to go on.
+/// Records a failure. The state of a failed slot is undefined, so it must be reset.
 void Engine::fail(int64_t slot, const char* method, std::string message,
                   std::vector<int64_t>& failed, JobReport& report) {
   failed.push_back(slot);
@@ -187,7 +129,7 @@ void Engine::mark(const std::vector<int64_t>& failed) {
   for (const int64_t slot : failed) columns_.finished[slot] = 1;
 }
 
-/// Calls a function of the kernel for a run of slots; where one of them fails, for the rest again.
+/// Calls a kernel function for a run of slots; after a failed slot, again for the rest of the run.
 template <class Function>
 void Engine::call(int64_t first, int64_t last, const Rows& rows, const char* method,
                   std::vector<int64_t>& failed, JobReport& report, const Function& function) {
@@ -201,17 +143,16 @@ void Engine::call(int64_t first, int64_t last, const Rows& rows, const char* met
       message = run.message();
       if (row < 0 || row >= last - first) {
         message = "the kernel returned " + std::to_string(row) +
-                  ", expected SHOAL_OK or one of the " + std::to_string(last - first) +
-                  " rows that it was given";
+                  ", expected SHOAL_OK or a row below " + std::to_string(last - first);
         row = SHOAL_OK;
       }
     } catch (const std::exception& error) {
       message = std::string("the kernel threw: ") + error.what();
     } catch (...) {
-      message = "the kernel threw something that is no std::exception";
+      message = "the kernel threw an exception that is not a std::exception";
     }
     if (row == SHOAL_OK) {
-      // Nobody knows how far it came.
+      // It is unknown which slots were completed.
       for (int64_t slot = first; slot < last; ++slot) fail(slot, method, message, failed, report);
       return;
     }
@@ -232,8 +173,8 @@ void Engine::set_parameter(int64_t slot, size_t number, double value) {
     }
   }
   slot_parameters_[static_cast<size_t>(slot) * parameters_.size() + number] = value;
-  // Where all have become the same again, runs can be long again. The last slot is the last to be
-  // set by who sets all of them.
+  // If all slots have equal parameters again, share them: runs can then be long. Checked only for
+  // the last slot, because a caller that sets all slots sets it last.
   if (slot != options_.slots - 1) return;
   const auto row = slot_parameters_.end() - static_cast<std::ptrdiff_t>(parameters_.size());
   for (size_t k = 0; k < slot_parameters_.size(); ++k) {
@@ -243,7 +184,8 @@ void Engine::set_parameter(int64_t slot, size_t number, double value) {
   slot_parameters_.clear();
 }
 
-/// Where a run of slots ends that are all stepped, or all reset, with the parameters of the first.
+/// Returns the end of the run that starts at `first`: its slots are all stepped or all reset, with
+/// the same parameters.
 int64_t Engine::run_end(int64_t first, int64_t last, bool resets) const {
   int64_t end = first + 1;
   if (!slot_parameters_.empty() && (resets || !kernel_.only_reset_has_parameters)) return end;
@@ -259,12 +201,12 @@ void Engine::step(int64_t first, int64_t last, const Rows& rows, JobReport& repo
   std::memset(rows.truncated + first, 0, count);
   std::vector<int64_t> failed;
   for (int64_t slot = first; slot < last;) {
-    // In the same-step mode, only slots that have failed are not begun anew by now.
+    // In same-step mode, only failed slots are still finished.
     const bool resets = options_.mode != Autoreset::kDisabled && columns_.finished[slot] != 0;
     const int64_t end = run_end(slot, last, resets);
     if (resets) {
       begin_run(slot, end, option_defaults_.data(), rows, failed, report);
-      // This step is counted below, like any other.
+      // settle() counts this step, but a reset is not a step of the episode.
       std::fill_n(columns_.episode_length + slot, end - slot, int64_t{-1});
     } else {
       step_run(slot, end, rows, failed, report);
@@ -330,8 +272,8 @@ void Engine::begin_run(int64_t first, int64_t last, const double* options, const
   if (options_.check_nan) report_nan(first, last, rows, false, failed, report);
 }
 
-/// Counts the steps of these slots, and finds those whose episodes have ended. Each loop is one
-/// that compilers make wide instructions of.
+/// Updates lengths, time limits, flags and statistics after a step. The loops are separate so that
+/// compilers vectorize them.
 void Engine::settle(int64_t first, int64_t last, const Rows& rows, JobReport& report) {
   int64_t* lengths = columns_.episode_length;
   for (int64_t slot = first; slot < last; ++slot) lengths[slot] += 1;
@@ -343,7 +285,7 @@ void Engine::settle(int64_t first, int64_t last, const Rows& rows, JobReport& re
   uint8_t* finished = columns_.finished;
   uint8_t any_ended = 0;
   for (int64_t slot = first; slot < last; ++slot) {
-    // A kernel may write any number for true.
+    // A kernel may write any nonzero number for true.
     terminated[slot] = terminated[slot] != 0;
     truncated[slot] = truncated[slot] != 0;
     finished[slot] = terminated[slot] | truncated[slot];
@@ -370,7 +312,7 @@ void Engine::report_nan(int64_t first, int64_t last, const Rows& rows, bool step
   const char* method = stepped ? "step" : "reset";
   auto report_rows = [&](const shoal_leaf& leaf, const char* column, const std::string& what) {
     for (int64_t row = first; (row = first_nan(leaf, column, row, last)) >= 0; ++row) {
-      // Of a slot that has failed anyway, nobody knows what was written.
+      // The outputs of a failed slot are undefined.
       if (std::find(failed.begin(), failed.end(), row) != failed.end()) continue;
       fail(row, method, "the kernel wrote NaN into " + what, failed, report);
     }
@@ -427,69 +369,6 @@ void Engine::keep_newest(int64_t first, int64_t last, const Rows& rows) {
 void Engine::draw(int64_t slot, shoal_canvas& canvas) const {
   Run run(*this, slot, slot + 1, result_buffer_);
   kernel_.draw(&run.slots(), &canvas);
-}
-
-namespace {
-
-/// The fixed part of a snapshot.
-struct SavedSlot {
-  uint64_t kernel;  // which one it is of
-  shoal_random random;
-  double episode_return, episode_start;
-  int64_t episode_length;
-  uint8_t finished, begun;
-};
-
-}  // namespace
-
-size_t Engine::snapshot_bytes() const {
-  size_t bytes = sizeof(SavedSlot) + kernel_.state_bytes;
-  for (const size_t leaf : observation_bytes_) bytes += leaf;
-  return bytes;
-}
-
-void Engine::save(int64_t slot, char* snapshot) const {
-  const auto row = static_cast<size_t>(slot);
-  SavedSlot saved{};
-  saved.kernel = identity_;
-  saved.random = randoms_[slot];
-  saved.episode_return = columns_.episode_return[slot];
-  // As how long ago: the clock of another process, or of tomorrow, is another one.
-  if (options_.statistics) saved.episode_start = now() - columns_.episode_start[slot];
-  saved.episode_length = columns_.episode_length[slot];
-  saved.finished = columns_.finished[slot];
-  saved.begun = begun_[row];
-  std::memcpy(snapshot, &saved, sizeof saved);
-  snapshot += sizeof saved;
-  std::memcpy(snapshot, states_.data() + row * kernel_.state_bytes, kernel_.state_bytes);
-  snapshot += kernel_.state_bytes;
-  for (size_t k = 0; k < observation_bytes_.size(); ++k) {
-    const size_t bytes = observation_bytes_[k];
-    std::memcpy(snapshot, result_buffer_.observations[k] + row * bytes, bytes);
-    snapshot += bytes;
-  }
-}
-
-bool Engine::restore(int64_t slot, const char* snapshot) {
-  const auto row = static_cast<size_t>(slot);
-  SavedSlot saved;
-  std::memcpy(&saved, snapshot, sizeof saved);
-  if (saved.kernel != identity_) return false;
-  snapshot += sizeof saved;
-  randoms_[slot] = saved.random;
-  columns_.episode_return[slot] = saved.episode_return;
-  columns_.episode_start[slot] = now() - saved.episode_start;
-  columns_.episode_length[slot] = saved.episode_length;
-  columns_.finished[slot] = saved.finished;
-  begun_[row] = saved.begun;
-  std::memcpy(states_.data() + row * kernel_.state_bytes, snapshot, kernel_.state_bytes);
-  snapshot += kernel_.state_bytes;
-  for (size_t k = 0; k < observation_bytes_.size(); ++k) {
-    const size_t bytes = observation_bytes_[k];
-    std::memcpy(result_buffer_.observations[k] + row * bytes, snapshot, bytes);
-    snapshot += bytes;
-  }
-  return true;
 }
 
 }  // namespace shoal

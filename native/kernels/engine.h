@@ -1,12 +1,10 @@
-// What all kernels have in common: the slots of a vector and what happens to them, without Python.
+// The engine steps and resets the slots of a vector with a kernel. No Python.
 //
-// Autoreset, time limits, statistics and failures of kernels are written here and nowhere else.
-// Different slots may be worked on by several threads at the same time.
+// It implements what all kernels have in common: autoreset, time limits, episode statistics and
+// failures. Threads may call step and reset concurrently for disjoint slots.
 #pragma once
 
 #include <atomic>
-#include <cstddef>
-#include <memory>
 #include <mutex>
 #include <string>
 #include <vector>
@@ -14,42 +12,14 @@
 #include "../stepper/autoreset.h"
 #include "seeding.h"
 #include "shoal_kernel.h"
+#include "slot_memory.h"
 
 namespace shoal {
 
-/// How many leaves a kernel may have of each kind.
+/// The maximum number of leaves of each kind.
 constexpr int kMaxLeaves = 32;
 
-/// How many bytes a leaf takes in each row.
-size_t leaf_bytes(const shoal_leaf& leaf);
-
-/// Zeroed memory that begins at a cache line.
-class Block {
- public:
-  Block() = default;
-  explicit Block(size_t bytes);
-  char* data() const { return data_.get(); }
-
- private:
-  struct Free {
-    void operator()(char* memory) const;
-  };
-  std::unique_ptr<char, Free> data_;
-};
-
-/// Leaves side by side, each with a row for every slot.
-class LeafColumns {
- public:
-  LeafColumns() = default;
-  LeafColumns(const std::vector<size_t>& bytes, int64_t slots);
-  const std::vector<char*>& data() const { return data_; }
-
- private:
-  std::vector<Block> blocks_;
-  std::vector<char*> data_;
-};
-
-/// Where results are written: row k of everything belongs to slot k.
+/// The columns that results are written to: row k belongs to slot k.
 struct Rows {
   std::vector<char*> observations, infos;
   double* rewards = nullptr;
@@ -57,32 +27,32 @@ struct Rows {
   uint8_t* truncated = nullptr;
 };
 
-/// What slots carry over from step to step: columns of the arena.
+/// The columns of the arena with data that slots carry over from step to step.
 struct SlotColumns {
   uint8_t* finished;
   double* episode_return;
   int64_t* episode_length;
-  double* episode_start;  // seconds of the steady clock
+  double* episode_start;  // by Engine::now()
 };
 
-/// A slot that has failed, and what its kernel said.
+/// A failed slot, with the message of its kernel.
 struct Failure {
   int64_t slot;
   const char* method;
   std::string message;
 };
 
-/// What a piece of work has come to, besides its rows.
+/// The results of a job besides its rows. Several threads write to it.
 struct JobReport {
   std::atomic<bool> any_ended{false};
   std::mutex mutex;
   std::vector<Failure> failures;
 };
 
-/// A seed for each of some slots, as 32-bit words, the lowest first; no words for none.
+/// A seed for each slot of a reset, as 32-bit words, lowest first; no words: not seeded.
 struct Seeds {
   std::vector<uint32_t> words;
-  std::vector<size_t> ends;  // where the words of each seed end
+  std::vector<size_t> ends;  // the end of each seed's words
 
   size_t begin(size_t k) const { return k == 0 ? 0 : ends[k - 1]; }
   size_t count(size_t k) const { return ends[k] - begin(k); }
@@ -92,51 +62,50 @@ struct EngineOptions {
   int64_t slots;
   Autoreset mode;
   bool statistics;
-  bool check_nan;             // whether a NaN that a kernel writes is a failure
+  bool check_nan;             // whether a NaN written by a kernel is a failure
   int64_t max_episode_steps;  // 0: no limit
   Generator generator;
 };
 
 class Engine {
  public:
-  /// `actions` has a column for each leaf, with a row for every slot.
+  /// `actions`: a column per leaf, each with a row for every slot.
   Engine(const shoal_kernel& kernel, const EngineOptions& options, const SlotColumns& columns,
          std::vector<char*> actions, std::vector<double> parameters);
 
-  /// Steps slots from `first` to before `last`, or begins their next episodes where that is due.
+  /// Steps the slots in [first, last); resets those whose autoreset is due instead.
   void step(int64_t first, int64_t last, const Rows& rows, JobReport& report);
 
-  /// Begins episodes in these slots, after seeding those that have a seed. The seed of slot
-  /// `first` has the number `position`.
+  /// Seeds and resets the slots in [first, last). The seed of slot `first` is number `position`.
   void reset(int64_t first, int64_t last, const Seeds& seeds, size_t position,
              const double* options, const Rows& rows, JobReport& report);
 
-  /// Draws a slot's state.
+  /// Draws a slot.
   void draw(int64_t slot, shoal_canvas& canvas) const;
 
-  /// Everything about a slot as bytes; and the way back.
+  /// Saves a slot as snapshot_bytes() bytes, and restores it.
   size_t snapshot_bytes() const;
   void save(int64_t slot, char* snapshot) const;
-  /// False where it is of another kernel: then nothing has happened.
+  /// Returns false, and changes nothing, if the snapshot belongs to another kernel.
   bool restore(int64_t slot, const char* snapshot);
 
   const shoal_kernel& kernel() const { return kernel_; }
   const EngineOptions& options() const { return options_; }
 
-  /// The parameters of a slot: those of all slots, until one of them gets its own.
+  /// The parameters of a slot. Slots share one array until a parameter of one slot is changed.
   const double* parameters(int64_t slot) const;
   void set_parameter(int64_t slot, size_t number, double value);
 
   char* states() const { return states_.data(); }
   shoal_random& random(int64_t slot) const { return randoms_[slot]; }
-  /// Whether a slot has a generator yet, and whether an episode has ever begun in it.
+  /// Whether a slot was seeded, and whether it was reset.
   bool is_seeded(int64_t slot) const { return begun_[static_cast<size_t>(slot)] & kSeeded; }
   bool is_begun(int64_t slot) const { return begun_[static_cast<size_t>(slot)] & kBegun; }
 
-  /// The newest observations of all slots, and all results of those that were sent by themselves.
+  /// The latest observations of all slots, and the results of slots that were sent separately.
   const Rows& result_buffer() const { return result_buffer_; }
 
-  /// The episode that last ended in a slot, where statistics are kept.
+  /// The last finished episode of a slot, if statistics are enabled.
   struct Episode {
     double total;
     int64_t length;
@@ -144,7 +113,7 @@ class Engine {
   };
   const Episode& ended(int64_t slot) const { return ended_[static_cast<size_t>(slot)]; }
 
-  /// What was observed and told at the end of a slot's last episode, in the same-step mode.
+  /// The observations and infos at the end of each slot's last episode, in same-step mode.
   const std::vector<char*>& final_observations() const { return final_observations_.data(); }
   const std::vector<char*>& final_infos() const { return final_infos_.data(); }
 
@@ -156,8 +125,13 @@ class Engine {
 
   class Run;
 
+  /// The steady clock in seconds.
+  static double now();
+  /// A hash that is equal for kernels with the same name, state size and observations.
+  static uint64_t identity_of(const shoal_kernel& kernel);
+
   int64_t run_end(int64_t first, int64_t last, bool resets) const;
-  // Slots that fail are added to `failed`, and marked when all else has been written.
+  // Failed slots are added to `failed` and marked after everything else has been written.
   void step_run(int64_t first, int64_t last, const Rows& rows, std::vector<int64_t>& failed,
                 JobReport& report);
   void begin_run(int64_t first, int64_t last, const double* options, const Rows& rows,
@@ -181,7 +155,7 @@ class Engine {
   const std::vector<char*> actions_;
   const std::vector<size_t> action_bytes_, observation_bytes_, info_bytes_;
   std::vector<double> parameters_, option_defaults_;
-  std::vector<double> slot_parameters_;  // a row for each slot, or empty where all have the same
+  std::vector<double> slot_parameters_;  // a row per slot; empty: all slots share parameters_
 
   Block states_;
   Block randoms_block_;
@@ -189,11 +163,13 @@ class Engine {
   std::vector<uint8_t> begun_;
   std::vector<Episode> ended_;
   uint64_t identity_ = 0;
-  int rewards_info_ = -1;  // the info that belongs to a step as its reward does, if there is one
+  int rewards_info_ = -1;  // the index of the info SHOAL_REWARDS, or -1
 
-  LeafColumns shelf_observations_, shelf_infos_, final_observations_, final_infos_;
-  Block shelf_rewards_, shelf_terminated_, shelf_truncated_;
+  // The memory of result_buffer_.
+  LeafColumns buffer_observations_, buffer_infos_;
+  Block buffer_rewards_, buffer_terminated_, buffer_truncated_;
   Rows result_buffer_;
+  LeafColumns final_observations_, final_infos_;
 };
 
 }  // namespace shoal

@@ -1,4 +1,4 @@
-// What is done with slots, cut into chunks for the threads.
+// Work on slots, divided into chunks for a thread team: steps and resets, copies, pictures.
 #pragma once
 
 #include "../threads/team.h"
@@ -14,8 +14,8 @@ class SlotJob final : public ChunkedJob {
     std::vector<double> options;
   };
 
-  /// Of all slots where `slots` is empty. `reset` is null for a step. `first_come`: whether
-  /// finished chunks are asked for one by one.
+  /// `slots`: empty for all slots. `reset`: null for a step. `chunk_slots`: slots per chunk.
+  /// `first_come`: whether the caller receives chunks one by one, as they finish.
   SlotJob(std::shared_ptr<Engine> engine, std::vector<int64_t> slots, Rows rows,
           std::unique_ptr<Reset> reset, int64_t chunk_slots, bool first_come, int participants);
 
@@ -23,10 +23,11 @@ class SlotJob final : public ChunkedJob {
   bool is_reset() const { return reset_ != nullptr; }
   JobReport& report() { return report_; }
 
-  /// How long it has kept threads busy, in nanoseconds.
+  /// The time that threads have spent on this job so far, summed, in nanoseconds.
   int64_t busy() const { return busy_.load(std::memory_order_relaxed); }
 
-  /// The chunk that was finished as the `place`th, or -1 where there is none yet.
+  /// The chunk that finished at `place` in the order of finishing, or -1 if fewer have finished.
+  /// For first-come jobs only.
   int64_t finished_chunk(int64_t place) const;
   void append_slots(int64_t chunk, std::vector<int64_t>& slots) const;
 
@@ -43,15 +44,15 @@ class SlotJob final : public ChunkedJob {
   const std::unique_ptr<Reset> reset_;
   const int64_t count_, chunk_slots_;
   JobReport report_;
-  std::vector<std::atomic<int64_t>> order_;  // chunks in the order in which they were finished
+  std::vector<std::atomic<int64_t>> order_;  // chunks in the order of finishing; -1: not finished
   std::atomic<int64_t> finished_{0};
   std::atomic<int64_t> busy_{0};
 };
 
-/// Copies actions to where kernels read them, and looks whether they keep their bounds.
+/// Copies actions to the memory that kernels read, and checks their bounds.
 class CopyJob final : public ChunkedJob {
  public:
-  /// From and to rows of so many bytes. Bounds, where there are any, are those of 64-bit integers.
+  /// Source and target are rows of `bytes` bytes. Bounded rows are one int64 each.
   struct Copy {
     const char* source;
     char* target;
@@ -73,10 +74,10 @@ class CopyJob final : public ChunkedJob {
   std::atomic<bool> within_{true};
 };
 
-/// Pictures of some slots, one chunk each.
+/// Draws a picture of each of some slots; one slot is one chunk.
 class DrawJob final : public ChunkedJob {
  public:
-  /// `pixels` has room for a picture of the kernel's size for each slot.
+  /// `pixels`: memory for one picture of the kernel's size per slot.
   DrawJob(std::shared_ptr<Engine> engine, std::vector<int64_t> slots, uint8_t* pixels,
           int participants);
 

@@ -20,10 +20,10 @@ shoal_dtype dtype_of(const std::string& name) {
   for (size_t k = 0; k < std::size(kDtypes); ++k) {
     if (name == kDtypes[k]) return static_cast<shoal_dtype>(k);
   }
-  raise(PyExc_ValueError, "kernels know no arrays of dtype %s", name.c_str());
+  raise(PyExc_ValueError, "kernels do not support the dtype %s", name.c_str());
 }
 
-/// Raises that a kernel is not what it should be.
+/// Raises KernelDefinitionError.
 template <class... Args>
 [[noreturn]] void refuse(const char* format, Args... args) {
   Ref error = error_class("KernelDefinitionError");
@@ -35,33 +35,33 @@ void check_leaves(const char* kernel, const char* what, const shoal_leaf* leaves
     refuse("kernel %s: it has %d %s, expected from 0 to %d", kernel, count, what, kMaxLeaves);
   }
   if (count > 0 && leaves == nullptr) {
-    refuse("kernel %s: it has %d %s, but says nothing of them", kernel, count, what);
+    refuse("kernel %s: it has %d %s, but the pointer to them is NULL", kernel, count, what);
   }
   for (int k = 0; k < count; ++k) {
     const shoal_leaf& leaf = leaves[k];
     if (leaf.dtype < SHOAL_FLOAT64 || leaf.dtype > SHOAL_BOOL) {
-      refuse("kernel %s: number %d of its %s has no known dtype", kernel, k, what);
+      refuse("kernel %s: leaf %d of its %s has an invalid dtype", kernel, k, what);
     }
     if (leaf.dimensions < 0 || leaf.dimensions > SHOAL_MAX_DIMENSIONS) {
-      refuse("kernel %s: number %d of its %s has %d dimensions, expected from 0 to %d", kernel, k,
+      refuse("kernel %s: leaf %d of its %s has %d dimensions, expected from 0 to %d", kernel, k,
              what, leaf.dimensions, SHOAL_MAX_DIMENSIONS);
     }
     for (int d = 0; d < leaf.dimensions; ++d) {
       if (leaf.shape[d] < 1 || leaf.shape[d] > (int64_t{1} << 32)) {
-        refuse("kernel %s: number %d of its %s has a side of %lld", kernel, k, what,
+        refuse("kernel %s: leaf %d of its %s has a dimension of size %lld", kernel, k, what,
                static_cast<long long>(leaf.shape[d]));
       }
     }
   }
 }
 
-/// Refuses two of the same name.
+/// Raises an error for duplicate names.
 template <class Named>
 void check_names(const char* kernel, const char* what, const Named* items, int count) {
   for (int k = 0; k < count; ++k) {
     for (int other = 0; other < k; ++other) {
       if (std::strcmp(items[k].name, items[other].name) != 0) continue;
-      refuse("kernel %s: two of its %s are called %s", kernel, what, items[k].name);
+      refuse("kernel %s: its %s have the duplicate name %s", kernel, what, items[k].name);
     }
   }
 }
@@ -72,7 +72,7 @@ void check_numbers(const char* kernel, const char* what, const shoal_number* num
   }
   for (int k = 0; k < count; ++k) {
     if (numbers[k].name == nullptr) {
-      refuse("kernel %s: number %d of its %s has no name", kernel, k, what);
+      refuse("kernel %s: item %d of its %s has no name", kernel, k, what);
     }
   }
   check_names(kernel, what, numbers, count);
@@ -81,16 +81,17 @@ void check_numbers(const char* kernel, const char* what, const shoal_number* num
 void check_kernel(const shoal_kernel* kernel) {
   if (kernel == nullptr) refuse("shoal_kernel_entry() returned NULL, expected a kernel");
   if (kernel->version != SHOAL_KERNEL_VERSION) {
-    refuse("the kernel was built for version %d of shoal_kernel.h, expected %d: build it again",
-           kernel->version, SHOAL_KERNEL_VERSION);
+    refuse(
+        "the kernel was compiled for version %d of shoal_kernel.h, expected %d: compile it again",
+        kernel->version, SHOAL_KERNEL_VERSION);
   }
   if (kernel->name == nullptr) refuse("the kernel has no name");
   const char* name = kernel->name;
   if (kernel->reset == nullptr || kernel->step == nullptr) {
-    refuse("kernel %s: it needs both functions, reset and step", name);
+    refuse("kernel %s: reset and step must not be NULL", name);
   }
   if (kernel->observation_count < 1 || kernel->action_count < 1) {
-    refuse("kernel %s: it needs observations and actions", name);
+    refuse("kernel %s: it must have observations and actions", name);
   }
   check_leaves(name, "observations", kernel->observations, kernel->observation_count);
   check_leaves(name, "actions", kernel->actions, kernel->action_count);
@@ -102,17 +103,17 @@ void check_kernel(const shoal_kernel* kernel) {
   for (int k = 0; k < kernel->field_count; ++k) {
     const shoal_leaf& field = kernel->fields[k];
     if (field.name == nullptr || field.offset + leaf_bytes(field) > kernel->state_bytes) {
-      refuse("kernel %s: field number %d has no name, or lies outside the state of %zu bytes", name,
-             k, kernel->state_bytes);
+      refuse("kernel %s: field number %d has no name or is outside the state of %zu bytes", name, k,
+             kernel->state_bytes);
     }
   }
   check_names(name, "infos", kernel->infos, kernel->info_count);
   check_names(name, "fields", kernel->fields, kernel->field_count);
   check_numbers(name, "parameters", kernel->parameters, kernel->parameter_count);
   check_numbers(name, "options", kernel->options, kernel->option_count);
-  if (kernel->max_episode_steps < 0) refuse("kernel %s: its time limit is negative", name);
+  if (kernel->max_episode_steps < 0) refuse("kernel %s: max_episode_steps is negative", name);
   if (kernel->draw != nullptr && (kernel->width < 1 || kernel->height < 1)) {
-    refuse("kernel %s: its pictures are %d by %d pixels", name, kernel->width, kernel->height);
+    refuse("kernel %s: its images are %d by %d pixels", name, kernel->width, kernel->height);
   }
 }
 
@@ -159,7 +160,7 @@ T part(nb::dict parts, const char* name) {
   return nb::cast<T>(parts[name]);
 }
 
-/// The numbers of an array that lies in memory as they do, row by row.
+/// Copies an array in C order.
 template <class T>
 std::vector<T> numbers_of(nb::dict parts, const char* name) {
   const nb::object array = parts[name];
@@ -186,7 +187,7 @@ Kernel::Kernel(const char* name) : kernel_(nullptr) {
   for (const shoal_kernel& kernel : kHockeyKernels) {
     if (is_named(kernel)) kernel_ = &kernel;
   }
-  if (kernel_ == nullptr) raise(PyExc_KeyError, "there is no kernel of the name %s", name);
+  if (kernel_ == nullptr) raise(PyExc_KeyError, "there is no built-in kernel named %s", name);
 }
 
 Kernel Kernel::of_table(nb::dict parts) {
@@ -223,24 +224,24 @@ Kernel Kernel::at(uintptr_t address, nb::handle owner) {
   return {reinterpret_cast<const shoal_kernel*>(address), nullptr, owner};
 }
 
-/// A kernel whose description is put together here.
+/// A kernel with the memory that its description points to.
 struct Kernel::Built {
   shoal_kernel kernel{};
-  std::deque<std::string> names;  // whose addresses stay as they are
+  std::deque<std::string> names;  // a deque, because addresses must stay valid
   std::vector<shoal_leaf> observations, actions, infos, fields;
   std::vector<shoal_number> parameters, options;
 
-  const char* kept(std::string name) { return names.emplace_back(std::move(name)).c_str(); }
+  const char* keep(std::string name) { return names.emplace_back(std::move(name)).c_str(); }
 
   std::vector<shoal_leaf> leaves(nb::handle list) {
     std::vector<shoal_leaf> result;
     for (nb::handle entry : list) {
       shoal_leaf leaf{};
-      if (!entry["name"].is_none()) leaf.name = kept(nb::cast<std::string>(entry["name"]));
+      if (!entry["name"].is_none()) leaf.name = keep(nb::cast<std::string>(entry["name"]));
       leaf.dtype = dtype_of(nb::cast<std::string>(entry["dtype"]));
       const auto shape = nb::cast<std::vector<int64_t>>(entry["shape"]);
       if (shape.size() > SHOAL_MAX_DIMENSIONS) {
-        refuse("arrays of a kernel have at most %d dimensions, got %zu", SHOAL_MAX_DIMENSIONS,
+        refuse("arrays of a kernel must have at most %d dimensions, got %zu", SHOAL_MAX_DIMENSIONS,
                shape.size());
       }
       leaf.dimensions = static_cast<int>(shape.size());
@@ -254,7 +255,7 @@ struct Kernel::Built {
   std::vector<shoal_number> numbers(nb::handle dict) {
     std::vector<shoal_number> result;
     for (auto [name, value] : nb::cast<nb::dict>(dict)) {
-      result.push_back({kept(nb::cast<std::string>(name)), nb::cast<double>(value)});
+      result.push_back({keep(nb::cast<std::string>(name)), nb::cast<double>(value)});
     }
     return result;
   }
@@ -270,7 +271,7 @@ Kernel Kernel::of_functions(nb::dict parts, nb::handle owner) {
   built->parameters = built->numbers(parts["parameters"]);
   built->options = built->numbers(parts["options"]);
   kernel.version = SHOAL_KERNEL_VERSION;
-  kernel.name = built->kept(part<std::string>(parts, "name"));
+  kernel.name = built->keep(part<std::string>(parts, "name"));
   kernel.state_bytes = part<size_t>(parts, "state_bytes");
   kernel.observation_count = static_cast<int>(built->observations.size());
   kernel.action_count = static_cast<int>(built->actions.size());

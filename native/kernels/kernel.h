@@ -1,4 +1,4 @@
-// A kernel as Python holds it: what it says of itself, and whatever must live as long.
+// A kernel as a Python object, with everything that it keeps alive.
 #pragma once
 
 #include <deque>
@@ -12,22 +12,22 @@ namespace shoal {
 
 class Kernel {
  public:
-  /// A kernel that comes with Shoal, by its name.
+  /// The built-in kernel of this name.
   explicit Kernel(const char* name);
 
-  /// Over the rows of a table; `parts` has an entry for each member of Table.
+  /// A tabular kernel; `parts` has an entry for each member of Table.
   static Kernel of_table(nb::dict parts);
 
-  /// At an address in a library or in compiled code; `owner` keeps that alive. Raises where it is
-  /// no kernel, or one that this version does not know.
+  /// A kernel at an address, which `owner` keeps valid. Raises KernelDefinitionError if the kernel
+  /// is invalid or was compiled for another version.
   static Kernel at(uintptr_t address, nb::handle owner);
 
-  /// Of functions at these addresses, described by `parts`; `owner` keeps them alive.
+  /// A kernel described by `parts`, whose functions are at addresses that `owner` keeps valid.
   static Kernel of_functions(nb::dict parts, nb::handle owner);
 
   const shoal_kernel& operator*() const { return *kernel_; }
 
-  /// All that Python wants to know, as a dict.
+  /// The members of shoal_kernel as a dict.
   nb::dict description() const;
 
  private:

@@ -1,7 +1,7 @@
-// Short forms for what built-in kernels say of themselves.
+// Helpers that describe built-in kernels.
 //
-// Their spaces and time limits are those of Gymnasium's environments, read in Python; told here are
-// only dtypes and shapes.
+// Python takes the spaces and time limits of built-in kernels from the Gymnasium environments; the
+// native descriptions contain only dtypes and shapes.
 #pragma once
 
 #include "shoal_kernel.h"
@@ -20,7 +20,7 @@ constexpr shoal_leaf field(const char* name, shoal_dtype dtype, size_t offset) {
   return {name, dtype, 0, {}, SHOAL_BOX, 0.0, 0.0, nullptr, nullptr, offset};
 }
 
-/// A kernel, put together part by part.
+/// Assembles a shoal_kernel.
 class KernelBuilder {
  public:
   constexpr KernelBuilder(const char* name, size_t state_bytes) : kernel_{} {

@@ -77,14 +77,27 @@ KernelRunner::KernelRunner(nb::handle kernel, nb::handle observations, nb::handl
 }
 
 KernelRunner::~KernelRunner() {
-  if (team_.stop(10.0)) return;
-  // A thread is stuck inside the kernel, and may come back any time: what it writes to must stay.
-  struct Left {
+  bool all_ended = false;
+  {
+    // Other Python threads must be able to run while this one waits for a slow kernel. A thread
+    // that releases the GIL of a finalizing interpreter may never get it back.
+#if PY_VERSION_HEX >= 0x030d0000
+    const bool is_finalizing = Py_IsFinalizing();
+#else
+    const bool is_finalizing = _Py_IsFinalizing();
+#endif
+    std::optional<nb::gil_scoped_release> released;
+    if (!is_finalizing && PyGILState_Check()) released.emplace();
+    all_ended = team_.stop(10.0);
+  }
+  if (all_ended) return;
+  // A detached thread is still inside the kernel: leak the memory that it may write to.
+  struct Leaked {
     std::vector<Ref> owners;
     UserBanks banks;
     std::array<Columns, 2> infos;
   };
-  new Left{
+  new Leaked{
       {kernel_owner_, intake_owner_, state_owner_}, std::move(user_banks_), std::move(info_banks_)};
 }
 
@@ -394,11 +407,11 @@ bool KernelRunner::stop(double seconds) {
     const nb::gil_scoped_release released;
     all_ended = team_.stop(seconds);
   }
-  // Whoever is in the middle of a call comes back from it now.
+  // A call of another thread returns now that the vector is stopped.
   while (state_.busy && monotonic_ns() < deadline) {
     const nb::gil_scoped_release released;
-    const timespec moment{0, 1'000'000};
-    nanosleep(&moment, nullptr);
+    const timespec duration{0, 1'000'000};
+    nanosleep(&duration, nullptr);
   }
   return all_ended && !state_.busy;
 }

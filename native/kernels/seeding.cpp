@@ -9,7 +9,7 @@ namespace {
 constexpr size_t kPool = 4;
 constexpr int kShift = 16;
 
-/// NumPy's SeedSequence: entropy of any length is mixed into a pool, from which words are made.
+/// NumPy's SeedSequence: hashes entropy of any length into a pool and generates words from it.
 class SeedSequence {
  public:
   SeedSequence(const uint32_t* words, size_t count) {
@@ -61,7 +61,7 @@ shoal_random pcg64(const uint32_t* words, size_t count) {
   for (uint64_t& word : drawn) word = sequence.next64();
   const Wide start = static_cast<Wide>(drawn[0]) << 64 | drawn[1];
   const Wide stream = (static_cast<Wide>(drawn[2]) << 64 | drawn[3]) << 1 | 1;
-  // From a state of zero, one step leads to the increment; then the start is added, and stepped on.
+  // As NumPy: start from state zero, step once, add the start value, step again.
   const Wide state = stream + start;
   shoal_random random{{static_cast<uint64_t>(state), static_cast<uint64_t>(state >> 64)},
                       {static_cast<uint64_t>(stream), static_cast<uint64_t>(stream >> 64)},
@@ -81,7 +81,7 @@ shoal_random counter_based(const uint32_t* words, size_t count) {
   return {{0, key}, {0, 0}, 0, 0};
 }
 
-// Called with the address of a generator.
+// `random` is the address of a generator.
 double draw_double(int64_t random) {
   return shoal_random_double(reinterpret_cast<shoal_random*>(random));
 }
@@ -89,8 +89,8 @@ double draw_uniform(int64_t random, double low, double high) {
   return shoal_random_uniform(reinterpret_cast<shoal_random*>(random), low, high);
 }
 int64_t draw_below(int64_t random, int64_t count) {
-  const auto most = static_cast<uint64_t>(count < 1 ? 1 : count);
-  return static_cast<int64_t>(shoal_random_below(reinterpret_cast<shoal_random*>(random), most));
+  const auto limit = static_cast<uint64_t>(count < 1 ? 1 : count);
+  return static_cast<int64_t>(shoal_random_below(reinterpret_cast<shoal_random*>(random), limit));
 }
 
 }  // namespace

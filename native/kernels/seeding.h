@@ -1,5 +1,4 @@
-// From a seed to a generator: as NumPy's SeedSequence and PCG64 do it, or for the counter-based
-// one.
+// Seeding of generators: PCG64 as NumPy's SeedSequence does it, and the counter-based generator.
 #pragma once
 
 #include <cstdint>
@@ -10,10 +9,10 @@ namespace shoal {
 
 enum class Generator { kPcg64, kCounter };
 
-/// A generator seeded with a number that is given as 32-bit words, the lowest first.
+/// Creates a generator from a seed, given as 32-bit words, lowest first.
 shoal_random seeded(Generator generator, const uint32_t* words, size_t count);
 
-/// The drawing functions of shoal_kernel.h at an address each, for code that cannot include it.
+/// The addresses of the random functions of shoal_kernel.h, for code that cannot include it.
 struct RandomFunctions {
   uintptr_t random_double, uniform, below;
 };

@@ -10,6 +10,7 @@
 #include <deque>
 #include <mutex>
 #include <system_error>
+#include <utility>
 
 #include "../doorbell/bell.h"
 
@@ -18,20 +19,20 @@ namespace shoal {
 namespace {
 
 constexpr int64_t kLongestSleep = 1'000'000'000;
-constexpr int64_t kForkPatience = 1'000'000'000;
+constexpr int64_t kForkTimeout = 1'000'000'000;
 constexpr double kLongestStop = 1e6;
 
-/// How many chunks the current thread is inside of: a kernel may itself fork.
+/// The number of chunks that the current thread is inside of. Positive in a kernel that forks.
 thread_local int chunks_inside = 0;
 
 void nap() {
-  const timespec moment{0, 20'000};
-  nanosleep(&moment, nullptr);
+  const timespec duration{0, 20'000};
+  nanosleep(&duration, nullptr);
 }
 
-/// A lock for a few instructions, for which all threads come at the same moment: whoever slept for
-/// it would come too late. A child of fork can simply open it.
-class BriefLock {
+/// A spinlock that is held for a few instructions. All threads want it at the same moment, and
+/// waking a sleeping thread would take longer than the wait. A forked child can unlock it.
+class SpinLock {
  public:
   void lock() {
     while (locked_.exchange(true, std::memory_order_acquire)) {
@@ -80,6 +81,22 @@ void ChunkedJob::cancel() {
   done_.fetch_add(unclaimed, std::memory_order_acq_rel);
 }
 
+void ChunkedJob::run_guarded(int64_t chunk) noexcept {
+  try {
+    run(chunk);
+  } catch (...) {
+    if (!has_error_.exchange(true)) error_ = std::current_exception();
+  }
+  // The catch block has ended: this thread no longer uses the exception, and the addition to
+  // `done_` that follows publishes it.
+}
+
+void ChunkedJob::rethrow_error() {
+  if (!has_ended() || !has_error_.load()) return;
+  has_error_.store(false);
+  std::rethrow_exception(std::exchange(error_, nullptr));
+}
+
 struct Team::State {
   State(int worker_count, std::vector<int> worker_cores, bool spinning)
       : workers(worker_count),
@@ -92,21 +109,21 @@ struct Team::State {
   const int workers;
   const std::vector<int> cores;
   const bool may_spin;
-  std::vector<std::atomic<pid_t>> ids;  // of the threads as the system knows them, 0 for none
+  std::vector<std::atomic<pid_t>> ids;  // the system's thread IDs; 0: not started
 
   BellWords call_words, answer_words;
-  Bell calls;    // for ringing: each worker waits at a bell of its own over the same words
-  Bell answers;  // at which the caller waits
+  Bell calls;    // rung for new jobs; each worker waits with a separate Bell over the same words
+  Bell answers;  // rung for finished chunks; the caller waits for it
 
-  alignas(64) BriefLock mutex;
-  std::deque<std::shared_ptr<ChunkedJob>> jobs;  // that may have unclaimed chunks
+  alignas(64) SpinLock mutex;
+  std::deque<std::shared_ptr<ChunkedJob>> jobs;  // jobs that may have unclaimed chunks
   std::vector<pthread_t> threads;
 
   std::atomic<bool> stopping{false};
   std::atomic<bool> paused{false};
-  std::atomic<int> inside{0};          // threads that are inside a chunk, or about to be
-  std::atomic<bool> abandoned{false};  // a thread did not end, and may be inside a chunk for ever
-  std::atomic<bool> lost{false};       // chunks were under way when this process was forked off
+  std::atomic<int> inside{0};          // threads that are inside a chunk or about to enter one
+  std::atomic<bool> abandoned{false};  // a detached thread may be inside a chunk forever
+  std::atomic<bool> lost{false};       // chunks were running when this process was forked
 
   /// The oldest job with unclaimed chunks.
   std::shared_ptr<ChunkedJob> next() {
@@ -115,35 +132,47 @@ struct Team::State {
     return jobs.empty() ? nullptr : jobs.front();
   }
 
-  void enter() {
-    for (;;) {
-      inside.fetch_add(1);
-      if (!paused.load() || chunks_inside > 0) break;
-      inside.fetch_sub(1);
-      nap();
+  /// Marks the current thread as inside a chunk, for as long as the object lives. Waits first
+  /// while a fork is in progress.
+  class Inside {
+   public:
+    explicit Inside(State& state) : state_(state) {
+      for (;;) {
+        state_.inside.fetch_add(1);
+        if (!state_.paused.load() || chunks_inside > 0) break;
+        state_.inside.fetch_sub(1);
+        nap();
+      }
+      ++chunks_inside;
     }
-    ++chunks_inside;
-  }
+    ~Inside() {
+      --chunks_inside;
+      state_.inside.fetch_sub(1);
+    }
+    Inside(const Inside&) = delete;
+    Inside& operator=(const Inside&) = delete;
 
-  void leave() {
-    --chunks_inside;
-    inside.fetch_sub(1);
-  }
+   private:
+    State& state_;
+  };
 
-  /// Works on a chunk; false where none is left to claim.
-  bool run_next(ChunkedJob& job, int participant) {
+  /// Works on a chunk. Returns false if no chunk is left to claim.
+  bool run_next(ChunkedJob& job, int participant) noexcept {
     const int64_t chunk = job.claim(participant);
     if (chunk < 0) return false;
-    job.run(chunk);
+    job.run_guarded(chunk);
     const int64_t done = job.done_.fetch_add(1, std::memory_order_acq_rel) + 1;
     if (job.first_come_ || done == job.chunks_) answers.ring(kEveryone);
     return true;
   }
 
   bool help(ChunkedJob& job) {
-    enter();
-    const bool claimed = run_next(job, workers);
-    leave();
+    bool claimed;
+    {
+      const Inside inside_chunk(*this);
+      claimed = run_next(job, workers);
+    }
+    job.rethrow_error();
     return claimed;
   }
 
@@ -151,15 +180,14 @@ struct Team::State {
     ids[static_cast<size_t>(number)].store(gettid());
     Bell call(call_words, make_futex_sleep(), may_spin);
     for (;;) {
-      const uint32_t heard = call.generation();
+      const uint32_t seen = call.generation();
       if (stopping.load()) return;
       if (const std::shared_ptr<ChunkedJob> job = next()) {
-        enter();
+        const Inside inside_chunk(*this);
         while (!stopping.load() && !paused.load() && run_next(*job, number)) {
         }
-        leave();
       } else {
-        call.wait(heard, number, kLongestSleep);
+        call.wait(seen, number, kLongestSleep);
       }
     }
   }
@@ -169,7 +197,7 @@ struct Team::State {
 
 namespace {
 
-/// All teams of this process, for the moments before and after a fork.
+/// All teams of this process; the fork handlers need them.
 struct Registry {
   std::mutex mutex;
   std::vector<Team::State*> teams;
@@ -185,9 +213,9 @@ void before_fork() {
   registry().mutex.lock();
   for (Team::State* team : registry().teams) {
     team->paused.store(true);
-    // A kernel that forks is inside a chunk itself, and would wait for itself.
-    const int64_t patience = monotonic_ns() + kForkPatience;
-    while (chunks_inside == 0 && team->inside.load() > 0 && monotonic_ns() < patience) nap();
+    // A kernel that forks is inside a chunk itself and must not wait for that chunk.
+    const int64_t deadline = monotonic_ns() + kForkTimeout;
+    while (chunks_inside == 0 && team->inside.load() > 0 && monotonic_ns() < deadline) nap();
     team->mutex.lock();
   }
 }
@@ -202,44 +230,63 @@ void after_fork_in_parent() {
 
 void after_fork_in_child() {
   for (Team::State* team : registry().teams) {
-    // The threads are gone, and so are those who slept at the bells.
+    // Only the forking thread exists in the child: no workers and no sleepers.
     team->mutex.unlock();
     team->threads.clear();
     for (auto& id : team->ids) id.store(0);
     team->call_words.sleepers.store(0);
     team->answer_words.sleepers.store(0);
-    const int mine = chunks_inside > 0 ? 1 : 0;
-    if (team->inside.load() > mine) team->lost.store(true);
-    team->inside.store(mine);
+    const int inside = chunks_inside > 0 ? 1 : 0;
+    if (team->inside.load() > inside) team->lost.store(true);
+    team->inside.store(inside);
     team->paused.store(false);
   }
   new (&registry().mutex) std::mutex;
 }
 
-void enroll(Team::State* team) {
+void register_team(Team::State* team) {
   static const int status = pthread_atfork(before_fork, after_fork_in_parent, after_fork_in_child);
   if (status != 0) throw std::system_error(status, std::generic_category());
   const std::lock_guard lock(registry().mutex);
   registry().teams.push_back(team);
 }
 
-void strike_off(Team::State* team) {
+void unregister_team(Team::State* team) {
   const std::lock_guard lock(registry().mutex);
   auto& teams = registry().teams;
   teams.erase(std::remove(teams.begin(), teams.end(), team), teams.end());
 }
 
-/// What a thread is started with.
-struct Start {
+struct ThreadArgument {
   std::shared_ptr<Team::State> state;
   int number;
 };
 
-void* begin_thread(void* argument) {
-  const std::unique_ptr<Start> start(static_cast<Start*>(argument));
-  start->state->work(start->number);
+void* run_thread(void* pointer) {
+  const std::unique_ptr<ThreadArgument> argument(static_cast<ThreadArgument*>(pointer));
+  try {
+    argument->state->work(argument->number);
+  } catch (...) {
+    // Out of memory before the first chunk: the other participants claim this worker's chunks.
+  }
   return nullptr;
 }
+
+/// Blocks all signals in the current thread, and in threads that it starts meanwhile.
+class BlockedSignals {
+ public:
+  BlockedSignals() {
+    sigset_t all;
+    sigfillset(&all);
+    pthread_sigmask(SIG_SETMASK, &all, &previous_);
+  }
+  ~BlockedSignals() { pthread_sigmask(SIG_SETMASK, &previous_, nullptr); }
+  BlockedSignals(const BlockedSignals&) = delete;
+  BlockedSignals& operator=(const BlockedSignals&) = delete;
+
+ private:
+  sigset_t previous_;
+};
 
 void bind_to_core(pthread_t thread, int core) {
   cpu_set_t set;
@@ -251,33 +298,28 @@ void bind_to_core(pthread_t thread, int core) {
 }  // namespace
 
 void Team::State::start(const std::shared_ptr<State>& self) {
-  // Signals are for the threads of Python.
-  sigset_t all, previous;
-  sigfillset(&all);
-  pthread_sigmask(SIG_SETMASK, &all, &previous);
-  int status = 0;
-  while (status == 0 && static_cast<int>(threads.size()) < workers) {
+  threads.reserve(static_cast<size_t>(workers));  // push_back below must not throw
+  const BlockedSignals blocked;                   // signals must reach a thread of Python
+  while (static_cast<int>(threads.size()) < workers) {
     const int number = static_cast<int>(threads.size());
-    auto argument = std::make_unique<Start>(Start{self, number});
+    auto argument = std::make_unique<ThreadArgument>(ThreadArgument{self, number});
     pthread_t thread;
-    status = pthread_create(&thread, nullptr, begin_thread, argument.get());
-    if (status != 0) break;
-    static_cast<void>(argument.release());  // it is the thread's now
+    // If the system refuses more threads, the others and the caller do the work.
+    if (pthread_create(&thread, nullptr, run_thread, argument.get()) != 0) break;
+    static_cast<void>(argument.release());  // owned by the thread now
     if (!cores.empty()) bind_to_core(thread, cores[static_cast<size_t>(number) % cores.size()]);
     threads.push_back(thread);
   }
-  pthread_sigmask(SIG_SETMASK, &previous, nullptr);
-  // Without any thread the caller does all the work; it is slower, but right.
 }
 
 Team::Team(int workers, std::vector<int> cores, bool may_spin)
     : state_(std::make_shared<State>(workers, std::move(cores), may_spin)) {
-  enroll(state_.get());
+  register_team(state_.get());
 }
 
 Team::~Team() {
   stop(0.0);
-  strike_off(state_.get());
+  unregister_team(state_.get());
 }
 
 int Team::workers() const { return state_->workers; }
@@ -297,10 +339,10 @@ bool Team::has_lost_chunks() const { return state_->lost.load(); }
 
 bool Team::help(ChunkedJob& job) { return state_->help(job); }
 
-void Team::wait(const ChunkedJob& job, int64_t done, int64_t nanoseconds) {
-  const uint32_t heard = state_->answers.generation();
-  if (job.done() > done || job.is_done()) return;
-  state_->answers.wait(heard, 0, nanoseconds);
+void Team::wait(ChunkedJob& job, int64_t done, int64_t nanoseconds) {
+  const uint32_t seen = state_->answers.generation();
+  if (job.done() <= done && !job.has_ended()) state_->answers.wait(seen, 0, nanoseconds);
+  job.rethrow_error();
 }
 
 bool Team::stop(double seconds) {
@@ -332,7 +374,7 @@ bool Team::stop(double seconds) {
   for (auto& id : state_->ids) id.store(0);
   if (!all_ended) {
     state_->abandoned.store(true);
-    strike_off(state_.get());  // no fork shall wait for it
+    unregister_team(state_.get());  // forks must not wait for it
   }
   return all_ended;
 }

@@ -1,16 +1,21 @@
-// Threads that work on jobs together with their caller, without Python.
+// A thread team: persistent threads that work on jobs together with the calling thread. No Python.
 //
-// A job is a number of chunks. Each participant has a range of them, always the same one, so that
-// it may find in its cache what it left there; whoever is done with its range goes on with
-// those of the others. A chunk is claimed by one atomic addition. The threads are started with the
-// first job that is posted, sleep while there is nothing to do, and live as long as the team. A
-// fork waits until nobody is inside a chunk, for a second at most; in the child the team starts new
-// threads, and unclaimed chunks are worked on as if nothing had been.
+// A job is a number of chunks. Each participant (worker threads and the caller) owns a range of
+// chunks, the same range in every job, so that its slots may still be in its cache. A participant
+// that has finished its range claims chunks of the other ranges. A claim is one atomic addition.
+//
+// Threads start with the first posted job, sleep while there is no work, and live until the team is
+// stopped. A fork waits up to one second for running chunks to end; the child process starts new
+// threads and continues with the unclaimed chunks.
+//
+// Exceptions: an exception thrown by a chunk never leaves a worker thread. The job keeps the first
+// one, the other chunks run as usual, and help() or wait() rethrows it once all chunks have ended.
 #pragma once
 
 #include <algorithm>
 #include <atomic>
 #include <cstdint>
+#include <exception>
 #include <memory>
 #include <vector>
 
@@ -18,8 +23,8 @@ namespace shoal {
 
 class ChunkedJob {
  public:
-  /// `first_come`: whether somebody waits for single chunks, and not only for the last of them.
-  /// `participants`: how many may work on it: the threads of a team and the caller.
+  /// `first_come`: wake the caller after every chunk instead of after the last one only.
+  /// `participants`: the largest number of threads that may work on it, the caller included.
   ChunkedJob(int64_t chunks, bool first_come, int participants);
   virtual ~ChunkedJob() = default;
   ChunkedJob(const ChunkedJob&) = delete;
@@ -27,36 +32,54 @@ class ChunkedJob {
 
   int64_t chunk_count() const { return chunks_; }
   bool has_unclaimed() const;
+
+  /// The number of chunks that have ended, by an exception or not.
   int64_t done() const { return done_.load(std::memory_order_acquire); }
-  bool is_done() const { return done() == chunks_; }
-  /// Lets nobody claim another chunk; those that were not claimed count as done.
+
+  /// Whether all chunks have ended and no exception is waiting to be rethrown. A caller that loops
+  /// until a job is done therefore always receives the exception.
+  bool is_done() const { return has_ended() && !has_error_.load(std::memory_order_acquire); }
+
+  /// Prevents further claims. Chunks that were not claimed count as done.
   void cancel();
 
  protected:
+  /// Works on one chunk. Different chunks run on different threads at the same time.
   virtual void run(int64_t chunk) = 0;
 
  private:
   friend class Team;
 
-  /// The chunks of one participant, who claims them first; then come the others.
+  /// The chunks of one participant. Other participants claim them only after their own.
   struct alignas(64) ChunkRange {
     std::atomic<int64_t> next;
     int64_t end;
   };
 
-  /// The number of a chunk that nobody else works on, or -1.
+  bool has_ended() const { return done() == chunks_; }
+
+  /// Returns a chunk that no other thread works on, or -1 if all chunks are claimed.
   int64_t claim(int participant);
+
+  /// Runs a chunk and keeps its exception if it is the first one.
+  void run_guarded(int64_t chunk) noexcept;
+
+  /// Rethrows the first exception of a job whose chunks have all ended, exactly once.
+  void rethrow_error();
 
   const int64_t chunks_;
   const bool first_come_;
   std::vector<ChunkRange> ranges_;
   alignas(64) std::atomic<int64_t> done_{0};
+  std::atomic<bool> has_error_{false};
+  // Written by the thread that sets has_error_; read by the caller after all chunks have ended.
+  std::exception_ptr error_;
 };
 
 class Team {
  public:
-  /// `cores`: worker k is bound to core cores[k % size], or to none where there are no cores.
-  /// `may_spin`: whether there are cores enough for every worker and the caller.
+  /// `cores`: worker k is bound to core cores[k % size]; empty: workers are not bound.
+  /// `may_spin`: whether there is a core for every worker and the caller.
   Team(int workers, std::vector<int> cores, bool may_spin);
   ~Team();
   Team(const Team&) = delete;
@@ -64,25 +87,27 @@ class Team {
 
   int workers() const;
 
-  /// The threads as the system knows them; 0 for one that has not been started.
+  /// The system's thread IDs; 0 for a thread that has not been started.
   std::vector<int> thread_ids() const;
 
-  /// Lets the workers begin with a job.
+  /// Makes a job available to the workers.
   void post(std::shared_ptr<ChunkedJob> job);
 
-  /// Works on one chunk of a job, posted or not; false where none is left to claim.
+  /// Works on one chunk of a job, posted or not. Returns false if no chunk is left to claim.
+  /// Rethrows the job's exception once all chunks have ended.
   bool help(ChunkedJob& job);
 
-  /// Sleeps until a job that is posted makes progress beyond `done` chunks, or is done, or so many
-  /// nanoseconds have passed.
-  void wait(const ChunkedJob& job, int64_t done, int64_t nanoseconds);
+  /// Sleeps until more than `done` chunks of a posted job have ended, or the job is done, or the
+  /// given time has passed. Rethrows the job's exception once all chunks have ended.
+  void wait(ChunkedJob& job, int64_t done, int64_t nanoseconds);
 
-  /// Ends the threads, each after the chunk that it is in. Returns false where some did not end in
-  /// time, now or before: they are left alone, and what they work on must stay for ever.
+  /// Ends the threads, each after its current chunk. Returns false if a thread has not ended in
+  /// time, in this call or an earlier one. Such a thread is detached, and the memory that its chunk
+  /// uses must never be freed.
   bool stop(double seconds);
 
-  /// Whether this is the child of a fork in which chunks were under way that did not end in time:
-  /// nobody will ever finish them.
+  /// Whether this process was forked while chunks were running that did not end in time. They will
+  /// never finish in this process.
   bool has_lost_chunks() const;
 
   struct State;

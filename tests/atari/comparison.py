@@ -1,4 +1,4 @@
-"""Play Shoal's and ale-py's Atari vectors side by side and compare everything they return."""
+"""Compare the results of Shoal's and ale-py's Atari vectors for the same actions."""
 
 from collections.abc import Sequence
 

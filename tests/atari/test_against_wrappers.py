@@ -1,4 +1,4 @@
-"""The same seeds and actions through Gymnasium's wrappers around ale-py's environment, and ours."""
+"""Shoal's Atari vectors equal Gymnasium's wrappers around ale-py's environment."""
 
 import ale_py
 import gymnasium
@@ -34,7 +34,7 @@ def reference(game, frameskip=4, size=84, grayscale=True, lives=False, stack=4, 
     return FrameStackObservation(env, stack)
 
 
-def assert_alike(game, steps, seed=0, frameskip=4, **settings):
+def assert_equal_to_wrappers(game, steps, seed=0, frameskip=4, **settings):
     other = reference(game, frameskip, **settings)
     size = settings.get("size", 84)
     own = AtariVectorEnv(
@@ -59,8 +59,8 @@ def assert_alike(game, steps, seed=0, frameskip=4, **settings):
     ended = False
     for step in range(steps):
         np.testing.assert_array_equal(got[0], expected, err_msg=f"step {step}")
-        told = {key: infos[key][0] for key in ("lives", "frame_number", "episode_frame_number")}
-        assert told == {key: info[key] for key in told}, step
+        counts = {key: infos[key][0] for key in ("lives", "frame_number", "episode_frame_number")}
+        assert counts == {key: info[key] for key in counts}, step
         action = random.integers(own.single_action_space.n)
         got, rewards, terminations, truncations, infos = own.step(np.array([action]))
         if ended:
@@ -76,7 +76,7 @@ def assert_alike(game, steps, seed=0, frameskip=4, **settings):
 
 @pytest.mark.parametrize("game", GAMES[::2])
 def test_games(game):
-    assert_alike(game, 80, limit=150)
+    assert_equal_to_wrappers(game, 80, limit=150)
 
 
 @pytest.mark.parametrize(
@@ -90,10 +90,10 @@ def test_games(game):
     ids=str,
 )
 def test_settings(settings):
-    assert_alike("Breakout", 150, limit=400, **settings)
+    assert_equal_to_wrappers("Breakout", 150, limit=400, **settings)
 
 
 @pytest.mark.slow
 @pytest.mark.parametrize("game", GAMES)
 def test_many_steps(game):
-    assert_alike(game, 20_000, seed=1)
+    assert_equal_to_wrappers(game, 20_000, seed=1)

@@ -1,4 +1,4 @@
-"""Cached starts of episodes, compared with real resets of the emulator."""
+"""Cached start states of episodes, compared with console resets of the emulator."""
 
 import re
 
@@ -14,7 +14,7 @@ from shoal.atari import games
 GENERATOR = re.compile(rb"(?:[0-9]+ ){624}[0-9]+")
 
 
-def loaded(game):
+def load_emulator(game):
     ALEInterface.setLoggerMode(LoggerMode.Error)
     emulator = ALEInterface()
     emulator.setFloat("repeat_action_probability", 0.0)
@@ -23,8 +23,8 @@ def loaded(game):
     return emulator
 
 
-def everything_but_its_generator(emulator):
-    """The state of an emulator, without the generator that sets its timer and without counts."""
+def state_without_generator(emulator):
+    """Return the state of an emulator, without its generator and frame counts."""
     state = emulator.cloneState().serialize()
     return state[GENERATOR.search(state).end() : -8], emulator.getScreen().tobytes()
 
@@ -35,30 +35,30 @@ def play(emulator, random, frames):
         emulator.act(actions[random.integers(len(actions))])
 
 
-def assert_recurs(game, resets):
-    """Compare an emulator that is played between resets with one that is not."""
+def assert_recurrence(game, resets):
+    """Compare an emulator that is played between resets with an idle one."""
     random = np.random.default_rng(7)
-    played, idle = loaded(game), loaded(game)
+    played, idle = load_emulator(game), load_emulator(game)
     idle.reset_game()
-    first = everything_but_its_generator(idle)
+    first = state_without_generator(idle)
     played.reset_game()
     is_same = is_counted = True
     for number in range(resets):
         play(played, random, int(random.integers(0, 400 if number % 6 == 0 else 60)))
         played.reset_game()
         idle.reset_game()
-        now = everything_but_its_generator(played)
+        now = state_without_generator(played)
         is_same &= now == first
-        is_counted &= now == everything_but_its_generator(idle)
+        is_counted &= now == state_without_generator(idle)
     recurrence = recurrence_of(game)
     assert recurrence != "same" or is_same
     assert recurrence == "none" or is_counted
 
 
 def assert_restores(game, trials):
-    """Compare what is seen after a start was restored with what is seen after a reset."""
+    """Compare the outputs after restoring a start state with those after a reset."""
     random = np.random.default_rng(7)
-    restored, reset = loaded(game), loaded(game)
+    restored, reset = load_emulator(game), load_emulator(game)
     just_loaded = reset.cloneState()
     reset.reset_game()
     start = reset.cloneState()
@@ -66,7 +66,7 @@ def assert_restores(game, trials):
     for _ in range(trials):
         play(restored, random, 400)
         restored.restoreState(start)
-        # This is what a seed does, in games whose starts do not recur.
+        # In games whose start states do not recur, a seed does this.
         reset.restoreState(just_loaded)
         reset.reset_game()
         for _ in range(60):
@@ -79,23 +79,23 @@ def assert_restores(game, trials):
 
 @pytest.mark.parametrize("game", ["pong", "breakout", "freeway", "ice_hockey"])
 def test_recurrence(game):
-    assert_recurs(game, resets=6)
+    assert_recurrence(game, resets=6)
 
 
 @pytest.mark.parametrize("game", ["pong", "breakout", "freeway"])
-def test_restoring(game):
+def test_restoring_start_states(game):
     assert_restores(game, trials=1)
 
 
 @pytest.mark.slow
 @pytest.mark.parametrize("game", games())
 def test_every_game(game):
-    assert_recurs(game, resets=80)
+    assert_recurrence(game, resets=80)
     if recurrence_of(game) != "none":
         assert_restores(game, trials=4)
 
 
-def test_known_starts_are_limited():
+def test_start_state_cache_is_limited():
     cartridge = Cartridge("freeway", None, None)
     with cartridge.borrowed() as emulator:
         start = Start.of(emulator)
@@ -106,11 +106,11 @@ def test_known_starts_are_limited():
     assert cartridge.start(2) is None
 
 
-def test_a_process_has_one_cartridge_of_a_game():
+def test_cartridges_are_shared_in_a_process():
     first = insert("pong", None, None)
     assert insert("pong", None, None) is first
     assert insert("pong", 1, None) is not first
 
 
-def test_other_modes_are_always_reset():
+def test_other_modes_use_console_resets():
     assert insert("pong", 1, None).recurrence == "none"

@@ -1,46 +1,26 @@
-"""What vectors of games do that is not a comparison."""
+"""Vectors of Atari games: batches, ends of episodes, seeding, saving and workers."""
 
 import os
 import pickle
 import signal
 import time
 
-import gymnasium
 import numpy as np
 import pytest
 from gymnasium.error import AlreadyPendingCallError
-from gymnasium.vector import AutoresetMode
 
-import shoal
-import shoal.sb3
 from shoal.atari import AtariVectorEnv, VectorAtariEnv
 from shoal.errors import ReceiveTimeoutError, SlotFinishedError
+from tests.atari.rollouts import COUNTS, assert_same_rollouts, random_rollout
 
-NOBODY = {"reset_mask": np.zeros(3, np.bool_)}
-QUIET = {"noop_max": 0, "use_fire_reset": False}
-COUNTS = ("lives", "frame_number", "episode_frame_number")
-
-
-def played(envs, steps, seed=0):
-    """Observations, rewards, flags and counts of some steps with random actions."""
-    random = np.random.default_rng(seed)
-    space = envs.single_action_space
-    for _ in range(steps):
-        actions = random.integers(space.n, size=envs.num_envs)
-        *results, infos = envs.step(actions)
-        yield [*results, *(infos[key] for key in COUNTS)]
-
-
-def assert_same(some, others):
-    for one, other in zip(some, others, strict=True):
-        for got, expected in zip(one, other, strict=True):
-            np.testing.assert_array_equal(got, expected)
+RESET_NO_SLOT = {"reset_mask": np.zeros(3, np.bool_)}
+NO_OPENING = {"noop_max": 0, "use_fire_reset": False}
 
 
 # Batches
 
 
-def test_first_come_batches():
+def test_batches_of_finished_slots():
     envs = AtariVectorEnv("pong", 6, batch_size=2, noop_max=0)
     assert envs.observation_space.shape == (2, 4, 84, 84)
     assert envs.action_space.shape == (2,)
@@ -59,14 +39,14 @@ def test_first_come_batches():
     expected = [first[0], *(alone.step(np.array([2]))[0][0] for _ in range(40))]
     for observed in seen.values():
         np.testing.assert_array_equal(observed, expected[: len(observed)])
-    # What is in flight is dropped by a reset.
+    # A reset drops slots in flight.
     observations, infos = envs.reset(seed=0)
     np.testing.assert_array_equal(observations[0], first[0])
     envs.close()
     alone.close()
 
 
-def test_explicit_slots():
+def test_send_and_recv_with_slots():
     with AtariVectorEnv("pong", 4, num_threads=1) as envs:
         _, infos = envs.reset(seed=0)
         envs.send(np.array([2, 3]), slots=[3, 1])
@@ -81,7 +61,7 @@ def test_explicit_slots():
         assert sorted(envs.recv()[4]["env_id"]) == [1, 3]
 
 
-def test_a_wait_has_an_end():
+def test_recv_timeout():
     with AtariVectorEnv("pong", 2, batch_size=1) as envs:
         envs.reset(seed=0)
         envs.recv()
@@ -133,10 +113,10 @@ def test_final_observations_and_infos():
                 np.testing.assert_array_equal(infos["final_info"][key][ended], final[4][key][ended])
         with pytest.raises(SlotFinishedError):
             off.step(actions)
-        reset, told = off.reset(options={"reset_mask": ended})
+        reset, frame_number = off.reset(options={"reset_mask": ended})
         np.testing.assert_array_equal(observations, reset)
-        np.testing.assert_array_equal(infos["frame_number"], told["frame_number"])
-        # In the other mode the slots that have ended are reset by a step, the others are stepped.
+        np.testing.assert_array_equal(infos["frame_number"], frame_number["frame_number"])
+        # In next-step mode, a step resets the finished slots and steps the others.
         actions = random.integers(4, size=3)
         np.testing.assert_array_equal(later.step(actions)[0][ended], observations[ended])
         later.reset(seed=ends)
@@ -146,20 +126,20 @@ def test_final_observations_and_infos():
         envs.close()
 
 
-def test_a_lost_life_can_be_told_without_an_end():
+def test_life_loss_info_does_not_end_the_episode():
     with AtariVectorEnv("breakout", 2, num_threads=1, life_loss_info=True) as envs:
         _, infos = envs.reset(seed=0)
         lives = infos["lives"]
-        told = 0
+        frame_number = 0
         for _ in range(300):
             _, _, terminations, truncations, infos = envs.step(np.array([1, 1]))
             lost = (infos["lives"] < lives) & (infos["lives"] > 0)
             assert not truncations.any()
             np.testing.assert_array_equal(terminations & (infos["lives"] > 0), lost)
             assert (infos["frame_number"][lost] > 0).all()
-            told += lost.sum()
+            frame_number += lost.sum()
             lives = infos["lives"]
-        assert told > 3
+        assert frame_number > 3
 
 
 def test_statistics_and_unclipped_rewards():
@@ -183,21 +163,21 @@ def test_statistics_and_unclipped_rewards():
         assert seen > 2
 
 
-# What is observed
+# Observations
 
 
-def test_memory_as_observation():
+def test_ram_observations():
     with AtariVectorEnv("pong", 2, num_threads=1, obs_type="ram", stack_num=1) as envs:
         assert envs.single_observation_space.shape == (1, 128)
         observations, _ = envs.reset(seed=0)
         (game, _) = envs.envs
-        np.testing.assert_array_equal(observations[0, 0], game._switched_on().getRAM())
+        np.testing.assert_array_equal(observations[0, 0], game._get_emulator().getRAM())
         observations = envs.step(np.array([2, 3]))[0]
         np.testing.assert_array_equal(observations[0, 0], game._emulator.getRAM())
         assert (observations[0] != observations[1]).any()
 
 
-def test_pictures():
+def test_render():
     with AtariVectorEnv("pong", 2, num_threads=1, render_mode="rgb_array") as envs:
         envs.reset(seed=0)
         first = envs.render()
@@ -207,7 +187,7 @@ def test_pictures():
         assert any((now != before).any() for now, before in zip(envs.render(), first, strict=True))
 
 
-def test_several_games():
+def test_vector_of_different_games():
     names = ["pong", "Breakout", "ALE/Seaquest-v5"]
     with AtariVectorEnv(names, num_threads=1) as envs:
         assert envs.games == ("pong", "breakout", "seaquest")
@@ -223,7 +203,7 @@ def test_several_games():
         assert envs.single_action_space.n == 18
 
 
-def test_games_with_the_same_actions_keep_them():
+def test_games_with_equal_action_sets_keep_them():
     with AtariVectorEnv(["alien", "seaquest"], num_threads=1) as envs:
         assert envs.single_action_space.n == 18
     with AtariVectorEnv(["pong", "pong"], num_threads=1) as envs:
@@ -244,7 +224,7 @@ def test_modes_and_difficulties():
 # Randomness
 
 
-def test_seeds_of_every_kind():
+def test_kinds_of_seeds():
     with AtariVectorEnv("pong", 3, num_threads=1) as envs:
         expected, _ = envs.reset(seed=5)
         for seed in (np.int64(5), [5, 6, 7], np.array([5, 6, 7]), (5, np.int32(6), 7)):
@@ -264,7 +244,7 @@ def test_without_a_seed_games_differ():
     assert len(starts) > 3
 
 
-def test_the_seed_of_the_guide():
+def test_seed_argument_of_vector_atari_env():
     for seed in (0, 7):
         old, new = (
             VectorAtariEnv("Pong", 2, num_threads=1, seed=seed),
@@ -279,8 +259,8 @@ def test_the_seed_of_the_guide():
 @pytest.mark.parametrize(
     ("game", "sticky"), [("breakout", 0.0), ("freeway", 0.25), ("double_dunk", 0.25)]
 )
-def test_the_same_on_every_pool(game, sticky):
-    """Also after a second seed, and from the starts that one process keeps for all its slots."""
+def test_results_do_not_depend_on_the_pool(game, sticky):
+    """Also after a second seed, and with start states shared by the slots of a process."""
     settings = {"repeat_action_probability": sticky, "max_num_frames_per_episode": 60}
     results = []
     for num_threads in (1, 3):
@@ -288,9 +268,9 @@ def test_the_same_on_every_pool(game, sticky):
             rows = []
             for seed in (3, 11):
                 envs.reset(seed=seed)
-                rows += played(envs, 40)
+                rows += random_rollout(envs, 40)
             results.append(rows)
-    assert_same(*results)
+    assert_same_rollouts(*results)
 
 
 # Saving
@@ -307,16 +287,16 @@ def test_saving_and_restoring(game, sticky, num_threads):
         AtariVectorEnv(game, 3, **settings) as others,
     ):
         envs.reset(seed=0)
-        list(played(envs, 30))
-        saved, told = envs.save(), envs.reset(options=NOBODY)[1]["frame_number"][0]
-        expected = list(played(envs, 50, seed=2))
+        list(random_rollout(envs, 30))
+        saved, frame_number = envs.save(), envs.reset(options=RESET_NO_SLOT)[1]["frame_number"][0]
+        expected = list(random_rollout(envs, 50, seed=2))
         envs.restore(saved)
-        assert_same(played(envs, 50, seed=2), expected)
-        # In another vector, by way of a file, before its first step.
+        assert_same_rollouts(random_rollout(envs, 50, seed=2), expected)
+        # Restore into another vector, after pickling, before its first step.
         others.reset(seed=9)
         others.restore(pickle.loads(pickle.dumps(saved)))
-        assert_same(played(others, 50, seed=2), expected)
-        # Slot by slot: all of them go on from where the first one was.
+        assert_same_rollouts(random_rollout(others, 50, seed=2), expected)
+        # Restore all slots from the snapshot of the first one.
         envs.restore(saved[:1] * 2, slots=[2, 1])
         envs.restore(saved[:1], slots=[0])
         observations = envs.step(np.array([2, 2, 2]))[0]
@@ -324,13 +304,13 @@ def test_saving_and_restoring(game, sticky, num_threads):
             np.testing.assert_array_equal(observations[0], observations[2])
         with pytest.raises(ValueError, match="2 saved games for 3 slots"):
             envs.restore(saved[:2])
-        with pytest.raises(TypeError, match="expected what save"):
+        with pytest.raises(TypeError, match="expected a game that save"):
             envs.restore([*saved[:2], 5])
-        # A slot that is left alone shows what was restored.
+        # A slot that is not reset returns the restored observation.
         envs.restore(saved)
         shown, infos = envs.reset(options={"reset_mask": np.array([False, True, False])})
         np.testing.assert_array_equal(shown[0], saved[0].stack)
-        assert infos["frame_number"][0] == told
+        assert infos["frame_number"][0] == frame_number
     with AtariVectorEnv("pong", 3, num_threads=1) as envs:
         envs.reset()
         with pytest.raises(ValueError, match="saved with"):
@@ -346,12 +326,12 @@ def test_saving_some_slots_while_others_are_in_flight():
             envs.save(others)
 
 
-def test_a_slot_that_awaits_its_reset_cannot_be_saved():
+def test_finished_slot_cannot_be_saved():
     with AtariVectorEnv("pong", 2, num_threads=1, max_num_frames_per_episode=4) as envs:
         envs.reset(seed=0)
         saved = envs.save()
         envs.step(np.zeros(2, int))
-        with pytest.raises(SlotFinishedError, match="slot 0 awaits its reset"):
+        with pytest.raises(SlotFinishedError, match="slot 0 has finished its episode"):
             envs.save()
         with pytest.raises(SlotFinishedError):
             envs.restore(saved)
@@ -360,10 +340,10 @@ def test_a_slot_that_awaits_its_reset_cannot_be_saved():
 # Workers
 
 
-def test_a_worker_that_is_killed_costs_its_slots_an_episode():
-    with AtariVectorEnv("pong", 4, num_threads=2, on_crash="restart", **QUIET) as envs:
+def test_killed_worker_is_replaced_and_truncates_its_slots():
+    with AtariVectorEnv("pong", 4, num_threads=2, on_crash="restart", **NO_OPENING) as envs:
         envs.reset(seed=0)
-        list(played(envs, 5))
+        list(random_rollout(envs, 5))
         os.kill(envs.pool.call(_process, slots=[0])[0], signal.SIGKILL)
         _, rewards, terminations, truncations, infos = envs.step(np.zeros(4, int))
         assert truncations.tolist() == [True, True, False, False]
@@ -378,17 +358,17 @@ def _process(_game):
     return os.getpid()
 
 
-def test_views_are_the_same_as_copies():
+def test_views_equal_copies():
     copies = AtariVectorEnv("breakout", 4, num_threads=1)
     views = AtariVectorEnv("breakout", 4, num_threads=2, copy=False)
     copies.reset(seed=0)
     views.reset(seed=0)
-    assert_same(played(views, 40), played(copies, 40))
+    assert_same_rollouts(random_rollout(views, 40), random_rollout(copies, 40))
     copies.close()
     views.close()
 
 
-def test_nothing_is_left_behind():
+def test_close_ends_all_processes():
     children = set(_children())
     with AtariVectorEnv("pong", 2, num_threads=2) as envs:
         envs.reset()
@@ -402,108 +382,3 @@ def test_nothing_is_left_behind():
 def _children():
     with open(f"/proc/self/task/{os.getpid()}/children") as file:
         return file.read().split()
-
-
-# Other frontends
-
-
-@pytest.mark.parametrize("backend", ["inline", "thread"])
-def test_made_by_id(backend):
-    with shoal.make("ALE/Breakout-v5", 3, backend=backend, repeat_action_probability=0) as envs:
-        _, infos = envs.reset(seed=3)
-        assert infos["_lives"].all()
-        got = list(played(envs, 20))
-    with AtariVectorEnv("breakout", 3, num_threads=1) as envs:
-        envs.reset(seed=3)
-        assert_same(got, played(envs, 20))
-
-
-def test_made_by_gymnasium(patched_gymnasium):
-    envs = gymnasium.make_vec(
-        "ALE/Pong-v5", 2, vectorization_mode="shoal", frame_skip=2, grayscale=False
-    )
-    assert envs.single_observation_space.shape == (4, 84, 84, 3)
-    assert envs.unwrapped.get_attr("settings")[0].repeat_action_probability == 0.25
-    again = gymnasium.make_vec(envs.spec)
-    np.testing.assert_array_equal(envs.reset(seed=1)[0], again.reset(seed=1)[0])
-    envs.close()
-    again.close()
-
-
-def test_made_by_id_with_batches():
-    with shoal.make("ALE/Pong-v5", 4, batch_size=2, statistics=True) as envs:
-        envs.reset(seed=0)
-        envs.send(np.zeros(4, int))
-        batch = envs.recv()
-        assert len(batch.slots) == 2
-        assert batch.infos["lives"].shape == (2,)
-        assert "processes" in str(envs.plan)
-
-
-@pytest.mark.parametrize("form", ["list", "pre-1.0"])
-def test_infos_in_other_forms(form):
-    settings = {"max_num_frames_per_episode": 40, "info_format": form, "backend": "inline"}
-    mode = AutoresetMode.SAME_STEP
-    with shoal.make("ALE/Pong-v5", 2, autoreset_mode=mode, **settings) as envs:
-        envs.reset(seed=0)
-        for _ in range(10):
-            *_, truncations, infos = envs.step(np.zeros(2, int))
-        assert truncations.all()
-        final = infos[0]["final_info"] if form == "list" else infos["final_info"][0]
-        assert final["lives"] == 0
-        assert final["episode_frame_number"] > 39
-
-
-def test_options_of_workers_by_id():
-    with shoal.make("ALE/Pong-v5", 2, thread_affinity_offset=0, workers=1) as envs:
-        (core,) = envs.pool.call(_cores, slots=[0])
-        assert core == {min(os.sched_getaffinity(0))}
-    with shoal.make("ALE/Pong-v5", 1, caller_works=False) as envs:
-        assert envs.plan.backend == "process"
-    with shoal.make("ALE/Pong-v5", 2, game=["pong", "breakout"], backend="inline") as envs:
-        assert envs.games == ("pong", "breakout")
-
-
-def _cores(_game):
-    return os.sched_getaffinity(0)
-
-
-def test_specs_with_more_to_them_are_gymnasiums():
-    spec = gymnasium.spec("ALE/Pong-v5")
-    spec.max_episode_steps = 7
-    with shoal.make(spec, 1, backend="inline") as envs:
-        assert envs.single_observation_space.shape == (210, 160, 3)
-
-
-def test_lost_lives_behind_other_frontends():
-    mode = AutoresetMode.SAME_STEP
-    settings = {"life_loss_info": True, "backend": "inline", "autoreset_mode": mode}
-    vec_env = shoal.sb3.as_vec_env(shoal.make("ALE/Breakout-v5", 2, **settings))
-    vec_env.reset()
-    lost = 0
-    for _ in range(150):
-        _, _, dones, infos = vec_env.step(np.ones(2, int))
-        lost += sum(info["life_lost"] and not done for info, done in zip(infos, dones, strict=True))
-    assert lost > 1
-    vec_env.close()
-
-
-def test_stable_baselines():
-    from stable_baselines3 import PPO
-
-    envs = shoal.make("ALE/Pong-v5", 2, max_num_frames_per_episode=80, backend="inline")
-    vec_env = shoal.sb3.as_vec_env(envs)
-    observations = vec_env.reset()
-    assert observations.shape == (2, 4, 84, 84)
-    for _ in range(20):
-        observations, _, dones, infos = vec_env.step(np.zeros(2, int))
-    assert dones.all()
-    assert infos[0]["terminal_observation"].shape == (4, 84, 84)
-    assert infos[0]["TimeLimit.truncated"]
-    PPO("CnnPolicy", vec_env, n_steps=8, batch_size=8, n_epochs=1, device="cpu").learn(16)
-    vec_env.close()
-
-
-def test_gymnasiums_own_games_are_there_if_asked_for():
-    with shoal.make("ALE/Pong-v5", 1, backend="python", frameskip=1) as envs:
-        assert envs.single_observation_space.shape == (210, 160, 3)

@@ -1,4 +1,4 @@
-"""Scripted matches, many at a time."""
+"""Vectors of matches between scripted players."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from shoal.hockey import BasicOpponents
 
 @dataclass
 class Results:
-    """What came of matches, as rates for player 1, and how long they were."""
+    """The results of matches, as rates for player 1, and their lengths."""
 
     win: float
     draw: float
@@ -21,7 +21,7 @@ class Results:
 
 
 class Player:
-    """A player of the recording, by its name, in every match."""
+    """A player of the recording, by name, for every match."""
 
     def __init__(self, kind: str, count: int, seed: int) -> None:
         self._kind, self._count = kind, count
@@ -38,7 +38,7 @@ class Player:
 
 
 def play(mode: str, first: str, second: str, games: int, seed: int) -> Results:
-    """Play so many matches once, half of them started by each player."""
+    """Play this number of matches; each player starts half of them."""
     players = Player(first, games, seed), Player(second, games, seed + 1)
     winners, lengths = np.zeros(games), np.zeros(games)
     ended = np.zeros(games, bool)

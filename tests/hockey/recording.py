@@ -1,4 +1,4 @@
-"""The recording of the reference environment, and its transitions done again by ours."""
+"""The recording of the reference environment, and its transitions repeated by the kernel."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ import shoal
 
 DATA = Path(__file__).parent / "data"
 
-_REACH = 0.4473  # of a racket from its origin
+_REACH = 0.4473  # the distance of a racket's farthest corner from its origin
 _PUCK_RADIUS = 13 / 60
 _MARGIN = 0.03
 _CORNERS = 0.02 * np.array(
@@ -22,7 +22,7 @@ _CORNERS = 0.02 * np.array(
 
 @cache
 def recording() -> SimpleNamespace:
-    """The fields of the recording, without first steps that carry a shot nobody has observed."""
+    """Load the recording, without first steps whose initial shot is not in the observation."""
     with np.load(DATA / "hockey_golden.npz") as fields:
         unseen = (fields["mode"] == 2) & (fields["t"] == 0)
         return SimpleNamespace(**{name: fields[name][~unseen] for name in fields})
@@ -30,9 +30,9 @@ def recording() -> SimpleNamespace:
 
 @cache
 def repeated() -> SimpleNamespace:
-    """Every transition of the recording by itself, done by the kernel."""
+    """Compute each transition of the recording separately with the kernel."""
     gold = recording()
-    # A puck that touches a racket in two steps running has begun to do so in the first only.
+    # If a puck touches a racket in consecutive steps, only the first one is a new touch.
     _, _, touching = _step(np.zeros(len(gold.t), np.uint8))
     follows = np.r_[False, (np.diff(gold.t) == 1) & (np.diff(gold.episode) == 0)]
     observations, results, _ = _step(np.where(follows, np.r_[0, touching[:-1]], 0))
@@ -62,12 +62,12 @@ def _step(touching):
 
 
 def racket(observations: np.ndarray, player: int) -> np.ndarray:
-    """x, y, angle, velocity and spin of a player's racket."""
+    """Return x, y, angle, velocity and spin of a player's racket."""
     return observations[:, 6 * player : 6 * player + 6]
 
 
 def puck(observations: np.ndarray) -> np.ndarray:
-    """x, y and velocity of the puck."""
+    """Return x, y and velocity of the puck."""
     return observations[:, 12:16]
 
 
@@ -79,7 +79,7 @@ def is_racket_free(observations: np.ndarray, player: int) -> np.ndarray:
     across = np.abs(x[:, None] + cosine * corners[:, 0] - sine * corners[:, 1]).max(1)
     up = np.abs(y[:, None] + sine * corners[:, 0] + cosine * corners[:, 1]).max(1)
     inside = (across < 235 / 60 - _MARGIN) & (up < 200 / 60 - _MARGIN)
-    inside |= (across < 245 / 60 - _MARGIN) & (up < 75 / 60)  # in the mouth of a goal
+    inside |= (across < 245 / 60 - _MARGIN) & (up < 75 / 60)  # between the posts of a goal
     return inside & ~are_rackets_near(observations) & ~is_puck_near(observations, player)
 
 
@@ -96,7 +96,7 @@ def is_puck_near(observations: np.ndarray, player: int) -> np.ndarray:
 
 
 def is_puck_near_wall(observations: np.ndarray) -> np.ndarray:
-    """Whether the puck may touch a wall now, or would in the next step."""
+    """Whether the puck may touch a wall in this or the next step."""
     position, velocity = puck(observations)[:, :2].T, puck(observations)[:, 2:].T
     x, y = np.maximum(np.abs(position), np.abs(position + 0.02 * velocity))
     return (x > 235 / 60 - _PUCK_RADIUS - _MARGIN) | (y > 200 / 60 - _PUCK_RADIUS - _MARGIN)

@@ -1,4 +1,4 @@
-"""The solver next to Box2D itself, from states that nobody has recorded."""
+"""The solver compared with Box2D, from random states."""
 
 import numpy as np
 import pytest
@@ -11,7 +11,7 @@ from benchmarks.hockey_scene import HockeyScene
 
 
 def random_states(random, count):
-    """States in which things touch: next to walls, next to each other, in corners."""
+    """Return states with contacts: at walls, between bodies, in corners."""
     states = np.zeros((count, 18), np.float32)
     states[:, [0, 6]] = [-1, 1] * random.uniform(0.6, 3.45, (count, 2))
     states[:, [1, 7]] = random.uniform(-2.85, 2.85, (count, 2))
@@ -21,7 +21,7 @@ def random_states(random, count):
     states[:, 12] = random.uniform(-3.65, 3.65, count)
     states[:, 13] = random.uniform(-3.05, 3.05, count)
     states[:, 14:16] = random.normal(0, 15, (count, 2))
-    # Half of the pucks are at a racket.
+    # Half of the pucks touch a racket.
     racket = random.integers(0, 2, count) * 6
     rows = np.arange(count)[: count // 2]
     angle, distance = random.uniform(-np.pi, np.pi, (2, len(rows)))
@@ -33,7 +33,7 @@ def random_states(random, count):
 
 
 def between_two(random, count):
-    """States in which the puck is between both rackets."""
+    """Return states with the puck between both rackets."""
     states = np.zeros((count, 18), np.float32)
     states[:, 12] = random.uniform(-0.3, 0.3, count)
     states[:, 13] = random.uniform(-2, 2, count)
@@ -46,7 +46,7 @@ def between_two(random, count):
 
 
 def steps_of_both(states, random):
-    """One step from each of these states: by Box2D, and by the kernel."""
+    """Compute one step from each state with Box2D and with the kernel."""
     count = len(states)
     spins = random.uniform(-60, 60, count).astype(np.float32)
     actions = random.uniform(-1, 1, (count, 8)).astype(np.float32)
@@ -67,20 +67,20 @@ POSITIONS, VELOCITIES = [0, 1, 2, 6, 7, 8, 12, 13], [3, 4, 5, 9, 10, 11, 14, 15]
 
 
 @pytest.mark.parametrize("seed", [1, 2])
-def test_one_step_from_anywhere(seed):
+def test_one_step_from_random_states(seed):
     random = np.random.default_rng(seed)
     states = random_states(random, 2500)
     found, expected = steps_of_both(states, random)
     error = np.abs(found - expected)
-    assert (np.abs(expected - states)[:, 14:16].max(1) > 2.0).sum() > 400  # touched something
-    # A step takes other rounds where roundings differ; almost all come out the same.
+    assert (np.abs(expected - states)[:, 14:16].max(1) > 2.0).sum() > 400  # had a contact
+    # Rounding differences can change the number of solver iterations; almost all results agree.
     for columns, close in ((POSITIONS, 1e-4), (VELOCITIES, 1e-3)):
         worst = error[:, columns].max(1)
         assert np.mean(worst < close) > 0.9
         assert np.percentile(worst, 98.5) < 100 * close
 
 
-def test_a_puck_between_both_rackets():
+def test_puck_between_both_rackets():
     random = np.random.default_rng(3)
     found, expected = steps_of_both(between_two(random, 600), random)
     error = np.abs(found - expected)

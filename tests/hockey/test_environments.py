@@ -1,4 +1,4 @@
-"""Hockey as Gymnasium and ``shoal.make`` know it."""
+"""Hockey environments made by Gymnasium and ``shoal.make``."""
 
 import pickle
 
@@ -29,7 +29,7 @@ ACTIONS = {
 
 @pytest.mark.parametrize("keep_mode", [True, False])
 @pytest.mark.parametrize("name", NAMES)
-def test_spaces_are_what_is_returned(name, keep_mode):
+def test_observations_and_actions_are_in_their_spaces(name, keep_mode):
     seen = (18,) if "One" in name else (2, 18)
     with shoal.make(name, 3, keep_mode=keep_mode) as envs:
         assert envs.single_action_space == ACTIONS[name][0 if keep_mode else 1]
@@ -38,18 +38,18 @@ def test_spaces_are_what_is_returned(name, keep_mode):
         results = envs.step(envs.action_space.sample())
         for batch in (observations, results[0]):
             assert batch in envs.observation_space
-        for told in (infos, results[4]):
-            assert set(told) >= {
+        for step_infos in (infos, results[4]):
+            assert set(step_infos) >= {
                 "winner",
                 "reward_closeness_to_puck",
                 "reward_touch_puck",
                 "reward_puck_direction",
             }
-            assert told["winner"].shape == ((3,) if "One" in name else (3, 2))
+            assert step_infos["winner"].shape == ((3,) if "One" in name else (3, 2))
 
 
 @pytest.mark.parametrize("name", NAMES)
-def test_a_single_environment_is_one_of_gymnasiums(name):
+def test_single_environment_passes_gymnasium_checks(name):
     env = gymnasium.make(name)
     check_env(env.unwrapped, skip_render_check=True)
     with shoal.make(name, 2) as envs:
@@ -66,7 +66,7 @@ def test_a_single_environment_is_one_of_gymnasiums(name):
 
 
 @pytest.mark.parametrize("name", NAMES)
-def test_a_vector_is_made_by_gymnasium(name):
+def test_make_vec(name):
     ours = shoal.make(name, 4, mode="TRAIN_DEFENSE")
     theirs = gymnasium.make_vec(name, 4, mode="TRAIN_DEFENSE")
     with ours, theirs:
@@ -75,7 +75,7 @@ def test_a_vector_is_made_by_gymnasium(name):
         assert_identical(ours.step(actions)[:4], theirs.step(actions)[:4])
 
 
-def test_python_environments_play_the_same_matches():
+def test_python_backend_plays_the_same_matches():
     name, count = "shoal/HockeyOne-v0", 3
     with (
         shoal.make(name, count, opponent="weak") as kernel,
@@ -110,18 +110,18 @@ def test_each_slot_has_its_mode_opponent_and_keep_mode():
         assert ends[0] == 2
 
 
-def test_a_change_counts_from_the_next_reset_on():
+def test_new_mode_takes_effect_with_the_next_reset():
     with shoal.make("shoal/Hockey-v0", 2, mode="TRAIN_SHOOTING") as envs:
         envs.reset(seed=0)
         envs.set_attr("mode", "NORMAL")
         for _ in range(81):
             *_, truncated, _ = envs.step(np.zeros((2, 8)))
-        assert truncated.all()  # still by the limit of the mode that it began in
+        assert truncated.all()  # the episode still has the limit of its initial mode
         observations, *_ = envs.step(np.zeros((2, 8)))
         assert_identical(observations[:, 0, 6:8], np.array([[3, 0], [3, 0]], np.float32))
 
 
-def test_a_scripted_second_player_takes_the_place_of_actions():
+def test_scripted_opponent_overrides_actions():
     def run(actions, **options):
         with shoal.make("shoal/Hockey-v0", 2, **options) as envs:
             observations, _ = envs.reset(seed=4)
@@ -135,7 +135,7 @@ def test_a_scripted_second_player_takes_the_place_of_actions():
     assert not np.array_equal(run(still, opponent="weak"), run(still, opponent="strong"))
 
 
-def test_players_start_in_turns():
+def test_players_start_alternately():
     with shoal.make("shoal/Hockey-v0", 3, autoreset_mode="Disabled") as envs:
         sides = []
         envs.reset(seed=0)
@@ -147,14 +147,14 @@ def test_players_start_in_turns():
         for one_starting, side in ((True, -1), (False, 1), (None, -1)):
             observations, _ = envs.reset(options={"one_starting": one_starting})
             assert (np.sign(observations[:, 0, 12]) == side).all()
-        # What follows a seed does not depend on what was before it.
+        # A seeded reset does not depend on earlier episodes.
         first, _ = envs.reset(seed=8)
         envs.reset()
         again, _ = envs.reset(seed=8)
         assert_identical(first, again)
 
 
-def test_a_mode_for_one_episode():
+def test_mode_for_one_episode():
     with shoal.make("shoal/Hockey-v0", 2, autoreset_mode="Disabled") as envs:
         envs.reset(seed=0, options={"mode": "TRAIN_SHOOTING"})
         for _ in range(81):
@@ -166,7 +166,7 @@ def test_a_mode_for_one_episode():
 
 
 @pytest.mark.parametrize("mode", list(Mode))
-def test_a_match_begins_as_specified(mode):
+def test_initial_states_are_as_specified(mode):
     count = 4000
     with shoal.make("shoal/Hockey-v0", count, mode=mode) as envs:
         observations, _ = envs.reset(seed=100)
@@ -184,11 +184,11 @@ def test_a_match_begins_as_specified(mode):
             _check_uniform(first[:, 13], -3.2, 3.2)
             shot = envs.state["shot"]
             assert np.allclose(np.hypot(*shot.T), 60, rtol=1e-6)
-            # Where it would cross the line behind the goal of the first player.
+            # The position at which the shot crosses the goal line of the first player.
             share = (-5 - first[:, 12]) / shot[:, 0]
             _check_uniform(first[:, 13] + share * shot[:, 1], -0.75, 0.75)
         else:
-            # Who starts first is drawn.
+            # The first starter is random.
             starts = np.sign(first[:, 12])
             assert np.mean(starts) == pytest.approx(0 if mode == Mode.NORMAL else -1, abs=0.05)
             _check_uniform(starts * first[:, 12], 1, 2)
@@ -203,8 +203,8 @@ def _check_uniform(values, low, high):
     assert np.abs(shares - np.arange(1, 10) / 10).max() < 0.04
 
 
-def test_a_reset_clears_everything():
-    """Also of who has the puck, which the reference forgets to clear."""
+def test_reset_clears_the_state():
+    """Possession is also cleared, unlike in the reference."""
     with shoal.make("shoal/Hockey-v0", 64, opponent="strong") as envs:
         fresh, _ = envs.reset(seed=1, options={"one_starting": False})
         states = envs.state.copy()
@@ -236,8 +236,8 @@ def test_every_episode_ends(name, mode):
             assert not (terminated & truncated).any()
             if not ended.any():
                 continue
-            told = infos["final_info"] if mode == "SameStep" else infos
-            winners = np.reshape(told["winner"], (40, -1))[:, 0]
+            step_infos = infos["final_info"] if mode == "SameStep" else infos
+            winners = np.reshape(step_infos["winner"], (40, -1))[:, 0]
             assert (np.abs(winners[ended]) == terminated[ended]).all()
             lengths = infos["episode"]["l"]
             assert (lengths[truncated] == 81).all()
@@ -249,7 +249,7 @@ def test_every_episode_ends(name, mode):
         assert by_goal > 0
 
 
-def test_a_goal_in_the_last_step_is_no_timeout():
+def test_goal_in_the_last_step_is_a_termination():
     with shoal.make("shoal/Hockey-v0", 1, autoreset_mode="Disabled") as envs:
         envs.reset(seed=0)
         envs.state["observation"][0, 12:16] = (4.0, 0.0, 1.0, 0.0)
@@ -274,7 +274,7 @@ def test_a_goal_in_the_last_step_is_no_timeout():
         ({"keep_mode": "yes"}, "keep_mode must be True or False, got 'yes'"),
     ],
 )
-def test_wrong_arguments(arguments, message):
+def test_invalid_arguments(arguments, message):
     with pytest.raises(ValueError, match=message):
         shoal.make("shoal/Hockey-v0", 2, **arguments)
     with shoal.make("shoal/Hockey-v0", 2) as envs:
@@ -283,17 +283,17 @@ def test_wrong_arguments(arguments, message):
                 envs.set_attr(name, value)
 
 
-def test_a_name_without_a_version_has_a_kernel_too():
+def test_id_without_version_has_a_kernel():
     with pytest.warns(UserWarning, match="latest versioned"), shoal.make("shoal/Hockey", 2) as envs:
         assert envs.plan.backend == "kernel"
 
 
-def test_many_values_are_for_set_attr():
-    with pytest.raises(ValueError, match="set_attr takes one for each slot"):
+def test_list_of_modes_raises_and_suggests_set_attr():
+    with pytest.raises(ValueError, match="set_attr accepts a list with a value for each slot"):
         shoal.make("shoal/HockeyOne-v0", 2, mode=["NORMAL", "TRAIN_SHOOTING"])
 
 
-def test_wrong_options():
+def test_invalid_reset_options():
     with shoal.make("shoal/Hockey-v0", 2) as envs:
         with pytest.raises(ValueError, match="hockey has no reset option 'starter'"):
             envs.reset(options={"starter": 1})
@@ -304,19 +304,19 @@ def test_wrong_options():
 
 
 @pytest.mark.parametrize("value", [np.nan, np.inf, -np.inf])
-def test_an_action_that_is_no_number(value):
+def test_non_finite_action_raises(value):
     with shoal.make("shoal/Hockey-v0", 12) as envs:
         envs.reset(seed=0)
         actions = np.zeros((12, 8), np.float32)
         actions[9, 5] = value
         with pytest.raises(KernelError, match=r"slot 9.*an action is not a finite number"):
             envs.step(actions)
-        # The others have stepped, and the slot that failed begins anew.
+        # The other slots have stepped, and the failed slot is reset.
         observations, *_ = envs.step(np.zeros((12, 8), np.float32))
         assert np.isfinite(observations).all()
 
 
-def test_actions_beyond_their_bounds_are_cut_off():
+def test_actions_are_clipped_to_their_bounds():
     with shoal.make("shoal/Hockey-v0", 2) as envs:
         envs.reset(seed=[0, 0])
         actions = np.ones((2, 8), np.float32)
@@ -326,7 +326,7 @@ def test_actions_beyond_their_bounds_are_cut_off():
         assert np.array_equal(observations[0], observations[1])
 
 
-def test_full_throttle_is_a_saw_tooth():
+def test_speed_limit_gives_a_sawtooth():
     expected = [1.862, 3.538, 5.046, 6.404, 7.625, 8.725, 9.714, 10.605, 6.363]
     with shoal.make("shoal/Hockey-v0", 1) as envs:
         envs.reset(seed=0)
@@ -335,7 +335,7 @@ def test_full_throttle_is_a_saw_tooth():
         assert np.allclose(found, expected, atol=6e-4)
 
 
-def test_slots_are_saved_copied_and_pickled():
+def test_slots_can_be_saved_copied_and_pickled():
     with shoal.make("shoal/HockeyOne-v0", 5, mode="TRAIN_DEFENSE") as envs:
         envs.set_attr("opponent", ["weak", None, "strong", "weak", "strong"])
         envs.reset(seed=3)
@@ -353,7 +353,7 @@ def test_slots_are_saved_copied_and_pickled():
 
 
 @pytest.mark.parametrize("mode", ["NextStep", "SameStep", "Disabled"])
-def test_rewards_of_both_are_those_of_the_step(mode):
+def test_rewards_of_both_players_belong_to_the_step(mode):
     with shoal.make("shoal/Hockey-v0", 32, autoreset_mode=mode, opponent="strong") as envs:
         _, infos = envs.reset(seed=2)
         assert not infos["rewards"].any()
@@ -361,12 +361,12 @@ def test_rewards_of_both_are_those_of_the_step(mode):
         ends = 0
         for _ in range(400):
             _, rewards, terminated, truncated, infos = envs.step(envs.action_space.sample())
-            told, ended = infos["rewards"], terminated | truncated
-            assert np.array_equal(told[:, 0], rewards)
+            both_rewards, ended = infos["rewards"], terminated | truncated
+            assert np.array_equal(both_rewards[:, 0], rewards)
             if mode == "SameStep" and ended.any():
-                assert np.array_equal(infos["final_info"]["rewards"][ended], told[ended])
-                assert not infos["winner"].any()  # of the match that has begun
-            assert (told[terminated].min(1) < -9).all()
+                assert np.array_equal(infos["final_info"]["rewards"][ended], both_rewards[ended])
+                assert not infos["winner"].any()  # of the new match
+            assert (both_rewards[terminated].min(1) < -9).all()
             ends += ended.sum()
             if mode == "Disabled" and ended.any():
                 envs.reset(options={"reset_mask": ended})
@@ -374,7 +374,7 @@ def test_rewards_of_both_are_those_of_the_step(mode):
 
 
 @pytest.mark.parametrize("backend", ["kernel", "inline", "process"])
-def test_every_backend_knows_mode_and_opponent(backend):
+def test_mode_and_opponent_on_every_backend(backend):
     with shoal.make("shoal/HockeyOne-v0", 2, backend=backend) as envs:
         assert envs.get_attr("opponent") == ("strong", "strong")
         envs.set_attr("mode", ["TRAIN_SHOOTING", "NORMAL"])
@@ -388,7 +388,7 @@ def test_every_backend_knows_mode_and_opponent(backend):
             envs.set_attr("opponent", "average")
 
 
-def test_a_single_environment_has_mode_and_opponent():
+def test_mode_and_opponent_of_a_single_environment():
     env = gymnasium.make("shoal/HockeyOne-v0", opponent="weak")
     assert env.get_wrapper_attr("opponent") == "weak"
     env.set_wrapper_attr("mode", "TRAIN_DEFENSE")
@@ -401,14 +401,14 @@ def test_a_single_environment_has_mode_and_opponent():
     env.close()
 
 
-def test_without_a_part_to_shoot_there_is_no_keeping():
+def test_keep_mode_needs_a_shoot_action():
     with shoal.make("shoal/HockeyDiscrete-v0", 2, keep_mode=False) as envs:
-        with pytest.raises(ValueError, match="keep_mode cannot be turned on"):
+        with pytest.raises(ValueError, match="keep_mode cannot be enabled"):
             envs.set_attr("keep_mode", True)
         envs.set_attr("keep_mode", False)
 
 
-def test_actions_that_nobody_uses_may_be_anything():
+def test_unused_actions_are_ignored():
     with shoal.make("shoal/Hockey-v0", 1, opponent="weak") as envs:
         envs.reset(seed=0)
         observations, *_ = envs.step([[0, 0, 0, 0, np.nan, np.nan, np.nan, np.nan]])

@@ -1,4 +1,4 @@
-"""How close ours comes to the reference: the bounds are those that were asked for."""
+"""Accuracy relative to the reference implementation."""
 
 import json
 
@@ -22,7 +22,7 @@ def test_rackets_without_contact(player):
 
 
 def test_fast_rackets_at_the_back():
-    """Who is fast and would only become faster gets no push, and is not stopped at the back."""
+    """Above the speed limit, a racket is not accelerated, and does not stop at the back."""
     gold, ours = r.recording(), r.repeated()
     rows = 0
     for player, sign in ((0, 1), (1, -1)):
@@ -36,7 +36,7 @@ def test_fast_rackets_at_the_back():
     assert rows >= 1
 
 
-def test_the_puck_without_contact():
+def test_puck_without_contact():
     gold, ours = r.recording(), r.repeated()
     near = r.is_puck_near_wall(gold.obs)
     for player in (0, 1):
@@ -65,7 +65,7 @@ def _contacts():
 @pytest.mark.parametrize(
     ("kind", "least"), [("bounce", 150), ("hit", 60), ("held", 300), ("shot", 40)]
 )
-def test_velocities_after_a_contact(kind, least):
+def test_velocities_after_contacts(kind, least):
     gold, ours = r.recording(), r.repeated()
     chosen = _contacts()[kind]
     assert chosen.sum() >= least
@@ -76,13 +76,13 @@ def test_velocities_after_a_contact(kind, least):
     assert np.percentile(relative, 90) < 0.10
 
 
-def test_what_is_told_after_a_step():
+def test_rewards_and_infos():
     gold, ours = r.recording(), r.repeated()
     assert np.array_equal(ours.winner[:, 0], gold.winner)
     assert np.array_equal(ours.winner[:, 1], -gold.winner)
     assert np.array_equal(ours.reward_touch_puck[:, 0], gold.touch)
     assert np.array_equal(ours.next_obs[:, 16:], gold.next_obs[:, 16:])
-    # The reference does not tell a time limit from a goal.
+    # The reference does not distinguish a time limit from a goal.
     assert np.array_equal(ours.terminated | ours.truncated, gold.done)
     assert np.array_equal(ours.terminated, gold.winner != 0)
     same = np.abs(ours.next_obs - gold.next_obs).max(1) < 1e-5

@@ -1,4 +1,4 @@
-"""The scripted player, next to its specification."""
+"""The scripted player, compared with its specification."""
 
 import numpy as np
 import pytest
@@ -8,7 +8,7 @@ from shoal.hockey import BasicOpponent, BasicOpponents, HockeyEnv
 
 
 def specified(seen, phase, weak):
-    """Section 4 of the specification, word by word."""
+    """Return the action according to section 4 of the specification."""
     position, velocity = seen[:3], seen[3:6]
     puck, puck_velocity = seen[12:14], seen[14:16]
     gain = 0.5 if weak else 10
@@ -25,7 +25,7 @@ def specified(seen, phase, weak):
 
 
 def phases(seed, players, calls):
-    """The phases that players of this seed go through."""
+    """Return the phases of players with this seed."""
     words = np.random.SeedSequence(seed).generate_state(4).tolist()
     found = np.zeros((calls, players))
     for player in range(players):
@@ -38,7 +38,7 @@ def phases(seed, players, calls):
 
 
 @pytest.mark.parametrize("players", [1, 7, 8, 21])
-def test_it_plays_as_specified(players):
+def test_actions_follow_the_specification(players):
     random = np.random.default_rng(players)
     weak = random.random(players) < 0.5
     team = BasicOpponents(players, weak, seed=3)
@@ -51,7 +51,7 @@ def test_it_plays_as_specified(players):
         assert np.abs(found - expected).max() < 2e-4
 
 
-def test_arrays_may_be_parts_of_others():
+def test_arrays_may_be_slices():
     seen = np.random.default_rng(0).uniform(-3, 3, (9, 2, 18)).astype(np.float32)
     actions = np.full((9, 8), 5, np.float32)
     one, other = BasicOpponents(9, seed=1), BasicOpponents(9, seed=1)
@@ -62,39 +62,39 @@ def test_arrays_may_be_parts_of_others():
     assert np.array_equal(one.act(turned), other.act(seen[:, 0].astype(np.float64)))
 
 
-def test_a_seed_says_it_all():
+def test_seed_determines_all_actions():
     seen = np.zeros((4, 18), np.float32)
     team = BasicOpponents(4, weak=True, seed=5)
     first = [team.act(seen) for _ in range(3)]
     team.seed(5)
     assert np.array_equal(first, [team.act(seen) for _ in range(3)])
     assert not np.array_equal(first[0], BasicOpponents(4, weak=True, seed=6).act(seen))
-    assert len({row.tobytes() for row in first[0]}) == 4  # each draws its own
-    np.random.seed(0)  # the global generator is nobody's
+    assert len({row.tobytes() for row in first[0]}) == 4  # each player has a separate stream
+    np.random.seed(0)  # the global generator is not used
     before = np.random.get_state()[1].copy()
     team.act(seen)
     assert np.array_equal(before, np.random.get_state()[1])
 
 
-def test_wrong_arrays():
+def test_invalid_arrays():
     team = BasicOpponents(3)
     with pytest.raises(ValueError, match=r"shape \(3, 18\), got \(2, 18\)"):
         team.act(np.zeros((2, 18)))
-    with pytest.raises(ValueError, match=r"out must be float32 of the shape \(3, 4\)"):
+    with pytest.raises(ValueError, match=r"out must be a float32 array of shape \(3, 4\)"):
         team.act(np.zeros((3, 18)), out=np.zeros((3, 4)))
     frozen = np.zeros((3, 4), np.float32)
     frozen.flags.writeable = False
     with pytest.raises(ValueError, match="cannot be written"):
         team.act(np.zeros((3, 18)), out=frozen)
-    with pytest.raises(ValueError, match="weak must be True, False, or 3 of them"):
+    with pytest.raises(ValueError, match="weak must be a bool or an array of 3 bools"):
         BasicOpponents(3, [True, False])
     with pytest.raises(ValueError, match="num_envs must be a positive integer"):
         BasicOpponents(0)
-    with pytest.raises(ValueError, match="expected 18 numbers"):
+    with pytest.raises(ValueError, match="obs must have shape"):
         BasicOpponent().act(np.zeros(16))
 
 
-def test_one_player_is_the_first_of_many():
+def test_single_player_equals_the_first_of_a_vector():
     seen = np.random.default_rng(1).uniform(-3, 3, (20, 18))
     one, many = BasicOpponent(weak=True, seed=2), BasicOpponents(1, True, seed=2)
     for row in seen:
@@ -102,7 +102,7 @@ def test_one_player_is_the_first_of_many():
     assert BasicOpponent(keep_mode=False).act(seen[0]).shape == (3,)
 
 
-def test_without_keep_mode_nobody_shoots():
+def test_no_shots_without_keep_mode():
     seen, actions = np.full((5, 18), 3.0), np.zeros((5, 6), np.float32)
     shooting, other = BasicOpponents(5, seed=2), BasicOpponents(5, seed=2, keep_mode=False)
     assert other.act(seen, out=actions[:, :3]).shape == (5, 3)
@@ -111,19 +111,19 @@ def test_without_keep_mode_nobody_shoots():
 
 
 @pytest.mark.parametrize("weak", [True, False])
-def test_inside_and_outside_they_play_the_same_way(weak):
-    """Not the same matches: who draws the numbers differs. But as good ones."""
+def test_builtin_and_separate_opponents_are_equally_strong(weak):
+    """The random numbers differ, but the results of matches agree statistically."""
     games = 1500
     actions, wins = np.zeros((games, 8), np.float32), []
-    for inside in (True, False):
+    for is_builtin in (True, False):
         kind = "weak" if weak else "strong"
         first, second = BasicOpponents(games, True, 1), BasicOpponents(games, weak, 2)
         ended, lost = np.zeros(games, bool), np.zeros(games, bool)
-        with shoal.make("shoal/Hockey-v0", games, opponent=kind if inside else None) as envs:
+        with shoal.make("shoal/Hockey-v0", games, opponent=kind if is_builtin else None) as envs:
             observations, _ = envs.reset(seed=6)
             while not ended.all():
                 first.act(observations[:, 0], out=actions[:, :4])
-                if not inside:
+                if not is_builtin:
                     second.act(observations[:, 1], out=actions[:, 4:])
                 observations, _, terminated, truncated, infos = envs.step(actions)
                 lost |= ~ended & (infos["winner"][:, 1] == 1)
@@ -132,7 +132,7 @@ def test_inside_and_outside_they_play_the_same_way(weak):
     assert wins[0] == pytest.approx(wins[1], abs=0.06)
 
 
-def test_it_beats_one_who_stands_still():
+def test_strong_player_beats_an_idle_one():
     env, player = HockeyEnv(), BasicOpponent(weak=False, seed=0)
     won = 0
     for seed in range(20):

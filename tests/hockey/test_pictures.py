@@ -1,4 +1,4 @@
-"""What people see, and what they do."""
+"""Rendering, windows and the keyboard."""
 
 import os
 import signal
@@ -32,27 +32,27 @@ def env():
     made.close()
 
 
-def at(picture, x, y):
-    """The colour at a place of the rink, in metres from its centre."""
-    return tuple(picture[round(240 - 60 * y), round(300 + 60 * x)].tolist())
+def at(image, x, y):
+    """Return the colour at a position in metres from the centre of the rink."""
+    return tuple(image[round(240 - 60 * y), round(300 + 60 * x)].tolist())
 
 
-def test_colours_are_where_they_belong(env):
-    picture = env.render("rgb_array")
-    assert (picture.shape, picture.dtype) == ((480, 600, 3), np.uint8)
-    assert at(picture, -3.1, 0) == PLAYERS[0]
-    assert at(picture, 3.1, 0) == PLAYERS[1]
-    assert at(picture, 0, 3.5) == (0, 0, 0)
-    assert at(picture, -4.2, 0) == (239, 203, 138)
-    assert at(picture, 100 / 60, 0) == (204, 204, 204)
-    assert at(picture, 1, 2) == (255, 255, 255)
+def test_colours_of_the_rink(env):
+    image = env.render("rgb_array")
+    assert (image.shape, image.dtype) == ((480, 600, 3), np.uint8)
+    assert at(image, -3.1, 0) == PLAYERS[0]
+    assert at(image, 3.1, 0) == PLAYERS[1]
+    assert at(image, 0, 3.5) == (0, 0, 0)
+    assert at(image, -4.2, 0) == (239, 203, 138)
+    assert at(image, 100 / 60, 0) == (204, 204, 204)
+    assert at(image, 1, 2) == (255, 255, 255)
     seen = env.obs_agent_two()
     seen[12:16] = (1, 2, 0, 0)
     env.set_state(seen)
     assert at(env.render("rgb_array"), 1, 2) != (255, 255, 255)
 
 
-def test_edges_are_smooth(env):
+def test_edges_are_antialiased(env):
     colours = {tuple(pixel) for pixel in env.render("rgb_array").reshape(-1, 3).tolist()}
     assert len(colours) > 40
 
@@ -66,7 +66,7 @@ def test_rackets_turn(env):
     assert not np.array_equal(env.render("rgb_array"), straight)
 
 
-def test_a_mosaic():
+def test_render_tiled():
     with shoal.make("shoal/HockeyOne-v0", 5, render_mode="rgb_array") as envs:
         envs.reset(seed=0)
         mosaic = envs.render_tiled(columns=3)
@@ -74,25 +74,25 @@ def test_a_mosaic():
         assert np.array_equal(mosaic[480:, :600], envs.render()[3])
 
 
-def test_a_window(pygame):
+def test_window(pygame):
     env = gymnasium.make("shoal/HockeyOne-v0", render_mode="human")
     env.reset(seed=0)
     env.step(env.action_space.sample())
     shown = pygame.surfarray.array3d(pygame.display.get_surface()).swapaxes(0, 1)
-    assert np.array_equal(shown, env.unwrapped.picture())
+    assert np.array_equal(shown, env.unwrapped.draw_image())
     env.close()
     assert not pygame.display.get_init()
     env.close()
 
 
-def test_wrong_render_modes(env):
+def test_invalid_render_modes(env):
     with pytest.raises(ValueError, match="render mode must be 'human' or 'rgb_array', got 'ansi'"):
         env.render("ansi")
     with pytest.raises(ValueError, match="render_mode must be"):
         HockeyEnv(render_mode="ansi")
 
 
-def test_a_window_needs_pygame():
+def test_window_needs_pygame():
     code = (
         "import sys; sys.modules['pygame'] = None\n"
         "from shoal.hockey import HockeyEnv\n"
@@ -102,11 +102,11 @@ def test_a_window_needs_pygame():
     )
     ended = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
     assert ended.stdout == (
-        "DependencyNotInstalled a window needs pygame: pip install 'shoal[human]'\n"
+        'DependencyNotInstalled pygame is not installed, run `pip install "shoal[human]"`\n'
     )
 
 
-def test_a_window_needs_a_display(pygame, monkeypatch, env):
+def test_window_needs_a_display(pygame, monkeypatch, env):
     pygame.display.init()
     monkeypatch.delenv("SDL_VIDEODRIVER")
     monkeypatch.setattr(pygame.display, "get_driver", lambda: "offscreen")
@@ -114,12 +114,12 @@ def test_a_window_needs_a_display(pygame, monkeypatch, env):
         env.render()
 
 
-def test_a_policy_gives_four_numbers(pygame, env):
-    with pytest.raises(ValueError, match=r"a policy gives 4 numbers, got an array of shape \(2,\)"):
+def test_policy_must_return_four_numbers(pygame, env):
+    with pytest.raises(ValueError, match=r"policy must return 4 numbers, got .* shape \(2,\)"):
         play(env, lambda _: [0.0, 0.0], max_steps=1)
 
 
-# Whatever this process has been started with, an interrupt is one there.
+# SIGINT must have its default handler, even if the parent process ignores it.
 RESTORED = (
     "import runpy, signal, sys; signal.signal(signal.SIGINT, signal.default_int_handler); "
     "sys.argv = ['shoal', 'play', 'hockey']"
@@ -148,7 +148,7 @@ def press(pygame, monkeypatch, *names):
     ],
 )
 def test_keys(pygame, monkeypatch, env, names, numbers):
-    assert HumanOpponent(env).act().tolist() == [0, 0, 0, 0]  # nobody sees anything yet
+    assert HumanOpponent(env).act().tolist() == [0, 0, 0, 0]  # there is no window yet
     env.render()
     press(pygame, monkeypatch, *names)
     assert HumanOpponent(env).act(env.obs_agent_two()).tolist() == numbers
@@ -158,7 +158,7 @@ def test_keys(pygame, monkeypatch, env, names, numbers):
         HumanOpponent(env, player=3)
 
 
-def test_a_person_plays_and_leaves(pygame, monkeypatch, env):
+def test_human_plays_and_closes_the_window(pygame, monkeypatch, env):
     seen = []
 
     def policy(observation):
@@ -171,11 +171,11 @@ def test_a_person_plays_and_leaves(pygame, monkeypatch, env):
     press(pygame, monkeypatch, "right")
     assert play(env, policy) == (0, 0)
     assert len(seen) == 20
-    assert seen[-1][6] < seen[0][6]  # the first player has come nearer
+    assert seen[-1][6] < seen[0][6]  # the first player has approached
     assert pygame.display.get_caption()[0].startswith("You 0 : 0")
 
 
-def test_leaving_in_the_pause_after_a_goal(pygame, monkeypatch, env):
+def test_closing_in_the_pause_after_a_goal(pygame, monkeypatch, env):
     monkeypatch.setattr(pygame.time, "Clock", lambda: type("Clock", (), {"tick": lambda *_: 0})())
     goal, asked = np.zeros(18), []
     goal[[0, 6, 12]] = (-3.0, 3.0, 4.0)
@@ -197,7 +197,7 @@ def test_leaving_in_the_pause_after_a_goal(pygame, monkeypatch, env):
     assert asked == [0]
 
 
-def test_events_do_not_pile_up(pygame, env):
+def test_event_queue_is_emptied(pygame, env):
     env.render()
     for _ in range(50):
         pygame.event.post(pygame.event.Event(pygame.MOUSEMOTION))
@@ -241,7 +241,7 @@ def command(*arguments, **options):
     )
 
 
-def test_the_command(tmp_path):
+def test_command(tmp_path):
     (tmp_path / "mine.py").write_text(
         "class player:\n    @staticmethod\n    def act(seen):\n        return [0.0] * 4\n"
         "act, number = player.act, 3\n"
@@ -263,7 +263,7 @@ def test_the_command(tmp_path):
         assert "Traceback" not in ended.stderr
 
 
-def test_an_interrupt_ends_the_command():
+def test_interrupt_ends_the_command():
     environment = {**os.environ, "SDL_VIDEODRIVER": "dummy"}
     script = Path(sys.executable).with_name("shoal")
     playing = subprocess.Popen(

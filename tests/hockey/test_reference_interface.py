@@ -1,4 +1,4 @@
-"""Code that was written for the reference environment."""
+"""Compatibility with code written for the reference environment."""
 
 import copy
 import pickle
@@ -23,8 +23,8 @@ def env():
     made.close()
 
 
-def test_a_course_projects_loop(env):
-    """As it stands in such projects, but for the import line above."""
+def test_loop_of_a_course_project(env):
+    """The code of such projects, except for the import."""
     player1 = h_env.BasicOpponent()
     player2 = h_env.BasicOpponent(weak=False)
     obs, info = env.reset()
@@ -52,7 +52,7 @@ def test_a_course_projects_loop(env):
     }
 
 
-def test_against_the_opponent_inside():
+def test_basic_opponent_environment():
     env = h_env.HockeyEnv_BasicOpponent(mode=Mode.NORMAL, weak_opponent=True)
     assert env.action_space == spaces.Box(-1, 1, (4,), np.float32)
 
@@ -66,14 +66,14 @@ def test_against_the_opponent_inside():
         return np.array(rows)
 
     first, second = match(3), match(4)
-    assert np.array_equal(match(3), first)  # with the opponent's draws
+    assert np.array_equal(match(3), first)  # including the opponent's random numbers
     assert not np.array_equal(first[:20], second[:20])
     env.close()
 
 
 @pytest.mark.parametrize("keep_mode", [True, False])
 @pytest.mark.parametrize("made", [HockeyEnv, HockeyEnv_BasicOpponent])
-def test_spaces_are_what_is_returned(made, keep_mode):
+def test_observations_and_actions_are_in_their_spaces(made, keep_mode):
     env = made(keep_mode=keep_mode)
     players = 2 if made is HockeyEnv else 1
     numbers = 4 if keep_mode else 3
@@ -86,7 +86,7 @@ def test_spaces_are_what_is_returned(made, keep_mode):
     env.close()
 
 
-def test_arguments_in_their_places():
+def test_positional_arguments():
     env = HockeyEnv(False, Mode.TRAIN_DEFENSE)
     assert (env.keep_mode, env.mode, env.max_timesteps) == (False, Mode.TRAIN_DEFENSE, 80)
     env.close()
@@ -104,7 +104,7 @@ def test_resets(env):
     env.reset(mode=Mode.TRAIN_SHOOTING)
     assert (env.mode, env.max_timesteps) == (Mode.TRAIN_SHOOTING, 80)
     env.reset()
-    assert env.mode is Mode.TRAIN_SHOOTING  # until another one is said
+    assert env.mode is Mode.TRAIN_SHOOTING  # until another mode is set
     env.reset(options={"mode": "NORMAL", "one_starting": True})
     assert env.mode is Mode.NORMAL
     first = env.reset(seed=5)[0], env.reset()[0], env.reset()[0]
@@ -114,7 +114,7 @@ def test_resets(env):
     assert env.seed(7) == [7]
 
 
-def test_both_see_the_same_match(env):
+def test_both_players_observe_the_same_match(env):
     env.reset(seed=1)
     for _ in range(30):
         one, *_ = env.step(env.action_space.sample())
@@ -126,18 +126,18 @@ def test_both_see_the_same_match(env):
         assert np.array_equal(two[16:], one[[17, 16]])
 
 
-def test_a_timeout_is_no_termination(env):
+def test_time_limit_is_a_truncation(env):
     env.reset(seed=0)
     for step in range(251):
         *_, terminated, truncated, info = env.step(np.zeros(8))
         assert not terminated
         assert truncated == (step == 250)
     assert info["winner"] == 0
-    with pytest.raises(SlotFinishedError, match="the episode is over: it needs a reset"):
+    with pytest.raises(SlotFinishedError, match="the episode is over, call reset first"):
         env.step(np.zeros(8))
 
 
-def test_a_state_is_set(env):
+def test_set_state(env):
     gold = recording()
     env.reset(seed=0)
     for row in range(40, 170):
@@ -148,8 +148,8 @@ def test_a_state_is_set(env):
         assert np.abs(observation - gold.next_obs[row]).max() < 1e-3
 
 
-def test_transitions_of_the_recording_one_after_the_other(env):
-    """Spin and touch, which no observation shows, go on by themselves."""
+def test_consecutive_transitions_of_the_recording(env):
+    """Spin and touches, which observations do not contain, are kept between steps."""
     gold = recording()
     over, worst = True, []
     for row in range(len(gold.t)):
@@ -164,7 +164,7 @@ def test_transitions_of_the_recording_one_after_the_other(env):
     assert np.percentile(worst, 99) < 1e-2
 
 
-def test_a_state_brings_a_match_that_is_over_back(env):
+def test_set_state_after_the_end_of_an_episode(env):
     seen, _ = env.reset(seed=0)
     goal = seen.copy()
     goal[12:16] = (4.0, 0.0, 1.0, 0.0)
@@ -173,15 +173,15 @@ def test_a_state_brings_a_match_that_is_over_back(env):
         *_, terminated, _, info = env.step(np.zeros(8))
         assert terminated
         assert info["winner"] == env.winner == 1
-    with pytest.raises(ValueError, match=r"a state has 18 numbers, got an array of shape \(16,\)"):
+    with pytest.raises(ValueError, match=r"state must have shape \(18,\), got \(16,\)"):
         env.set_state(np.zeros(16))
-    with pytest.raises(ValueError, match="the numbers of a state are smaller than 1000"):
+    with pytest.raises(ValueError, match="state must have absolute values below 1000"):
         env.set_state(np.full(18, np.nan))
 
 
 def test_possession(env):
     seen, _ = env.reset(seed=0)
-    seen[12:16] = (-2.6, 0.0, -2.0, 0.0)  # in front of the first player's racket, coming
+    seen[12:16] = (-2.6, 0.0, -2.0, 0.0)  # approaching the first player's racket
     env.set_state(seen)
     touched, kept = [], []
     for _ in range(25):
@@ -219,43 +219,43 @@ def test_discrete_actions(env, choice, numbers):
     discrete.close()
 
 
-def test_wrong_actions(env):
+def test_invalid_actions(env):
     env.reset(seed=0)
-    with pytest.raises(ValueError, match="number from 0 to 7, got 8"):
+    with pytest.raises(ValueError, match="must be from 0 to 7, got 8"):
         env.discrete_to_continous_action(8)
     without = HockeyEnv(keep_mode=False)
-    with pytest.raises(ValueError, match="number from 0 to 6, got 7"):
+    with pytest.raises(ValueError, match="must be from 0 to 6, got 7"):
         without.discrete_to_continous_action(7)
     assert len(without.discrete_to_continous_action(3)) == 3
     without.close()
-    with pytest.raises(ValueError, match=r"an action has the shape \(8,\), got \(6,\); discrete"):
+    with pytest.raises(ValueError, match=r"action must have shape \(8,\), got \(6,\); discrete"):
         env.step(np.zeros(6))
     with pytest.raises(KernelError, match="not a finite number"):
         env.step(np.full(8, np.nan))
 
 
-def test_wrong_actions_against_the_opponent_inside():
+def test_invalid_actions_with_basic_opponent():
     env = HockeyEnv_BasicOpponent()
     env.reset(seed=0)
     for wrong in (np.zeros(8), 3, [[0.0] * 4]):
-        with pytest.raises(ValueError, match=r"an action has the shape \(4,\), got"):
+        with pytest.raises(ValueError, match=r"action must have shape \(4,\), got"):
             env.step(wrong)
     for wrong in (None, "left"):
-        with pytest.raises(ValueError, match="an action"):
+        with pytest.raises(ValueError, match="action must"):
             env.step(wrong)
-    env.opponent = SimpleNamespace(act=lambda _: [1.0, 0.0, 0.0, 0.0])  # of the user's
+    env.opponent = SimpleNamespace(act=lambda _: [1.0, 0.0, 0.0, 0.0])  # a user-defined opponent
     env.reset(seed=1)
     seen, *_ = env.step([0.0] * 4)
     assert seen[9] < 0
     env.close()
 
 
-def test_opponents_are_weak_unless_one_says_so():
+def test_default_strength_of_opponents():
     assert BasicOpponent().weak
     assert not HockeyEnv_BasicOpponent().opponent.weak
 
 
-def test_a_mode_that_is_set_counts_from_the_next_reset_on(env):
+def test_new_mode_takes_effect_with_the_next_reset(env):
     env.mode = Mode.TRAIN_SHOOTING
     assert (env.mode, env.max_timesteps) == (Mode.TRAIN_SHOOTING, 250)
     env.reset()
@@ -267,13 +267,13 @@ def test_a_mode_that_is_set_counts_from_the_next_reset_on(env):
     assert (env.mode, env.max_timesteps) == (Mode.NORMAL, 250)
 
 
-def test_a_subclass_has_other_rewards():
+def test_subclass_overrides_rewards():
     class Sparse(HockeyEnv):
         def get_reward(self, info):
             return 1000.0 + info["winner"]
 
     env = Sparse()
-    _, reward, *_ = env.step(np.zeros(8))  # it has begun by itself
+    _, reward, *_ = env.step(np.zeros(8))  # the constructor has reset it
     assert reward == 1000.0
     assert env.get_reward_agent_two(env.get_info_agent_two()) <= 0
     env.close()
@@ -291,30 +291,30 @@ def test_bodies_and_constants(env):
     assert env.player1.angle > 0
 
 
-def test_states_that_cannot_be(env):
+def test_invalid_states(env):
     seen, _ = env.reset(seed=0)
     for place, value, message in [
-        (16, 2.5, "whole numbers from 0 to 15"),
-        (17, -3, "whole numbers from 0 to 15"),
-        (16, 16, "whole numbers from 0 to 15"),
-        (2, 1e12, "the numbers of a state are smaller"),
+        (16, 2.5, "integers from 0 to 15"),
+        (17, -3, "integers from 0 to 15"),
+        (16, 16, "integers from 0 to 15"),
+        (2, 1e12, "state must have absolute values below"),
     ]:
         wrong = seen.copy()
         wrong[place] = value
         with pytest.raises(ValueError, match=message):
             env.set_state(wrong)
-    with pytest.raises(ValueError, match="puck_spin must be a number"):
+    with pytest.raises(ValueError, match="puck_spin must have an absolute value below 1000"):
         env.set_state(seen, puck_spin=np.nan)
     without = HockeyEnv(keep_mode=False)
     seen[16] = 3
-    with pytest.raises(ValueError, match="whole numbers from 0 to 0"):
+    with pytest.raises(ValueError, match="integers from 0 to 0"):
         without.set_state(seen)
     without.close()
 
 
-def test_a_failed_step_is_not_the_end(env):
+def test_environment_is_usable_after_a_failed_step(env):
     seen, _ = env.reset(seed=0)
-    with pytest.raises(ValueError, match=r"the shape \(8,\), got \(7,\)"):
+    with pytest.raises(ValueError, match=r"shape \(8,\), got \(7,\)"):
         env.step(np.zeros(7))
     env.step(np.zeros(8))
     with pytest.raises(KernelError, match="not a finite number"):
@@ -323,7 +323,7 @@ def test_a_failed_step_is_not_the_end(env):
     env.step(np.zeros(8))
 
 
-def test_everything_can_be_copied():
+def test_environments_and_players_can_be_copied():
     env = HockeyEnv_BasicOpponent(mode="TRAIN_SHOOTING")
     env.reset(seed=3)
     env.step(np.zeros(4))

@@ -1,4 +1,4 @@
-"""What must hold in every match: nothing leaves the rink, nothing comes from nowhere."""
+"""Invariants of every match: bodies stay in the rink, and energy does not grow."""
 
 import itertools
 
@@ -13,7 +13,7 @@ MODES = ["NORMAL", "TRAIN_SHOOTING", "TRAIN_DEFENSE"]
 
 
 def mixed(count, **options):
-    """Matches in all modes, with and without keep mode, against nobody and scripted players."""
+    """Return a vector of all modes, keep modes and opponents."""
     envs = shoal.make("shoal/Hockey-v0", count, **options)
     kinds = itertools.cycle(itertools.product(MODES, (True, False), (None, "weak", "strong")))
     chosen = list(itertools.islice(kinds, count))
@@ -30,32 +30,32 @@ def check_world(steps, count=4096):
         observations, _ = envs.reset(seed=7)
         for step in range(steps // count):
             actions = random.uniform(-1.2, 1.2, (count, 8)).astype(np.float32)
-            if step % 4 < 2:  # now and then, keep on pushing
+            if step % 4 < 2:  # sometimes repeat the actions
                 actions[::2] = np.sign(actions[::2]) * np.float32(step // 100 % 2)
             observations, rewards, terminated, truncated, _ = envs.step(actions)
             assert np.isfinite(observations).all()
             assert np.isfinite(rewards).all()
             first = np.abs(observations[:, 0])
-            # The second player of a training mode may begin behind its goal.
+            # In training modes, the second player may start behind its goal.
             assert first[:, 0].max() <= 235 / 60
             assert first[:, 6].max() <= 3 + 5 / 3 + 1e-6
             assert max(first[:, 1].max(), first[:, 7].max()) <= 200 / 60
-            # In the mouth of a goal there are no walls; what is in it counts in the next step.
+            # There are no walls between goal posts; a puck there counts in the next step.
             over = terminated | truncated
             assert first[~over, 12].max() <= 265 / 60 + 13 / 60
             behind = (first[:, 12] > 4.25) & ~over
             assert (first[behind, 13] <= 1.48).all()
             assert first[:, 12].max() <= 5.0
-            assert first[:, 13].max() <= 3.2  # where it may begin in TRAIN_DEFENSE
+            assert first[:, 13].max() <= 3.2  # the start positions of TRAIN_DEFENSE
 
 
-def test_nothing_leaves_the_rink():
+def test_bodies_stay_in_the_rink():
     check_world(2_000_000)
 
 
 @pytest.mark.slow
 @pytest.mark.timeout(1800)
-def test_nothing_ever_leaves_the_rink():
+def test_bodies_stay_in_the_rink_for_long():
     check_world(100_000_000)
 
 
@@ -69,13 +69,13 @@ def energy(state):
 
 
 @pytest.mark.parametrize("seed", range(3))
-def test_energy_does_not_grow_without_a_drive(seed):
+def test_energy_does_not_grow_without_actions(seed):
     check_energy(seed)
 
 
 @pytest.mark.slow
 @pytest.mark.timeout(900)
-def test_energy_never_grows_without_a_drive():
+def test_energy_does_not_grow_without_actions_for_long():
     for seed in range(100, 200):
         check_energy(seed)
 
@@ -85,7 +85,7 @@ def check_energy(seed):
     with shoal.make("shoal/Hockey-v0", count, keep_mode=False, autoreset_mode="Disabled") as envs:
         envs.reset(seed=0)
         state = envs.state["observation"]
-        # Anywhere in their halves, but not in the middle, where they are pushed back.
+        # Anywhere in their halves except the centre zone, where a force pushes rackets back.
         state[:, [0, 6]] = [-1, 1] * random.uniform(0.6, 3.6, (count, 2))
         state[:, [1, 7, 13]] = random.uniform(-2.9, 2.9, (count, 3))
         state[:, [2, 8]] = random.uniform(-0.9, 0.9, (count, 2))
@@ -99,7 +99,7 @@ def check_energy(seed):
         compared = 0
         for _ in range(30):
             seen = envs.state["observation"]
-            # The centre, and an angle beyond the limit, push by themselves.
+            # The centre zone and angles beyond the limit add energy.
             driven |= (seen[:, 0] > -0.55) | (seen[:, 6] < 0.55)
             driven |= (np.abs(seen[:, [2, 8]]) > 1.04).any(1)
             _, _, terminated, truncated, _ = envs.step(np.zeros((count, 6), np.float32))
@@ -114,12 +114,12 @@ def check_energy(seed):
         assert compared > count
 
 
-def test_a_puck_in_a_goal_counts_however_fast_it_is():
+def test_fast_puck_in_a_goal_counts():
     count, random = 20_000, np.random.default_rng(4)
     with shoal.make("shoal/Hockey-v0", count, autoreset_mode="Disabled") as envs:
         envs.reset(seed=0)
         state = envs.state["observation"]
-        state[:, 0] = -1.0  # out of the way
+        state[:, 0] = -1.0  # away from the puck
         state[:, 12] = random.uniform(-3.9, -3.0, count)
         state[:, 13] = random.uniform(-1.2, 1.2, count)
         angle = np.pi + random.uniform(-1.0, 1.0, count)
@@ -142,18 +142,18 @@ def test_states_that_are_out_of_range(value):
     with shoal.make("shoal/Hockey-v0", 20) as envs:
         envs.reset(seed=0)
         envs.state["observation"][13, 2] = value
-        with pytest.raises(KernelError, match=r"slot 13.*its state has numbers that are out of"):
+        with pytest.raises(KernelError, match=r"slot 13.*the state has numbers that are out of"):
             envs.step(np.zeros((20, 8), np.float32))
-        observations, *_ = envs.step(np.zeros((20, 8), np.float32))  # it begins anew
+        observations, *_ = envs.step(np.zeros((20, 8), np.float32))  # the failed slots are reset
         assert np.isfinite(observations).all()
 
 
-def turned(observations):
+def rotated(observations):
     return observations[:, ::-1]
 
 
-def test_players_are_alike():
-    """Swap the players and turn the rink: the same match."""
+def test_players_are_symmetric():
+    """Swapping the players and rotating the rink gives the same match."""
     count, random = 512, np.random.default_rng(3)
     with (
         shoal.make("shoal/Hockey-v0", count) as envs,
@@ -163,8 +163,8 @@ def test_players_are_alike():
         swapped.reset(seed=1, options={"one_starting": False})
         one, two = BasicOpponents(count, seed=1), BasicOpponents(count, weak=True, seed=2)
         swapped.state["observation"] = envs.pool.latest()[:, 1]
-        observations, mirrored = envs.pool.latest(), turned(envs.pool.latest())
-        alike = np.ones(count, bool)
+        observations, mirrored = envs.pool.latest(), rotated(envs.pool.latest())
+        equal = np.ones(count, bool)
         met = 0
         for step in range(200):
             if step % 3:
@@ -175,13 +175,13 @@ def test_players_are_alike():
             mirrored, _, other_terminated, other_truncated, other_infos = swapped.step(
                 actions[:, ::-1].reshape(-1, 8)
             )
-            same = np.abs(turned(mirrored) - observations).max((1, 2)) == 0
-            met += int((alike & ~same).sum())
-            alike &= same
-            assert np.array_equal(infos["rewards"][alike], other_infos["rewards"][alike, ::-1])
-            assert np.array_equal(terminated[alike], other_terminated[alike])
-            assert np.array_equal(truncated[alike], other_truncated[alike])
-            alike &= ~(terminated | truncated)  # who starts the next match is not turned
+            same = np.abs(rotated(mirrored) - observations).max((1, 2)) == 0
+            met += int((equal & ~same).sum())
+            equal &= same
+            assert np.array_equal(infos["rewards"][equal], other_infos["rewards"][equal, ::-1])
+            assert np.array_equal(terminated[equal], other_terminated[equal])
+            assert np.array_equal(truncated[equal], other_truncated[equal])
+            equal &= ~(terminated | truncated)  # the starter of the next match is not swapped
         assert met == 0
 
 
@@ -195,15 +195,15 @@ def trajectory(workers, count=600, **options):
     return results
 
 
-def test_threads_change_nothing():
+def test_results_do_not_depend_on_threads():
     alone = trajectory(0)
     for workers in (1, 3):
         for found, expected in zip(trajectory(workers), alone, strict=True):
             assert np.array_equal(found, expected)
 
 
-def test_a_slot_does_not_depend_on_its_neighbours():
-    """Matches are stepped in blocks of eight, in which each is by itself."""
+def test_slot_does_not_depend_on_adjacent_slots():
+    """Matches are stepped in blocks of eight, but independently."""
     random = np.random.default_rng(2)
     actions = random.uniform(-1, 1, (150, 11, 8)).astype(np.float32)
     with shoal.make("shoal/Hockey-v0", 11) as envs:

@@ -1,21 +1,21 @@
-"""An exception out of nowhere, such as a signal of the user's raises."""
+"""A timer whose signal handler raises an exception."""
 
 import signal
 from contextlib import contextmanager
 
 
 class Alarm(Exception):
-    """Raised when the time is over."""
+    """Raised by the signal handler when the time has passed."""
 
 
 @contextmanager
-def ringing(seconds):
-    """Let a signal raise :class:`Alarm` after so many seconds."""
+def alarm_after(seconds):
+    """Raise :class:`Alarm` in the main thread after this number of seconds."""
 
-    def ring(*_):
+    def handle(*_):
         raise Alarm
 
-    previous = signal.signal(signal.SIGALRM, ring)
+    previous = signal.signal(signal.SIGALRM, handle)
     try:
         signal.setitimer(signal.ITIMER_REAL, seconds)
         yield

@@ -1,4 +1,4 @@
-"""A kernel in C, to be changed by tests, and what compiles it."""
+"""The source of a C kernel that tests modify, and its compilation."""
 
 import os
 import subprocess
@@ -9,7 +9,7 @@ COMPILER = os.environ.get("CC", "cc")
 
 
 def compiled(folder, source, *flags, suffix=".c"):
-    """A shared library made of a source."""
+    """Compile a source to a shared library; return its path."""
     folder.mkdir(parents=True, exist_ok=True)
     file = folder / f"kernel{suffix}"
     file.write_text(source)
@@ -22,14 +22,14 @@ def compiled(folder, source, *flags, suffix=".c"):
     return library
 
 
-# A counter that does what its action says, with everything a kernel can have.
-PLAIN = r"""
+# A counter with every feature of kernels. Its actions select what happens.
+TEMPLATE = r"""
 #include <shoal_kernel.h>
 #include <stddef.h>
 %(head)s
 typedef struct { int64_t steps; double total; } state;
 
-static void tell(const shoal_slots* slots, int64_t k, const state* s, double drawn) {
+static void write_results(const shoal_slots* slots, int64_t k, const state* s, double drawn) {
   float* picture = (float*)slots->observations[0] + 6 * k;
   for (int i = 0; i < 6; ++i) picture[i] = (float)(s->total + i);
   ((int64_t*)slots->observations[1])[k] = s->steps %% 7;
@@ -42,7 +42,7 @@ static int64_t reset(const shoal_slots* slots) {
   for (int64_t k = 0; k < slots->count; ++k) {
     states[k].steps = 0;
     states[k].total = slots->options[0];
-    tell(slots, k, &states[k], shoal_random_double(&slots->random[k]));
+    write_results(slots, k, &states[k], shoal_random_double(&slots->random[k]));
   }
   return SHOAL_OK;
 }
@@ -58,7 +58,7 @@ static int64_t step(const shoal_slots* slots) {
     slots->rewards[k] = s->total;
     slots->terminated[k] = s->total > 8.0 ? 3 : 0;
     slots->truncated[k] = s->total < -8.0 ? 9 : 0;
-    tell(slots, k, s, (double)shoal_random_below(&slots->random[k], 1000));
+    write_results(slots, k, s, (double)shoal_random_below(&slots->random[k], 1000));
   }
   return SHOAL_OK;
 }
@@ -101,4 +101,5 @@ static shoal_kernel kernel;
 
 
 def source(step="", head="", change="", export=""):
-    return PLAIN % {"step": step, "head": head, "change": change, "export": export}
+    """Return the source with code inserted in the step, the head and the kernel description."""
+    return TEMPLATE % {"step": step, "head": head, "change": change, "export": export}

@@ -1,4 +1,4 @@
-"""Gymnasium's environments and the kernels that stand in for them, side by side."""
+"""Gymnasium's environments and the kernels that replace them, for comparison."""
 
 import math
 
@@ -7,7 +7,7 @@ import numpy as np
 
 import shoal
 
-# Every environment that there is a kernel for, in every way that it can be made.
+# All environments with a built-in kernel, in all their variants.
 CASES = {
     "CartPole-v0": [{}],
     "CartPole-v1": [{}, {"sutton_barto_reward": True}, {"max_episode_steps": 30}],
@@ -41,9 +41,9 @@ EVERY_CASE = [
     if not (name == "Taxi-v3" and "Taxi-v4" in gymnasium.registry)
 ]
 
-# On some processors NumPy has sines of its own, which differ from the system's in the last bit.
+# On some processors NumPy uses a separate sine, which differs from the C library's in the last bit.
 _ANGLES = np.random.default_rng(0).uniform(-10, 10, 20_000)
-NUMPY_HAS_ITS_OWN_SINES = any(
+NUMPY_SINE_DIFFERS = any(
     function(angle) != reference(angle)
     for function, reference in ((np.sin, math.sin), (np.cos, math.cos))
     for angle in _ANGLES
@@ -52,13 +52,13 @@ IS_TRIGONOMETRIC = ("CartPole", "Pendulum", "Acrobot")
 
 
 def identify(case):
-    """A name for a case of the tests."""
+    """Return the test ID of a case."""
     name, arguments = case
     return name + "".join(f"-{key}={value}" for key, value in arguments.items())
 
 
 def both(name, num_envs, arguments, mode="NextStep", **options):
-    """The vector of Gymnasium's environments, driven inline, and that of the kernel."""
+    """Return an inline vector of Gymnasium's environments and a vector of the kernel."""
     common = {"num_envs": num_envs, "autoreset_mode": mode, **options, **arguments}
     return (
         shoal.make(name, backend="inline", **common),
@@ -67,13 +67,13 @@ def both(name, num_envs, arguments, mode="NextStep", **options):
 
 
 def same_numbers(got, expected, name, *, is_reset=False):
-    """Whether two arrays are the same: bit for bit where the kernel promises that."""
+    """Whether two arrays are equal, bit for bit if the kernel guarantees that."""
     if isinstance(expected, tuple):
         return all(same_numbers(*pair, name) for pair in zip(got, expected, strict=True))
     assert got.dtype == expected.dtype
     assert got.shape == expected.shape
-    inexact = NUMPY_HAS_ITS_OWN_SINES and name.startswith(IS_TRIGONOMETRIC)
-    # The first observation of Acrobot is made of 32-bit sines, which NumPy has its own of.
+    inexact = NUMPY_SINE_DIFFERS and name.startswith(IS_TRIGONOMETRIC)
+    # The first observation of Acrobot uses NumPy's float32 sine, not the C library's.
     if inexact or (is_reset and name.startswith("Acrobot")):
         return np.allclose(got, expected, rtol=3e-7, atol=1e-7)
     return got.tobytes() == expected.tobytes()

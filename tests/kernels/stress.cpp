@@ -1,5 +1,5 @@
-// Engine, jobs and threads without Python around them, for the sanitizers: many rounds, sent all at
-// once and in groups, checked against the same rounds without threads.
+// Stress test of engine, jobs and threads without Python, for sanitizers: many rounds, stepped at
+// once and in groups, compared with the same rounds without threads.
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -16,7 +16,7 @@ using namespace shoal;
 
 constexpr int64_t kSlots = 700;
 
-/// A vector with its columns, as Python would have given them.
+/// A vector with the columns that Python would provide.
 struct Vector {
   explicit Vector(const shoal_kernel& kernel, int workers, bool may_spin)
       : finished(kSlots),
@@ -69,7 +69,7 @@ struct Vector {
     finish(job);
   }
 
-  /// The same in three groups of slots that are in flight at the same time.
+  /// Steps three groups of slots that are in flight at the same time.
   void step_in_groups(int round) {
     choose(round);
     std::vector<std::shared_ptr<SlotJob>> jobs;
@@ -119,7 +119,7 @@ struct Vector {
   Team team;
 };
 
-bool forked_child_goes_on(Vector& vector, int round) {
+bool forked_child_continues(Vector& vector, int round) {
   const pid_t child = fork();
   if (child == 0) {
     vector.step(round);
@@ -138,7 +138,7 @@ int main(int count, char** arguments) {
   const int rounds = std::atoi(arguments[1]), workers = std::atoi(arguments[2]);
   const bool may_spin = std::strcmp(arguments[3], "spin") == 0;
 #if defined(__SANITIZE_THREAD__)
-  const bool forks = false;  // the sanitizer does not follow threads into a child
+  const bool forks = false;  // ThreadSanitizer does not support threads after a fork
 #else
   const bool forks = true;
 #endif
@@ -156,8 +156,8 @@ int main(int count, char** arguments) {
       std::fprintf(stderr, "round %d differs\n", round);
       return 1;
     }
-    if (forks && round % 500 == 250 && !forked_child_goes_on(shared, round)) {
-      std::fprintf(stderr, "a child has failed in round %d\n", round);
+    if (forks && round % 500 == 250 && !forked_child_continues(shared, round)) {
+      std::fprintf(stderr, "a forked child failed in round %d\n", round);
       return 1;
     }
   }

@@ -1,4 +1,4 @@
-"""Kernels do what Gymnasium's environments do: from the same seeds, and from the same states."""
+"""Kernels equal Gymnasium's environments, for the same seeds and for the same states."""
 
 import gymnasium
 import numpy as np
@@ -8,21 +8,21 @@ from gymnasium.vector import AutoresetMode
 import shoal
 from tests.kernels.reference import (
     EVERY_CASE,
-    NUMPY_HAS_ITS_OWN_SINES,
+    NUMPY_SINE_DIFFERS,
     both,
     identify,
     same_numbers,
 )
 
 
-def plain(infos):
-    """Infos as a user compares them: Gymnasium says 1 in some places where it means 1.0."""
+def normalized_infos(infos):
+    """Normalize infos for comparison: Gymnasium uses 1 instead of 1.0 in some places."""
     if isinstance(infos, dict):
-        return {key: plain(value) for key, value in infos.items()}
+        return {key: normalized_infos(value) for key, value in infos.items()}
     if isinstance(infos, np.ndarray) and infos.dtype == object:
-        return [plain(value) for value in infos]
+        return [normalized_infos(value) for value in infos]
     if isinstance(infos, tuple):
-        return [plain(value) for value in infos]
+        return [normalized_infos(value) for value in infos]
     return np.asarray(infos).tolist() if infos is not None else None
 
 
@@ -30,22 +30,22 @@ def assert_same(got, expected, name, *, is_reset=False, resets=None):
     names = ("observations", "rewards", "terminated", "truncated")
     for what, one, other in zip(names, got[:-1], expected[:-1], strict=False):
         if what == "observations" and name.startswith("Acrobot") and resets is not None:
-            # Rows that were reset within the step have first observations.
+            # Rows that were reset within the step contain first observations.
             assert same_numbers(one[~resets], other[~resets], name), what
             one, other = one[resets], other[resets]
             assert same_numbers(one, other, name, is_reset=True), what
             continue
         assert same_numbers(one, other, name, is_reset=is_reset), what
-    if name.startswith("Acrobot") or NUMPY_HAS_ITS_OWN_SINES:
+    if name.startswith("Acrobot") or NUMPY_SINE_DIFFERS:
         assert list(got[-1]) == list(expected[-1])
     else:
-        assert plain(got[-1]) == plain(expected[-1])
+        assert normalized_infos(got[-1]) == normalized_infos(expected[-1])
         assert list(got[-1]) == list(expected[-1])
 
 
 @pytest.mark.parametrize("mode", list(AutoresetMode), ids=lambda mode: mode.name)
 @pytest.mark.parametrize("case", EVERY_CASE, ids=identify)
-def test_the_same_seeds_give_gymnasiums_trajectories(case, mode):
+def test_same_seeds_give_same_trajectories_as_gymnasium(case, mode):
     name, arguments = case
     python, kernel = both(name, 5, arguments, mode)
     assert_same(kernel.reset(seed=5), python.reset(seed=5), name, is_reset=True)
@@ -80,7 +80,7 @@ def test_the_same_seeds_give_gymnasiums_trajectories(case, mode):
         ("Blackjack-v1", {"anything": "at all"}),
     ],
 )
-def test_options_of_a_reset_are_gymnasiums(name, options):
+def test_reset_options_equal_gymnasium(name, options):
     python, kernel = both(name, 4, {})
     for given in (options, None, options | {"unknown": 1}):
         assert_same(
@@ -99,7 +99,7 @@ def test_options_of_a_reset_are_gymnasiums(name, options):
         ({"high": None}, "could not be converted"),
     ],
 )
-def test_wrong_options_are_refused_before_anything_happens(options, complaint):
+def test_invalid_reset_options_raise_and_change_nothing(options, complaint):
     python, kernel = both("CartPole-v1", 2, {})
     before = kernel.reset(seed=1)[0]
     for envs in (python, kernel):
@@ -113,12 +113,12 @@ SEEDS = [0, 1, 2**31, 2**32 - 1, 2**32, 2**63, 2**64 + 7, 2**96 + 12345, 2**160 
 
 
 @pytest.mark.parametrize("name", ["CartPole-v1", "Blackjack-v1", "Taxi-v3", "Taxi-v4"])
-def test_seeds_of_any_size_are_numpys(name):
+def test_seeds_of_any_size_equal_numpy(name):
     if not any(name == known for known, _ in EVERY_CASE):
         pytest.skip("this version of Gymnasium has it not")
     python, kernel = both(name, len(SEEDS), {})
     assert_same(kernel.reset(seed=SEEDS), python.reset(seed=SEEDS), name)
-    for _ in range(20):  # far enough for more draws
+    for _ in range(20):  # long enough for further random draws
         actions = python.action_space.sample()
         assert_same(kernel.step(actions), python.step(actions), name)
     assert kernel.np_random_seed == tuple(SEEDS)
@@ -127,14 +127,14 @@ def test_seeds_of_any_size_are_numpys(name):
         assert one.integers(1000, size=9).tolist() == other.integers(1000, size=9).tolist()
 
 
-def test_slots_without_a_seed_go_on_with_their_generators():
+def test_unseeded_reset_continues_the_generators():
     python, kernel = both("CartPole-v1", 3, {})
     assert_same(kernel.reset(seed=[1, 2, 3]), python.reset(seed=[1, 2, 3]), "CartPole")
     assert_same(kernel.reset(), python.reset(), "CartPole")
     assert_same(kernel.reset(seed=[None, 9, None]), python.reset(seed=[None, 9, None]), "CartPole")
 
 
-def test_slots_that_never_had_a_seed_differ():
+def test_slots_that_were_never_seeded_differ():
     with shoal.make("CartPole-v1", 50) as envs:
         first = envs.reset()[0]
         assert len(np.unique(first, axis=0)) == 50
@@ -144,7 +144,7 @@ def test_slots_that_never_had_a_seed_differ():
         assert np.array_equal(again.reset(seed=list(seeds))[0], first)
 
 
-# States from everywhere, not only from where episodes lead.
+# Arbitrary states, including those that episodes do not reach.
 STATES = {
     "CartPole-v1": lambda rng, n: {
         "x": rng.uniform(-3, 3, n),
@@ -186,7 +186,7 @@ def set_states(python, kernel, name, states):
 
 
 @pytest.mark.parametrize("name", STATES)
-def test_a_step_from_any_state_is_gymnasiums(name):
+def test_step_from_any_state_equals_gymnasium(name):
     count = 1000
     rng = np.random.default_rng(7)
     python, kernel = both(name, count, {})
@@ -196,7 +196,7 @@ def test_a_step_from_any_state_is_gymnasiums(name):
         set_states(python, kernel, name, STATES[name](rng, count))
         if hasattr(python.single_action_space, "n"):
             actions = rng.integers(0, python.single_action_space.n, count)
-        else:  # also beyond the bounds, where they are clipped
+        else:  # also out of bounds, where actions are clipped
             actions = rng.uniform(-3, 3, (count, 1)).astype(np.float32)
         assert_same(kernel.step(actions), python.step(actions), name)
         if name != "Acrobot-v1":
@@ -206,7 +206,7 @@ def test_a_step_from_any_state_is_gymnasiums(name):
 
 
 @pytest.mark.parametrize("name", ["Taxi-v3", "Taxi-v4", "FrozenLake8x8-v1", "CliffWalking-v1"])
-def test_a_step_from_every_state_of_a_table_is_gymnasiums(name):
+def test_step_from_every_tabular_state_equals_gymnasium(name):
     if not any(name == known for known, _ in EVERY_CASE):
         pytest.skip("this version of Gymnasium has it not")
     env = gymnasium.make(name)
@@ -226,8 +226,8 @@ def test_a_step_from_every_state_of_a_table_is_gymnasiums(name):
                     assert np.array_equal(got[4][key][state], value)
 
 
-def test_numbers_that_pow_rounds_otherwise_than_a_product():
-    # The reward of the pendulum is made of squares, which Python computes by pow.
+def test_squares_round_as_pow():
+    # The reward of the pendulum contains squares, which Python computes with pow.
     python, kernel = both("Pendulum-v1", 2000, {})
     rng = np.random.default_rng(3)
     otherwise = 0
@@ -264,10 +264,10 @@ def test_actions_of_another_dtype_are_cast():
         ("Pendulum-v1", ("max_torque", 1.0), ("max_torque", 1.0)),
     ],
 )
-def test_numbers_that_are_set_later_do_what_they_do_in_gymnasium(name, of_python, of_kernel):
+def test_parameters_set_later_have_the_effect_they_have_in_gymnasium(name, of_python, of_kernel):
     python, kernel = both(name, 3, {})
-    plain = both(name, 3, {})[1]
-    for envs in (python, kernel, plain):
+    normalized_infos = both(name, 3, {})[1]
+    for envs in (python, kernel, normalized_infos):
         envs.reset(seed=4)
     python.set_attr(*of_python)
     kernel.set_attr(*of_kernel)
@@ -277,5 +277,5 @@ def test_numbers_that_are_set_later_do_what_they_do_in_gymnasium(name, of_python
         got, expected = kernel.step(actions), python.step(actions)
         assert same_numbers(got[0], expected[0], name, is_reset=True)
         assert same_numbers(got[1], expected[1], name)
-        differs |= not np.array_equal(got[0], plain.step(actions)[0])
+        differs |= not np.array_equal(got[0], normalized_infos.step(actions)[0])
     assert differs

@@ -1,4 +1,4 @@
-"""Kernels of users in C and C++: good ones and bad ones."""
+"""User-written kernels in C and C++, valid and invalid ones."""
 
 import os
 import subprocess
@@ -18,7 +18,7 @@ from tests.kernels.c_sources import COMPILER, compiled, source
 
 
 class Counter(gymnasium.Env):
-    """The same in Python."""
+    """The same environment in Python."""
 
     observation_space = spaces.Dict(
         [("picture", spaces.Box(-np.inf, np.inf, (2, 3))), ("clock", spaces.Discrete(7))]
@@ -55,7 +55,7 @@ def kernel(library):
     return shoal.kernels.load(library)
 
 
-def test_a_library_tells_its_spaces(kernel):
+def test_loaded_kernel_has_the_described_spaces(kernel):
     assert kernel.name == "Counter"
     assert kernel.observation_space == Counter.observation_space
     assert kernel.action_space == Counter.action_space
@@ -64,7 +64,7 @@ def test_a_library_tells_its_spaces(kernel):
 
 
 @pytest.mark.parametrize("mode", ["NextStep", "SameStep", "Disabled"])
-def test_a_library_does_as_the_same_environment_in_python(kernel, mode):
+def test_library_equals_the_same_environment_in_python(kernel, mode):
     def counter():
         return gymnasium.wrappers.TimeLimit(Counter(), 25)
 
@@ -85,7 +85,7 @@ def test_a_library_does_as_the_same_environment_in_python(kernel, mode):
 
 
 class TestLibrary(PoolConformance):
-    """The contract, by a kernel of several leaves."""
+    """The pool contract with a kernel of several leaves."""
 
     @pytest.fixture(autouse=True)
     def load(self, kernel):
@@ -95,7 +95,7 @@ class TestLibrary(PoolConformance):
         return KernelPool(self.kernel, num_envs, **options)
 
 
-def test_parameters_and_options_are_chosen_by_name(kernel):
+def test_parameters_and_options_are_set_by_name(kernel):
     with shoal.make(kernel, 2, gain=10, max_episode_steps=3) as envs:
         envs.reset(seed=0, options={"start": 1})
         with pytest.raises(InvalidActionError, match="slot 1: element 1 of action is 4"):
@@ -104,19 +104,19 @@ def test_parameters_and_options_are_chosen_by_name(kernel):
         assert envs.get_attr("gain") == (10.0, 10.0)
         envs.step([[0, 0], [0, 0]])
         assert envs.step([[0, 0], [0, 0]])[3].tolist() == [False, True]
-        with pytest.raises(ValueError, match=r"no reset option 'begin'; those it has: start"):
+        with pytest.raises(ValueError, match=r"no reset option 'begin'; available: start"):
             envs.reset(options={"begin": 1})
         with pytest.raises(ValueError, match="start must be a number, got 'x'"):
             envs.reset(options={"start": "x"})
-    with pytest.raises(KernelDefinitionError, match=r"no parameter 'gian'; those it has: gain"):
+    with pytest.raises(KernelDefinitionError, match=r"no parameter 'gian'; available: gain"):
         shoal.make(kernel, 2, gian=1)
-    with pytest.raises(ValueError, match="draws no pictures"):
+    with pytest.raises(ValueError, match="does not support rendering"):
         shoal.make(kernel, 2, render_mode="rgb_array")
     with pytest.raises(ValueError, match="Counter is a kernel"):
         shoal.make(kernel, 2, backend="process")
 
 
-def test_a_kernel_is_made_again_in_another_process(kernel):
+def test_kernel_is_recreated_in_another_process(kernel):
     envs = shoal.make(kernel, 3, gain=2)
     envs.reset(seed=1)
     script = (
@@ -133,7 +133,7 @@ def test_a_kernel_is_made_again_in_another_process(kernel):
     assert there.stdout.decode().strip() == str(envs.step([[1, 0]] * 3)[1].tolist())
 
 
-def test_a_kernel_in_cpp(tmp_path):
+def test_kernel_in_cpp(tmp_path):
     text = source(head="#include <stdexcept>", export='extern "C"').replace(
         "(shoal_leaf){", "shoal_leaf{"
     )
@@ -142,7 +142,7 @@ def test_a_kernel_in_cpp(tmp_path):
         envs.step([[0, 0]] * 3)
 
 
-def stepped_until_failure(kernel, count=3000, slot=None, **options):
+def step_until_failure(kernel, count=3000, slot=None, **options):
     envs = shoal.make(kernel, count, workers=2, **options)
     envs.reset(seed=0)
     actions = np.zeros((count, 2), np.int64)
@@ -153,15 +153,15 @@ def stepped_until_failure(kernel, count=3000, slot=None, **options):
     return envs, str(caught.value)
 
 
-def test_an_error_names_its_slot_and_the_others_go_on(tmp_path):
+def test_error_names_its_slot_and_other_slots_continue(tmp_path):
     step = 'if (actions[2 * k + 1] == 3) return shoal_fail(slots, k, "the wheel came off");'
     kernel = shoal.kernels.load(compiled(tmp_path, source(step)))
-    envs, message = stepped_until_failure(kernel, slot=[1717, 2000])
+    envs, message = step_until_failure(kernel, slot=[1717, 2000])
     assert "slot 1717 of 3000, in its step: the wheel came off (and 1 more slot)" in message
     steps = envs.state["steps"]
     assert steps[1717] == steps[2000] == 0
     assert (np.delete(steps, [1717, 2000]) == 1).all()
-    # Those that have failed begin anew.
+    # Failed slots are reset by the next step.
     envs.step(np.zeros((3000, 2), np.int64))
     envs.step(np.zeros((3000, 2), np.int64))
     assert envs.state["steps"][1717] == 1
@@ -176,10 +176,10 @@ def test_an_error_names_its_slot_and_the_others_go_on(tmp_path):
     envs.close()
 
 
-def test_what_is_not_a_number_is_an_error(tmp_path):
+def test_nan_raises_kernel_error(tmp_path):
     step = "if (actions[2 * k + 1] == 3) s->total = 0.0 / (double)s->steps;"
     library = compiled(tmp_path, source(step))
-    envs, message = stepped_until_failure(shoal.kernels.load(library), slot=77)
+    envs, message = step_until_failure(shoal.kernels.load(library), slot=77)
     assert "slot 77 of 3000, in its step: the kernel wrote NaN into" in message
     envs.close()
     with shoal.make(shoal.kernels.load(library, check_nan=False), 3) as envs:
@@ -187,64 +187,83 @@ def test_what_is_not_a_number_is_an_error(tmp_path):
         assert np.isnan(envs.step([[2, 3]] * 3)[1]).all()
 
 
-def test_a_return_value_without_meaning_is_an_error(tmp_path):
+def test_invalid_return_value_raises_kernel_error(tmp_path):
     kernel = shoal.kernels.load(compiled(tmp_path, source("if (s->steps >= 0) return 123456;")))
-    _, message = stepped_until_failure(kernel)
+    _, message = step_until_failure(kernel)
     assert "the kernel returned 123456, expected SHOAL_OK" in message
 
 
-def test_an_exception_in_cpp_is_an_error(tmp_path):
+def test_cpp_exception_raises_kernel_error(tmp_path):
     text = source(
         'if (actions[2 * k + 1] == 3) throw std::runtime_error("no such gear");',
         head="#include <stdexcept>",
         export='extern "C"',
     ).replace("(shoal_leaf){", "shoal_leaf{")
     kernel = shoal.kernels.load(compiled(tmp_path, text, suffix=".cpp"))
-    envs, message = stepped_until_failure(kernel, count=1, slot=0)
+    envs, message = step_until_failure(kernel, count=1, slot=0)
     assert "slot 0 of 1, in its step: the kernel threw: no such gear" in message
     envs.step([[0, 0]])
 
 
+@pytest.mark.parametrize("workers", [0, 2])
+def test_exception_in_draw_reaches_the_caller(tmp_path, workers):
+    text = source(
+        head="""#include <stdexcept>
+static void draw(const shoal_slots* slots, shoal_canvas*) {
+  if (slots->first % 2 == 1) throw std::runtime_error("no ink");
+}""",
+        change="kernel.draw = draw; kernel.width = 8; kernel.height = 8;",
+        export='extern "C"',
+    ).replace("(shoal_leaf){", "shoal_leaf{")
+    kernel = shoal.kernels.load(compiled(tmp_path, text, suffix=".cpp"))
+    with shoal.make(kernel, 64, workers=workers, render_mode="rgb_array") as envs:
+        envs.reset(seed=0)
+        for _ in range(3):
+            with pytest.raises(RuntimeError, match="no ink"):
+                envs.render()
+            envs.step(np.zeros((64, 2), np.int64))
+
+
 @pytest.mark.parametrize(
-    ("change", "complaint"),
+    ("change", "message_pattern"),
     [
         ("kernel.version = 99;", "version 99 .* expected 2"),
-        ("kernel.step = 0;", "needs both functions"),
+        ("kernel.step = 0;", "reset and step must not be NULL"),
         ("kernel.name = 0;", "has no name"),
-        ("kernel.observation_count = 0;", "needs observations"),
+        ("kernel.observation_count = 0;", "must have observations"),
         ("kernel.observation_count = 99;", "99 observations, expected from 0 to 32"),
         ("observations[0].dimensions = 7;", "7 dimensions"),
-        ("observations[0].shape[1] = -2;", "a side of -2"),
-        ("observations[0].name = 0;", "either all of the observations have names or none"),
-        ('observations[1].name = "picture";', "have the same name"),
-        ("observations[1].dtype = SHOAL_FLOAT32;", "SHOAL_DISCRETE goes with dtype int64"),
+        ("observations[0].shape[1] = -2;", "a dimension of size -2"),
+        ("observations[0].name = 0;", "either all observations must have names or none"),
+        ('observations[1].name = "picture";', "have duplicate names"),
+        ("observations[1].dtype = SHOAL_FLOAT32;", "SHOAL_DISCRETE must have dtype int64"),
         ("infos[1].name = 0;", "info number 1 has no name"),
         ("fields[1].offset = 12;", "outside the state of 16 bytes"),
-        ("kernel.max_episode_steps = -1;", "time limit is negative"),
-        ("fields[1].name = fields[0].name;", "two of its fields are called steps"),
-        ('infos[0].name = "final_obs";', "no info can be called 'final_obs'"),
-        ("actions[0].low = 1.0;", "SHOAL_MULTI_DISCRETE counts from 0"),
-        ("observations[1].high = 2.5;", "counts from 0 to a whole number"),
-        ("kernel.infos = 0;", "it has 2 infos, but says nothing of them"),
+        ("kernel.max_episode_steps = -1;", "max_episode_steps is negative"),
+        ("fields[1].name = fields[0].name;", "its fields have the duplicate name steps"),
+        ('infos[0].name = "final_obs";', "the info name 'final_obs' is reserved"),
+        ("actions[0].low = 1.0;", "SHOAL_MULTI_DISCRETE must range from 0"),
+        ("observations[1].high = 2.5;", "must range from 0 to a non-negative integer"),
+        ("kernel.infos = 0;", "it has 2 infos, but the pointer to them is NULL"),
         ("return 0;", "returned NULL"),
     ],
 )
-def test_a_kernel_that_is_none_is_refused(tmp_path, change, complaint):
+def test_invalid_kernel_raises(tmp_path, change, message_pattern):
     library = compiled(tmp_path, source(change=change))
-    with pytest.raises(KernelDefinitionError, match=complaint):
+    with pytest.raises(KernelDefinitionError, match=message_pattern):
         shoal.kernels.load(library)
 
 
-def test_a_library_that_is_none_is_refused(tmp_path):
+def test_invalid_library_raises(tmp_path):
     with pytest.raises(FileNotFoundError):
         shoal.kernels.load(tmp_path / "nowhere.so")
-    with pytest.raises(KernelDefinitionError, match="exports no function shoal_kernel_entry"):
+    with pytest.raises(KernelDefinitionError, match="does not export shoal_kernel_entry"):
         shoal.kernels.load(compiled(tmp_path, "int nothing(void) { return 0; }"))
 
 
 @pytest.mark.slow
-def test_a_write_outside_of_the_row_is_found_by_the_sanitizer(tmp_path):
-    step = "if (slots->first + k == 2) s[1].total = 1.0;"  # of the last slot's neighbour
+def test_sanitizer_detects_write_beyond_the_last_row(tmp_path):
+    step = "if (slots->first + k == 2) s[1].total = 1.0;"  # beyond the last slot
     library = compiled(tmp_path, source(step), "-fsanitize=address", "-g")
     script = f"""
 import shoal
@@ -276,7 +295,7 @@ print("done")
     assert "in step" in ended.stderr
 
 
-def test_a_library_that_was_built_again_is_loaded_again(tmp_path):
+def test_rebuilt_library_is_reloaded(tmp_path):
     first = shoal.kernels.load(compiled(tmp_path, source()))
     os.unlink(tmp_path / "kernel.so")
     again = shoal.kernels.load(compiled(tmp_path, source(change='kernel.name = "Other";')))
@@ -284,7 +303,7 @@ def test_a_library_that_was_built_again_is_loaded_again(tmp_path):
     shoal.make(first, 2).reset(seed=0)
 
 
-def test_a_kernel_without_a_state(tmp_path):
+def test_kernel_without_state(tmp_path):
     change = "kernel.state_bytes = 0; kernel.field_count = 0;"
     kept = "state* states = (state*)slots->state;"
     text = source(change=change).replace(kept, "static state states[99];")
@@ -295,7 +314,7 @@ def test_a_kernel_without_a_state(tmp_path):
 
 
 @pytest.mark.parametrize("mode", ["NextStep", "SameStep", "Disabled"])
-def test_a_slot_that_has_failed_is_reset_before_it_goes_on(tmp_path, mode):
+def test_failed_slot_is_reset_before_its_next_step(tmp_path, mode):
     step = 'if (actions[2 * k + 1] == 3) return shoal_fail(slots, k, "no");'
     kernel = shoal.kernels.load(compiled(tmp_path, source(step)))
     with shoal.make(kernel, 3, autoreset_mode=mode) as envs:
@@ -314,7 +333,7 @@ def test_a_slot_that_has_failed_is_reset_before_it_goes_on(tmp_path, mode):
             assert envs.state["steps"].tolist() == [3, 0, 3]
 
 
-def test_a_failure_arrives_with_its_slot_and_no_other(tmp_path):
+def test_failure_is_received_with_its_slot_only(tmp_path):
     step = 'if (actions[2 * k + 1] == 3) return shoal_fail(slots, k, "no");'
     kernel = shoal.kernels.load(compiled(tmp_path, source(step)))
     count = 4000
@@ -339,7 +358,7 @@ def test_a_failure_arrives_with_its_slot_and_no_other(tmp_path):
         envs.step(np.zeros((count, 2), np.int64))
 
 
-def test_a_state_outlives_resets_but_for_those_with_a_seed(tmp_path):
+def test_only_seeded_resets_clear_the_state(tmp_path):
     remember = """
     static int64_t remember(const shoal_slots* slots) {
       double* numbers = (double*)slots->state;

@@ -1,4 +1,4 @@
-"""The counter-based generator draws what it should, as far as statistics can tell."""
+"""Statistical tests of the counter-based generator."""
 
 import numpy as np
 import pytest
@@ -6,7 +6,7 @@ from scipy import stats
 
 import shoal
 
-# Each test is a single draw of its statistic: the seeds are fixed, so it passes always or never.
+# The seeds are fixed, so each test is deterministic.
 LEAST = 1e-4
 
 
@@ -17,11 +17,11 @@ def first_states(seed, count=20_000):
 
 
 @pytest.mark.parametrize("seed", [0, 12345, 2**40])
-def test_draws_are_uniform_and_unrelated(seed):
+def test_draws_are_uniform_and_uncorrelated(seed):
     states = (first_states(seed) + 0.05) / 0.1
     for column in states.T:
         assert stats.kstest(column, "uniform").pvalue > LEAST
-    # Neither the draws of one slot nor those of neighbours know of each other.
+    # Neither consecutive draws of a slot nor draws of adjacent slots are correlated.
     pairs = [(states[:, a], states[:, b]) for a in range(4) for b in range(a)]
     pairs += [(states[:-1, a], states[1:, a]) for a in range(4)]
     for one, other in pairs:
@@ -38,14 +38,14 @@ def test_all_bits_are_fair():
         assert stats.binomtest(ones, bits.size).pvalue > LEAST
 
 
-def test_neighbouring_seeds_have_nothing_in_common():
+def test_adjacent_seeds_share_only_shifted_slots():
     one, other = first_states(1, 5000), first_states(2, 5000)
-    # Adjacent seeds: slot k of the one is slot k - 1 of the other, and no other draw repeats.
+    # Slot k of one vector has the seed of slot k - 1 of the other; nothing else repeats.
     assert np.array_equal(one[1:], other[:-1])
     assert len(np.unique(one)) == one.size
 
 
-def test_streams_go_on_without_repeating():
+def test_streams_do_not_repeat():
     with shoal.make("CartPole-v1", 50, seeding="counter") as envs:
         seen = []
         envs.reset(seed=0)
@@ -55,7 +55,7 @@ def test_streams_go_on_without_repeating():
 
 
 @pytest.mark.parametrize("name", ["Blackjack-v1", "FrozenLake-v1"])
-def test_episodes_are_like_those_of_the_other_generator(name):
+def test_episode_returns_match_those_of_pcg64(name):
     def returns(seeding):
         count, found = 2000, []
         with shoal.make(name, count, seeding=seeding, statistics=True) as envs:
@@ -81,7 +81,7 @@ def test_dice_are_fair():
     assert stats.chisquare(cards, expected).pvalue > LEAST
 
 
-def test_numpy_has_no_such_generator():
+def test_np_random_is_not_available():
     with shoal.make("CartPole-v1", 2, seeding="counter") as envs:
         envs.reset(seed=0)
         with pytest.raises(NotImplementedError, match="seeding='counter'"):

@@ -1,4 +1,4 @@
-"""The numbers that kernels draw are NumPy's, one by one."""
+"""Random numbers of kernels equal NumPy's."""
 
 import ctypes
 
@@ -9,7 +9,7 @@ from shoal.kernels import random_below, random_double, random_uniform
 
 
 def generators(seed):
-    """NumPy's generator, and the same as the struct that kernels know."""
+    """Return NumPy's generator and the equivalent ``shoal_random`` struct."""
     reference = np.random.Generator(np.random.PCG64(seed))
     state = reference.bit_generator.state["state"]
     words = np.array(
@@ -35,7 +35,7 @@ def test_integers_of_any_size(seed, count):
     assert drawn == [int(reference.integers(count)) for _ in range(200)]
 
 
-def test_draws_of_different_kinds_in_turn():
+def test_interleaved_draws_of_different_kinds():
     reference, words = generators(3)
     for _ in range(300):
         assert random_double(words.ctypes.data) == reference.random()
@@ -43,7 +43,7 @@ def test_draws_of_different_kinds_in_turn():
         assert random_uniform(words.ctypes.data, -3.0, 0.5) == reference.uniform(-3.0, 0.5)
 
 
-def test_a_count_that_is_none_draws_nothing():
+def test_counts_below_two_consume_no_draw():
     _, words = generators(0)
     before = words.copy()
     assert random_below(words.ctypes.data, 0) == random_below(words.ctypes.data, -4) == 0

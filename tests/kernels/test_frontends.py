@@ -1,4 +1,4 @@
-"""Kernels behind every frontend, and inside every wrapper."""
+"""Kernels with all frontends and wrappers."""
 
 import gymnasium
 import numpy as np
@@ -23,13 +23,13 @@ WRAPPERS = [
 
 @pytest.mark.parametrize("number", range(len(WRAPPERS)))
 @pytest.mark.parametrize("own", [shoal.vector.wrappers, gymnasium.wrappers.vector])
-def test_wrappers_see_what_they_see_of_python_environments(own, number):
+def test_wrappers_behave_as_with_python_environments(own, number):
     made = [
         WRAPPERS[number](shoal.make("Pendulum-v1", 4, backend=backend), own)
         for backend in ("inline", "kernel")
     ]
     results = [[envs.reset(seed=2)] for envs in made]
-    for _ in range(210):  # beyond the end of the episodes
+    for _ in range(210):  # beyond the end of the first episodes
         actions = made[0].action_space.sample()
         for envs, seen in zip(made, results, strict=True):
             seen.append(envs.step(actions))
@@ -42,7 +42,7 @@ def test_wrappers_see_what_they_see_of_python_environments(own, number):
 
 @pytest.mark.parametrize("mode", list(AutoresetMode), ids=lambda mode: mode.name)
 @pytest.mark.parametrize("name", ["CartPole-v1", "FrozenLake-v1"])
-def test_stable_baselines3_sees_what_it_sees_of_python_environments(name, mode):
+def test_stable_baselines3_behaves_as_with_python_environments(name, mode):
     vecs = [
         as_vec_env(shoal.make(name, 3, backend=backend, autoreset_mode=mode, statistics=True))
         for backend in ("inline", "kernel")
@@ -67,7 +67,7 @@ def test_stable_baselines3_sees_what_it_sees_of_python_environments(name, mode):
         vec.close()
 
 
-def test_wrappers_of_stable_baselines3_go_around_kernels():
+def test_stable_baselines3_wrappers_accept_kernels():
     vec = as_vec_env(shoal.make("Pendulum-v1", 4, autoreset_mode="SameStep"))
     vec = VecMonitor(VecFrameStack(VecNormalize(vec), 3))
     assert vec.reset().shape == (4, 9)
@@ -81,7 +81,7 @@ def test_wrappers_of_stable_baselines3_go_around_kernels():
     vec.close()
 
 
-def test_make_vec_gives_kernels(patched_gymnasium):
+def test_make_vec_uses_kernels(patched_gymnasium):
     envs = gymnasium.make_vec("CartPole-v1", 6, vectorization_mode="shoal")
     assert envs.plan.backend == "kernel"
     envs.close()

@@ -1,4 +1,4 @@
-"""``shoal new-kernel``: what it writes builds and passes its own tests."""
+"""``shoal new-kernel`` writes a kernel that compiles and passes its tests."""
 
 import subprocess
 import sys
@@ -9,7 +9,7 @@ import shoal
 from shoal._cli.new_kernel import write_kernel
 
 
-def test_a_new_kernel_builds_and_passes_its_tests(tmp_path):
+def test_new_kernel_compiles_and_passes_its_tests(tmp_path):
     folder = write_kernel("CatchBall", tmp_path / "new")
     assert sorted(path.name for path in folder.iterdir()) == [
         "Makefile",
@@ -38,7 +38,7 @@ def shoal_command(*arguments, cwd):
     return subprocess.run(command, cwd=cwd, capture_output=True, text=True, timeout=60, check=False)
 
 
-def test_the_command_line_writes_a_kernel(tmp_path):
+def test_command_writes_a_kernel(tmp_path):
     ended = shoal_command("new-kernel", "Slide", cwd=tmp_path)
     assert ended.returncode == 0, ended.stderr
     assert "make test" in ended.stdout
@@ -49,7 +49,7 @@ def test_the_command_line_writes_a_kernel(tmp_path):
     assert shoal_command("version", cwd=tmp_path).stdout.strip() == shoal.__version__
 
 
-def test_a_folder_that_cannot_be_written_is_one_line(tmp_path):
+def test_unwritable_folder_is_reported_in_one_line(tmp_path):
     (tmp_path / "file").write_text("")
     ended = shoal_command("new-kernel", "Slide", "--folder", "file/below", cwd=tmp_path)
     assert ended.returncode == 1

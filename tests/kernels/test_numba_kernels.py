@@ -90,7 +90,7 @@ class WanderInPython(gymnasium.Env):
 
 
 @pytest.mark.parametrize("mode", ["NextStep", "SameStep"])
-def test_a_numba_kernel_equals_the_same_environment_in_python(mode):
+def test_numba_kernel_equals_the_same_environment_in_python(mode):
     native = shoal.make(Wander, 5, autoreset_mode=mode)
     python = shoal.make(
         lambda: gymnasium.wrappers.TimeLimit(WanderInPython(), 30),
@@ -111,7 +111,7 @@ class TestNumbaKernelPool(PoolConformance):
         return KernelPool(Wander, num_envs, **options)
 
 
-def test_a_numba_kernel_has_images_parameters_and_fields():
+def test_numba_kernel_has_images_parameters_and_fields():
     with shoal.make(Wander, 3, scale=0.0, render_mode="rgb_array") as envs:
         envs.reset(seed=0, options={"spread": 0.0})
         assert not envs.state["place"].any()
@@ -130,8 +130,8 @@ def test_a_numba_kernel_has_images_parameters_and_fields():
         ({"infos": {"wrong": np.complex64}}, "no arrays of dtype complex64|iinfo|Invalid"),
         ({"infos": {"more": np.float64}}, r"defined as reset\(.*called as reset\(.*, info\)"),
         ({"max_episode_steps": 1.5}, "max_episode_steps must be a positive integer"),
-        ({"options": {"reset_mask": 1}}, "no option can be called 'reset_mask'"),
-        ({"parameters": {"num_envs": 1}}, "no parameter can be called 'num_envs'"),
+        ({"options": {"reset_mask": 1}}, "the option name 'reset_mask' is reserved"),
+        ({"parameters": {"num_envs": 1}}, "the parameter name 'num_envs' is reserved"),
     ],
 )
 def test_rejects_invalid_kernel_definitions(changed, message):
@@ -182,7 +182,7 @@ class Fragile:
         return 1.0, False, False
 
 
-def test_an_exception_in_a_numba_kernel_is_a_failure_of_its_slot():
+def test_exception_in_numba_kernel_is_a_failure_of_its_slot():
     with shoal.make(Fragile, 1000, workers=2) as envs:
         envs.reset(seed=0)
         actions = np.zeros(1000, np.int64)
@@ -212,12 +212,12 @@ def test_reports_code_that_numba_cannot_compile():
         )(Uncompilable)
 
 
-def test_a_numba_kernel_can_be_pickled():
+def test_numba_kernel_can_be_pickled():
     copied = cloudpickle.loads(cloudpickle.dumps(Fragile))
     one, other = shoal.make(Fragile, 3), shoal.make(copied, 3)
     assert_identical(one.reset(seed=3), other.reset(seed=3))
 
 
-def test_the_example_is_short():
+def test_example_is_short():
     example = Path(__file__).parents[2] / "examples" / "kernel_in_numba.py"
     assert len(example.read_text().splitlines()) < 60

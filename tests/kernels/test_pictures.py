@@ -1,4 +1,4 @@
-"""Kernels are drawn from their states, without pygame."""
+"""Rendering of kernels, without pygame."""
 
 import subprocess
 import sys
@@ -24,7 +24,7 @@ NAMES = [
 
 
 @pytest.mark.parametrize("name", NAMES)
-def test_pictures_follow_the_state(name):
+def test_images_follow_the_state(name):
     with shoal.make(name, 5, render_mode="rgb_array") as envs:
         envs.reset(seed=[1, 1, 2, 3, 4])
         envs.action_space.seed(5)
@@ -45,7 +45,7 @@ def test_pictures_follow_the_state(name):
 
 
 @pytest.mark.parametrize("name", [name for name in NAMES if name != "Blackjack-v1"])
-def test_pictures_have_the_size_of_gymnasiums(name):
+def test_images_have_gymnasium_sizes(name):
     pytest.importorskip("pygame")
     env = gymnasium.make(name, render_mode="rgb_array")
     env.reset(seed=0)
@@ -56,7 +56,7 @@ def test_pictures_have_the_size_of_gymnasiums(name):
     env.close()
 
 
-def test_classic_pictures_resemble_gymnasiums():
+def test_classic_control_images_resemble_gymnasium():
     pytest.importorskip("pygame")
     for name in NAMES[:5]:
         env = gymnasium.make(name, render_mode="rgb_array")
@@ -68,7 +68,7 @@ def test_classic_pictures_resemble_gymnasiums():
         env.close()
 
 
-def test_many_pictures_are_tiled():
+def test_images_of_many_slots_are_tiled():
     with shoal.make("CartPole-v1", 7, render_mode="rgb_array", workers=2) as envs:
         envs.reset(seed=0)
         tiled = envs.render_tiled()
@@ -79,7 +79,7 @@ def test_many_pictures_are_tiled():
         assert envs.render_tiled([2, 0], columns=2).shape == (400, 1200, 3)
 
 
-def test_states_beyond_all_bounds_are_drawn_without_harm():
+def test_out_of_range_states_can_be_rendered():
     for name in NAMES[:5]:
         with shoal.make(name, 4, render_mode="rgb_array") as envs:
             envs.reset(seed=0)
@@ -89,7 +89,7 @@ def test_states_beyond_all_bounds_are_drawn_without_harm():
             assert len(envs.render()) == 4
 
 
-def test_without_a_render_mode_there_are_no_pictures():
+def test_render_without_render_mode_returns_none():
     with shoal.make("CartPole-v1", 2) as envs:
         envs.reset(seed=0)
         with pytest.warns(UserWarning, match="without specifying any render mode"):
@@ -104,7 +104,7 @@ def test_without_a_render_mode_there_are_no_pictures():
             envs.render_tiled([])
 
 
-def test_pygame_is_not_needed():
+def test_rendering_does_not_need_pygame():
     script = """
 import sys
 sys.modules["pygame"] = None
@@ -119,7 +119,7 @@ print(envs.render_tiled().shape)
     assert ended.stdout == "(400, 1200, 3)\n"
 
 
-def test_a_video_is_recorded(tmp_path):
+def test_video_can_be_recorded(tmp_path):
     from shoal.vector.wrappers import RecordVideo
 
     envs = RecordVideo(

@@ -1,4 +1,4 @@
-"""Kernels that take their time: nothing waits for them without a way out."""
+"""Slow kernels: waits can be interrupted, and other threads are not blocked."""
 
 import os
 import subprocess
@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 import shoal
-from tests.kernels.alarm import Alarm, ringing
+from tests.kernels.alarm import Alarm, alarm_after
 from tests.kernels.c_sources import compiled, source
 
 SLOW = """
@@ -23,17 +23,17 @@ static void wait(double seconds) {
 
 @pytest.fixture(scope="module")
 def slow(tmp_path_factory):
-    """A kernel that takes its time where an action says so."""
+    """A kernel that sleeps if an action requests it."""
     text = source("if (actions[2 * k + 1] == 3) wait(1.5);", head=SLOW)
     text = "#define _POSIX_C_SOURCE 200809L\n" + text
     return shoal.kernels.load(compiled(tmp_path_factory.mktemp("slow"), text))
 
 
-COUNT = 3000  # enough for the thread to be woken
+COUNT = 3000  # enough slots for work to be shared with the thread
 
 
-def send_what_takes_long(envs):
-    """Let a thread begin with a chunk of which the first slot takes its time."""
+def send_slow_actions(envs):
+    """Send actions such that a thread begins a chunk whose first slot is slow."""
     envs.reset(seed=0)
     actions = np.zeros((COUNT, 2), np.int64)
     for _ in range(5):
@@ -43,20 +43,20 @@ def send_what_takes_long(envs):
     time.sleep(0.2)
 
 
-def test_a_slow_kernel_can_be_interrupted_and_left(slow):
+def test_receiving_from_a_slow_kernel_can_time_out_and_be_interrupted(slow):
     with shoal.make(slow, COUNT, workers=1) as envs:
-        send_what_takes_long(envs)
-        begun = time.monotonic()
+        send_slow_actions(envs)
+        start = time.monotonic()
         with pytest.raises(TimeoutError):
             envs.recv(timeout=0.05)
-        with ringing(0.1), pytest.raises(Alarm):
+        with alarm_after(0.1), pytest.raises(Alarm):
             envs.recv()
-        assert time.monotonic() - begun < 1.2
+        assert time.monotonic() - start < 1.2
         assert envs.pool.in_flight == COUNT
         assert envs.recv().slots.tolist() == list(range(COUNT))
 
 
-def test_a_thread_that_does_not_come_back_is_left_and_does_no_harm(slow):
+def test_closing_with_a_thread_inside_a_kernel_is_safe(slow):
     script = f"""
 import sys, time, warnings, gc
 import numpy as np, shoal
@@ -84,9 +84,9 @@ print("alive")
     assert (ended.returncode, ended.stdout) == (0, "alive\n"), ended.stderr
 
 
-def test_a_child_is_told_what_it_has_lost(slow):
+def test_forked_child_reports_lost_slots(slow):
     with shoal.make(slow, COUNT, workers=1) as envs:
-        send_what_takes_long(envs)  # longer than a fork waits
+        send_slow_actions(envs)  # takes longer than a fork waits
         child = os.fork()
         if child == 0:
             status = 1
@@ -98,3 +98,41 @@ def test_a_child_is_told_what_it_has_lost(slow):
                 os._exit(status)
         assert os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]) == 0
         assert envs.recv().slots.tolist() == list(range(COUNT))
+
+
+def test_dropped_pool_does_not_block_other_threads(slow):
+    # In a separate process: the pool must be released by its last reference, not closed.
+    script = f"""
+import gc, threading, time, warnings
+import numpy as np, shoal
+warnings.simplefilter("ignore")
+envs = shoal.make(shoal.kernels.load({str(slow.recipe.args[0])!r}), 3000, workers=1)
+envs.reset(seed=0)
+actions = np.zeros((3000, 2), np.int64)
+for _ in range(5):
+    envs.step(actions)
+actions[0] = 1, 3
+envs.send(actions)
+time.sleep(0.2)
+times = [time.monotonic()]
+stopping = threading.Event()
+def count():
+    while not stopping.is_set():
+        times.append(time.monotonic())
+        time.sleep(0.01)
+thread = threading.Thread(target=count)
+thread.start()
+before = time.monotonic()
+del envs
+gc.collect()
+waited = time.monotonic() - before
+stopping.set()
+thread.join()
+print(waited, max(b - a for a, b in zip(times, times[1:])))
+"""
+    ended = subprocess.run(
+        [sys.executable, "-c", script], capture_output=True, text=True, timeout=60, check=True
+    )
+    waited, longest_pause = map(float, ended.stdout.split())
+    assert waited > 0.8, "the pool did not wait for its kernel"
+    assert longest_pause < 0.6

@@ -1,4 +1,4 @@
-// Two links to swing up, as in gymnasium.envs.classic_control.acrobot.
+// Acrobot, as in gymnasium.envs.classic_control.acrobot.
 #include <array>
 #include <cmath>
 #include <initializer_list>
@@ -44,7 +44,7 @@ int64_t reset(const shoal_slots* slots) {
   for (int64_t k = 0; k < slots->count; ++k) {
     State& s = states[k];
     for (double* value : {&s.theta1, &s.theta2, &s.theta1_dot, &s.theta2_dot}) {
-      // It begins with numbers of 32 bits.
+      // Gymnasium's initial state is float32.
       *value =
           static_cast<float>(shoal_random_uniform(slots->random + k, options.low, options.high));
     }
@@ -84,7 +84,7 @@ Vector along(const Vector& y, double step, const Vector& slope) {
   return result;
 }
 
-/// One step of Runge and Kutta's method of fourth order.
+/// One step of the fourth-order Runge-Kutta method.
 Vector integrated(const Vector& y, double torque, const Parameters& p) {
   const double half = p.dt / 2.0, sixth = p.dt / 6.0;
   const Vector k1 = derivative(y, torque, p);
@@ -98,9 +98,9 @@ Vector integrated(const Vector& y, double torque, const Parameters& p) {
   return result;
 }
 
-/// An angle brought between -pi and pi, turn by turn.
+/// Wraps an angle to [-pi, pi] by repeated subtraction, as Gymnasium does.
 double wrapped(double angle) {
-  // Beyond this, a turn more or less makes no difference, and there would be no end to it.
+  // For huge angles the subtraction has no effect, and the loop would not end.
   if (!(std::fabs(angle) < 1e9)) return angle;
   constexpr double turn = kPi - -kPi;
   while (angle > kPi) angle -= turn;

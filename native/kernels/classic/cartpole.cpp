@@ -1,4 +1,4 @@
-// A pole on a cart, as in gymnasium.envs.classic_control.cartpole.
+// CartPole, as in gymnasium.envs.classic_control.cartpole.
 #include <cmath>
 #include <initializer_list>
 

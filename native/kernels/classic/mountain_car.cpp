@@ -1,4 +1,4 @@
-// A car in a valley, as in gymnasium.envs.classic_control.mountain_car.
+// MountainCar, as in gymnasium.envs.classic_control.mountain_car.
 #include "mountain_car.h"
 
 #include <cmath>

@@ -1,8 +1,7 @@
-// A car in a valley with a throttle, as in gymnasium.envs.classic_control.continuous_mountain_car.
+// MountainCarContinuous, as in gymnasium.envs.classic_control.continuous_mountain_car.
 //
-// There the state of an episode is an array of 64-bit numbers until its first step, and of 32-bit
-// numbers from then on; and NumPy computes with 32 bits wherever a number of 32 bits meets a plain
-// Python number. Both matter for the last digits.
+// To round as Gymnasium does: its state is float64 until the first step of an episode and float32
+// afterwards, and NumPy computes in float32 when it combines a float32 with a Python float.
 #include <cmath>
 
 #include "../builtin_kernels.h"
@@ -15,7 +14,7 @@ namespace {
 
 struct State {
   double position, velocity;
-  int64_t is_single;  // whether the two are numbers of 32 bits
+  int64_t is_single;  // whether position and velocity are float32
 };
 
 struct Parameters {
@@ -39,7 +38,7 @@ int64_t reset(const shoal_slots* slots) {
   return SHOAL_OK;
 }
 
-/// One step with a state of type T; returns whether the goal is reached.
+/// Steps a state of type T; returns whether the goal is reached.
 template <class T>
 bool advance(State& state, float action, const Parameters& p) {
   T position = static_cast<T>(state.position), velocity = static_cast<T>(state.velocity);

@@ -1,7 +1,7 @@
-// A pendulum to swing up, as in gymnasium.envs.classic_control.pendulum.
+// Pendulum, as in gymnasium.envs.classic_control.pendulum.
 //
-// The torque is a number of 32 bits there, and NumPy computes with 32 bits where it meets plain
-// Python numbers.
+// To round as Gymnasium does: the torque is float32, and NumPy computes in float32 when it combines
+// it with Python floats.
 #include <cmath>
 
 #include "../builtin_kernels.h"
@@ -16,7 +16,7 @@ constexpr double kPi = 3.141592653589793;
 
 struct State {
   double theta, theta_dot;
-  double torque;  // the last one; only for pictures
+  double torque;  // of the last step; only for rendering
 };
 
 struct Parameters {
@@ -71,10 +71,10 @@ int64_t step(const shoal_slots* slots) {
   return SHOAL_OK;
 }
 
-/// An arc of an arrow around the axle, the longer the stronger the torque.
-void draw_torque(shoal_canvas* canvas, double x, double y, double share) {
+/// Draws an arrow around the axle; its length is proportional to the torque.
+void draw_torque(shoal_canvas* canvas, double x, double y, double fraction) {
   constexpr int kPieces = 24;
-  const double radius = 0.3 * canvas->width / 4.4, end = 1.5 * kPi * share;
+  const double radius = 0.3 * canvas->width / 4.4, end = 1.5 * kPi * fraction;
   double from_x = x, from_y = y + radius;
   for (int k = 1; k <= kPieces; ++k) {
     const double angle = end * k / kPieces;
@@ -83,7 +83,7 @@ void draw_torque(shoal_canvas* canvas, double x, double y, double share) {
     from_x = to_x;
     from_y = to_y;
   }
-  const double ahead = share > 0.0 ? 1.0 : -1.0;
+  const double ahead = fraction > 0.0 ? 1.0 : -1.0;
   const double along_x = ahead * std::cos(end), along_y = -ahead * std::sin(end);
   const double head[] = {from_x + 9.0 * along_x, from_y + 9.0 * along_y, from_x - 6.0 * along_y,
                          from_y + 6.0 * along_x, from_x + 6.0 * along_y, from_y - 6.0 * along_x};

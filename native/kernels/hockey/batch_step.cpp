@@ -9,7 +9,7 @@ namespace shoal::hockey {
 
 namespace {
 
-/// The first numbers of a State.
+/// The positions of the leading floats of a State.
 enum Column {
   kRacketColumns = 0,  // of player 1, then of player 2
   kPuckColumns = 12,
@@ -17,7 +17,7 @@ enum Column {
   kSpinColumn = 18,
   kShotColumns = 19,
   kReadColumns = 24,
-  kWrittenColumns = 20,  // with the first number of the shot
+  kWrittenColumns = 20,  // including the first element of the shot
 };
 static_assert(offsetof(State, puck_x) == kPuckColumns * sizeof(float));
 static_assert(offsetof(State, kept) == kKeptColumns * sizeof(float));
@@ -25,17 +25,17 @@ static_assert(offsetof(State, puck_spin) == kSpinColumn * sizeof(float));
 static_assert(offsetof(State, shot) == kShotColumns * sizeof(float));
 static_assert(sizeof(State) >= kReadColumns * sizeof(float));
 
-/// What both players of each match want.
-struct Wishes {
+/// The actions of both players of each match.
+struct Actions {
   Lanes x[2], y[2], turn[2], shoot[2];
 };
 
 struct Block {
-  Rackets before[2], after[2];  // of the step; both with the velocities after drives
+  Rackets before[2], after[2];  // poses before and after the step, velocities after drive()
   Lanes held_vx[2], held_vy[2];
   Lanes sine[2], cosine[2];  // before the step
   Lanes kept[2];
-  Lanes puck_x, puck_y, puck_vx, puck_vy;  // before the step, when it has been kept or shot
+  Lanes puck_x, puck_y, puck_vx, puck_vy;  // before the step, after keep()
   Lanes damping;                           // of the puck
   Lanes shot_x, shot_y;
   Lanes next_puck_x, next_puck_y, next_puck_vx, next_puck_vy;
@@ -49,9 +49,9 @@ SHOAL_INLINE Flags is_puck_clear(Lanes x, Lanes y) {
   return (magnitude(x) < kHalfWidth - kMargin) & (magnitude(y) < kHalfHeight - kMargin);
 }
 
-SHOAL_INLINE void drive_and_move(const Wishes& wishes, Block& block, int p) {
+SHOAL_INLINE void drive_and_move(const Actions& actions, Block& block, int p) {
   Rackets racket = block.before[p];
-  drive(racket, wishes.x[p], wishes.y[p], wishes.turn[p], block.held_vx[p], block.held_vy[p]);
+  drive(racket, actions.x[p], actions.y[p], actions.turn[p], block.held_vx[p], block.held_vy[p]);
   block.before[p] = racket;
   Lanes sine, cosine, to_sine, to_cosine;
   sine_cosine(racket.angle, sine, cosine);
@@ -67,13 +67,13 @@ SHOAL_INLINE void drive_and_move(const Wishes& wishes, Block& block, int p) {
   block.near |= bit(clear == 0, kRacketNearWall << p);
 }
 
-/// A player who keeps the puck carries it along, or shoots it.
-SHOAL_INLINE void keep(const Wishes& wishes, Block& block, int p) {
+/// Moves a held puck with its racket, or shoots it.
+SHOAL_INLINE void keep(const Actions& actions, Block& block, int p) {
   const float sign = sign_of(p);
   const Rackets& racket = block.before[p];
   const Flags holds = block.kept[p] > 1.0f;
-  const Lanes left = block.kept[p] - 1.0f;
-  const Flags shoots = holds & ((left == 1.0f) | (wishes.shoot[p] > 0.5f));
+  const Lanes remaining = block.kept[p] - 1.0f;
+  const Flags shoots = holds & ((remaining == 1.0f) | (actions.shoot[p] > 0.5f));
   const Lanes none{}, speed = shoots ? none + sign * kShotSpeed : none;
   block.puck_x = holds ? sign * racket.x : block.puck_x;
   block.puck_y = holds ? sign * racket.y : block.puck_y;
@@ -81,10 +81,11 @@ SHOAL_INLINE void keep(const Wishes& wishes, Block& block, int p) {
   block.puck_vy = holds ? sign * block.held_vy[p] : block.puck_vy;
   block.shot_x += speed * block.cosine[p];
   block.shot_y += speed * block.sine[p];
-  block.kept[p] = shoots ? none : (holds ? left : block.kept[p]);
+  block.kept[p] = shoots ? none : (holds ? remaining : block.kept[p]);
 }
 
-SHOAL_INLINE void fly(Block& block) {
+/// Moves a free puck.
+SHOAL_INLINE void move_puck(Block& block) {
   block.next_puck_vx = (block.puck_vx + block.shot_x) * block.damping;
   block.next_puck_vy = (block.puck_vy + block.shot_y) * block.damping;
   block.next_puck_x = block.puck_x + kStep * block.next_puck_vx;
@@ -94,14 +95,14 @@ SHOAL_INLINE void fly(Block& block) {
   block.near |= bit(clear == 0, kPuckNearWall);
 }
 
-/// Finds rackets that the puck may touch, and whether they may touch each other.
-SHOAL_INLINE void meet(Block& block) {
+/// Determines which rackets the puck may touch and whether the rackets may touch each other.
+SHOAL_INLINE void find_near(Block& block) {
   for (int p = 0; p < 2; ++p) {
     constexpr float kReach = kPuckRadius + kSkin + kRounding;
     const Rackets& racket = block.before[p];
     const Lanes dx = sign_of(p) * block.puck_x - racket.x;
     const Lanes dy = sign_of(p) * block.puck_y - racket.y;
-    // Where the racket sees it: the racket's front is at 0.1, its back at -0.42.
+    // In the frame of the racket, whose front is at 0.1 and whose back is at -0.42.
     const Lanes along = block.cosine[p] * dx + block.sine[p] * dy;
     const Lanes across = block.cosine[p] * dy - block.sine[p] * dx;
     const Flags near =
@@ -114,7 +115,7 @@ SHOAL_INLINE void meet(Block& block) {
   block.near |= bit(dx * dx + dy * dy < kReach * kReach, kRacketsNear);
 }
 
-/// Columns of the states, rackets turned to the frames of their players.
+/// Reads the states; converts rackets to the frames of their players.
 SHOAL_INLINE void load(const State* states, int count, Block& block, Lanes& spin) {
   const float* rows[kLanes];
   // Lanes without a match repeat the last one.
@@ -142,7 +143,7 @@ SHOAL_INLINE void load(const State* states, int count, Block& block, Lanes& spin
   block.near = Flags{};
 }
 
-/// Writes the states after the step, as far as nothing touches.
+/// Writes the states after the step. They are final if nothing touches.
 SHOAL_INLINE void store(const Block& block, const Lanes& spin, State* states, int count) {
   float* rows[kLanes];
   for (int k = 0; k < kLanes; ++k) rows[k] = &states[k < count ? k : count - 1].rackets[0].x;
@@ -159,14 +160,14 @@ SHOAL_INLINE void store(const Block& block, const Lanes& spin, State* states, in
   columns[kPuckColumns + 1] = block.next_puck_y;
   columns[kPuckColumns + 2] = block.next_puck_vx;
   columns[kPuckColumns + 3] = block.next_puck_vy;
-  const Lanes most = Lanes{} + kMostTurn / kStep;
-  columns[kSpinColumn] = smaller(larger(spin, -most), most);
+  const Lanes limit = Lanes{} + kMaxTurn / kStep;
+  columns[kSpinColumn] = smaller(larger(spin, -limit), limit);
   columns[kShotColumns] = Lanes{};
   write_rows(columns, rows, count);
 }
 
-SHOAL_INLINE Wishes read(const Wish* const (&rows)[kLanes]) {
-  static_assert(sizeof(Wish) == 4 * sizeof(float));
+SHOAL_INLINE Actions read(const PlayerAction* const (&rows)[kLanes]) {
+  static_assert(sizeof(PlayerAction) == 4 * sizeof(float));
   const float* numbers[kLanes];
   for (int k = 0; k < kLanes; ++k) numbers[k] = &rows[k]->x;
   Lanes columns[8];
@@ -177,16 +178,17 @@ SHOAL_INLINE Wishes read(const Wish* const (&rows)[kLanes]) {
           {columns[3], columns[7]}};
 }
 
-SHOAL_WIDE void advance(const Wish* const (&rows)[kLanes], State* states, int count, Block& block) {
-  const Wishes wishes = read(rows);
+SHOAL_WIDE void advance(const PlayerAction* const (&rows)[kLanes], State* states, int count,
+                        Block& block) {
+  const Actions actions = read(rows);
   Lanes spin;
   load(states, count, block, spin);
-  drive_and_move(wishes, block, 0);
-  drive_and_move(wishes, block, 1);
-  keep(wishes, block, 0);
-  keep(wishes, block, 1);
-  fly(block);
-  meet(block);
+  drive_and_move(actions, block, 0);
+  drive_and_move(actions, block, 1);
+  keep(actions, block, 0);
+  keep(actions, block, 1);
+  move_puck(block);
+  find_near(block);
   store(block, spin, states, count);
 }
 
@@ -196,25 +198,25 @@ Racket racket_of(const Rackets& rackets, int p, int k) {
           sign * rackets.vx[k], sign * rackets.vy[k], rackets.spin[k]};
 }
 
-/// Does the rest for a match in which something may touch.
+/// Completes the step of a match in which bodies may touch.
 void finish(const Block& block, int k, State& state) {
-  Started started;
+  StepStart start;
   for (int p = 0; p < 2; ++p) {
-    started.rackets[p] = racket_of(block.before[p], p, k);
-    started.rotations[p] = {block.sine[p][k], block.cosine[p][k]};
+    start.rackets[p] = racket_of(block.before[p], p, k);
+    start.rotations[p] = {block.sine[p][k], block.cosine[p][k]};
   }
-  started.puck = {block.puck_x[k], block.puck_y[k]};
-  started.puck_velocity = {block.next_puck_vx[k], block.next_puck_vy[k]};
-  started.puck_vx_before = block.puck_vx[k];
-  started.near = block.near[k];
-  resolve(started, state);
+  start.puck = {block.puck_x[k], block.puck_y[k]};
+  start.puck_velocity = {block.next_puck_vx[k], block.next_puck_vy[k]};
+  start.puck_vx_before = block.puck_vx[k];
+  start.near = block.near[k];
+  resolve(start, state);
 }
 
 }  // namespace
 
-void step_block(State* states, int count, const Wish* const (&wishes)[kLanes]) {
+void step_block(State* states, int count, const PlayerAction* const (&actions)[kLanes]) {
   Block block;
-  advance(wishes, states, count, block);
+  advance(actions, states, count, block);
   for (int k = 0; k < count; ++k) {
     State& state = states[k];
     state.shot[1] = 0.0f;

@@ -1,5 +1,5 @@
-// Steps several matches at a time, number by number side by side, as far as nothing touches; the
-// others one by one.
+// Steps several matches at once with SIMD instructions. Matches in which bodies may touch are
+// completed one by one.
 #pragma once
 
 #include "simd.h"
@@ -7,14 +7,14 @@
 
 namespace shoal::hockey {
 
-/// What a player wants: numbers from -1 to 1; those beyond are cut off.
-struct Wish {
+/// The action of a player. Forces are clipped to [-1, 1].
+struct PlayerAction {
   float x, y, turn;
-  float shoot;  // more than a half: yes
+  float shoot;  // above 0.5: shoot
 };
 
-/// Steps `count` matches, at most kLanes. `wishes` are those of both players of each match, and
-/// where there is none, of any.
-void step_block(State* states, int count, const Wish* const (&wishes)[kLanes]);
+/// Steps `count` matches, at most kLanes. `actions` has a pointer to the two player actions of each
+/// match; the remaining pointers must be valid, too.
+void step_block(State* states, int count, const PlayerAction* const (&actions)[kLanes]);
 
 }  // namespace shoal::hockey

@@ -18,7 +18,7 @@ SHOAL_INLINE Face largest_of(const Lanes& apart) {
   return {k, most};
 }
 
-/// How far `b` is in front of each face of `a`.
+/// The distance of `b` in front of each face of `a`.
 SHOAL_INLINE Lanes distances(const Placed& a, const Placed& b) {
   Lanes least = a.normal_x * b.x[0] + a.normal_y * b.y[0];
   for (int k = 1; k < b.count; ++k) {
@@ -27,13 +27,13 @@ SHOAL_INLINE Lanes distances(const Placed& a, const Placed& b) {
   return least - a.offset;
 }
 
-/// The face of `a` that has most of `b` in front of it.
-SHOAL_INLINE Face parting_face(const Placed& a, const Placed& b) {
+/// The face of `a` with the largest distance to `b`.
+SHOAL_INLINE Face separating_face(const Placed& a, const Placed& b) {
   const Lanes apart = distances(a, b);
   return largest_of(apart);
 }
 
-/// The end of a segment moved to where the plane `along` * x = `most` cuts it off.
+/// Clips a segment at the line `along` * x = `most`. Returns the number of remaining ends.
 int clip(Vector (&ends)[2], Vector along, float most) {
   const float first = dot(along, ends[0]) - most, second = dot(along, ends[1]) - most;
   if (first > 0.0f && second > 0.0f) return 0;
@@ -62,7 +62,7 @@ SHOAL_WIDE Contact touch_circle(Body& a, const Polygon& shape, Body& puck) {
   contact.normal = shape.normal(face.index);
   contact.plane = 0.5f * (begin + end);
   if (face.separation >= kTiny) {
-    // Outside: the nearest point may be a corner.
+    // Outside, the nearest point may be a corner.
     const bool before = dot(centre - begin, end - begin) <= 0.0f;
     const bool after = dot(centre - end, begin - end) <= 0.0f;
     if (before || after) {
@@ -91,13 +91,13 @@ SHOAL_WIDE float separation(const Placed& a, const Placed& b) {
 
 SHOAL_WIDE Contact touch_polygons(Body& a, const Placed& shape_a, Body& b, const Placed& shape_b) {
   constexpr float kReach = 2.0f * kSkin;
-  // A little preference for the first one, for the choice not to flutter.
+  // Prefer the first polygon slightly, so that the choice does not alternate between steps.
   constexpr float kRelative = 0.98f, kAbsolute = 0.001f;
   Contact contact;
   contact.count = 0;
-  const Face of_a = parting_face(shape_a, shape_b);
+  const Face of_a = separating_face(shape_a, shape_b);
   if (of_a.separation > kReach) return contact;
-  const Face of_b = parting_face(shape_b, shape_a);
+  const Face of_b = separating_face(shape_b, shape_a);
   if (of_b.separation > kReach) return contact;
   const bool swapped = of_b.separation > kRelative * of_a.separation + kAbsolute;
   const Placed& front = swapped ? shape_b : shape_a;
@@ -108,7 +108,7 @@ SHOAL_WIDE Contact touch_polygons(Body& a, const Placed& shape_a, Body& b, const
   const int after = front.after(face);
   const Vector normal = front.normal(face);
 
-  // The edge of the other one that faces it.
+  // The edge of the other polygon that faces this face.
   int facing = 0;
   float least = 1e9f;
   for (int k = 0; k < back.count; ++k) {

@@ -1,11 +1,11 @@
-// Where two bodies touch.
+// Detection of contacts between bodies.
 #pragma once
 
 #include "rink.h"
 
 namespace shoal::hockey {
 
-/// Something that moves, or, with no inverse mass, does not.
+/// A rigid body. A static body has an inverse mass of zero.
 struct Body {
   Vector centre;  // of mass
   float angle;
@@ -14,9 +14,9 @@ struct Body {
   float inverse_mass, inverse_inertia;
   Vector offset;      // from the origin of its shape to its centre of mass, unrotated
   Rotation rotation;  // that of `angle`
-  bool is_round;      // and centred: nobody sees its angle
+  bool is_round;      // a disc around its centre of mass, whose angle is irrelevant
 
-  /// Where its shape is.
+  /// The position of its shape.
   Vector origin() const { return centre - rotated(rotation, offset); }
   Vector to_world(Vector point) const { return rotated(rotation, point - offset) + centre; }
   Vector velocity_at(Vector arm) const { return velocity + cross(spin, arm); }
@@ -25,9 +25,9 @@ struct Body {
     angle = to;
     rotation = hockey::rotation(to);
   }
-  /// For corrections, which are many and small.
+  /// Turns by a small angle without computing sine and cosine; for position corrections.
   void turn_by(float turn) {
-    constexpr float kSmall = 2e-3f;  // the cube of which is no number beside 1
+    constexpr float kSmall = 2e-3f;  // its cube is below the precision of float32
     if (is_round) return;
     if (std::abs(turn) > kSmall) return turn_to(angle + turn);
     const float half_square = 0.5f * turn * turn;
@@ -37,27 +37,27 @@ struct Body {
   }
 };
 
-/// One or two points in which body `b` touches a face, or a corner, of body `a`. In coordinates of
-/// the bodies, so that it stays true while they are moved.
+/// One or two points of body `b` that touch a face or a corner of body `a`. Given in coordinates of
+/// the bodies, so that it stays valid while they move.
 struct Contact {
   Body* a;
   Body* b;
-  Vector normal, plane;  // a direction and a point of the face of `a`
+  Vector normal, plane;  // the normal and a point of the face of `a`
   int count;
   Vector points[2];  // of `b`
-  float radius;      // of both skins together
+  float radius;      // the sum of both skins
   float radius_a, radius_b;
   float friction, restitution;
 };
 
-/// The contact of the puck with a polygon; its `count` is 0 where there is none, and the rest of it
-/// then means nothing.
+/// The contact of the puck with a polygon. If `count` is 0, they do not touch, and the other
+/// members are undefined.
 Contact touch_circle(Body& a, const Polygon& shape, Body& puck);
 
-/// The same for two polygons, which are where their bodies are.
+/// The contact of two polygons, given at the poses of their bodies.
 Contact touch_polygons(Body& a, const Placed& shape_a, Body& b, const Placed& shape_b);
 
-/// How far apart two polygons are along the face that parts them best; negative if they overlap.
+/// The distance of two polygons along the best separating face; negative if they overlap.
 float separation(const Placed& a, const Placed& b);
 
 }  // namespace shoal::hockey

@@ -15,49 +15,49 @@ constexpr int kPuck = 2, kGround = 3;
 constexpr Body kNothing = {{0.0f, 0.0f}, 0.0f,         {0.0f, 0.0f}, 0.0f, 0.0f,
                            0.0f,         {0.0f, 0.0f}, {0.0f, 1.0f}, false};
 
-/// The bodies of a match, and which of them touch each other.
+/// The bodies of a match and their contacts.
 class Scene {
  public:
-  Scene(const Started& started, float puck_spin);
+  Scene(const StepStart& start, float puck_spin);
 
   const Body& racket(int k) const { return bodies_[k]; }
   const Body& puck() const { return bodies_[kPuck]; }
-  /// Whether a body is one of those that are moved here.
+  /// Whether this scene moves a body.
   bool is_moved(int k) const {
-    return started_.near & (k == kPuck ? kNearOfPuck : near_of_racket(k));
+    return start_.near & (k == kPuck ? kNearOfPuck : near_of_racket(k));
   }
 
-  /// Finds what touches; a bit for each racket that the puck does.
+  /// Finds all contacts. Returns a bit for each racket that touches the puck.
   int touch();
-  /// Whether the puck is in the goal of a player.
+  /// Whether the puck is in the goal of player `k`.
   bool is_goal(int k);
   void solve_and_move();
-  /// Lets bodies run into walls that they would have passed.
+  /// Collides bodies with walls that they have passed through.
   void sweep();
 
  private:
-  /// The contacts of bodies that touch each other.
-  Contacts& together(int k, int other);
+  /// Merges the groups of two bodies; returns the group's contacts.
+  Contacts& merged_group(int k, int other);
   Placed place(int k) const {
     return placed(kRackets[k], bodies_[k].rotation, bodies_[k].origin());
   }
   void touch_barriers(int racket, const Placed& here);
   bool is_touched(int k) const { return contacts_[group_[k]].count > 0; }
 
-  const Started& started_;
+  const StepStart& start_;
   Body bodies_[4];
-  // Those who touch each other are solved together, and only those.
+  // Bodies that touch each other, directly or not, are in one group and are solved together.
   int group_[3] = {0, 1, 2};
   Contacts contacts_[3];
 };
 
-Scene::Scene(const Started& started, float puck_spin) : started_(started) {
+Scene::Scene(const StepStart& start, float puck_spin) : start_(start) {
   for (int k = 0; k < 2; ++k) {
     if (!is_moved(k)) continue;
-    const Racket& racket = started.rackets[k];
+    const Racket& racket = start.rackets[k];
     Body& body = bodies_[k];
     body.angle = racket.angle;
-    body.rotation = started.rotations[k];
+    body.rotation = start.rotations[k];
     body.offset = {k == 0 ? -kRacketCentre : kRacketCentre, 0.0f};
     body.centre = Vector{racket.x, racket.y} + rotated(body.rotation, body.offset);
     body.velocity = {racket.vx, racket.vy};
@@ -68,8 +68,8 @@ Scene::Scene(const Started& started, float puck_spin) : started_(started) {
   }
   Body& puck = bodies_[kPuck];
   puck = kNothing;
-  puck.centre = started.puck;
-  puck.velocity = started.puck_velocity;
+  puck.centre = start.puck;
+  puck.velocity = start.puck_velocity;
   puck.spin = puck_spin;
   puck.inverse_mass = 1.0f / kPuckMass;
   puck.inverse_inertia = 1.0f / kPuckInertia;
@@ -77,7 +77,7 @@ Scene::Scene(const Started& started, float puck_spin) : started_(started) {
   bodies_[kGround] = kNothing;
 }
 
-Contacts& Scene::together(int k, int other) {
+Contacts& Scene::merged_group(int k, int other) {
   const int from = group_[other], to = group_[k];
   if (from != to) {
     for (int& group : group_) group = group == from ? to : group;
@@ -88,19 +88,19 @@ Contacts& Scene::together(int k, int other) {
 
 int Scene::touch() {
   const float puck_racket = std::sqrt(kPuckFriction * kRacketFriction);
-  const int near = started_.near;
+  const int near = start_.near;
   int touching = 0;
-  // Bodies that move first: then everyone's group is known.
+  // Contacts between moving bodies first, because they determine the groups.
   if (near & kRacketsNear) {
     const Contact contact = touch_polygons(bodies_[0], place(0), bodies_[1], place(1));
-    if (contact.count > 0) together(0, 1).add(contact, kRacketFriction, 0.0f);
+    if (contact.count > 0) merged_group(0, 1).add(contact, kRacketFriction, 0.0f);
   }
   for (int k = 0; k < 2; ++k) {
     if (!(near & kPuckNearRacket << k)) continue;
     const Contact contact = touch_circle(bodies_[k], kRackets[k], bodies_[kPuck]);
     if (contact.count == 0) continue;
     touching |= 1 << k;
-    together(k, kPuck).add(contact, puck_racket, kPuckRestitution);
+    merged_group(k, kPuck).add(contact, puck_racket, kPuckRestitution);
   }
   for (int k = 0; k < 2; ++k) {
     if (!(near & kRacketNearWall << k)) continue;
@@ -127,7 +127,7 @@ void Scene::touch_barriers(int racket, const Placed& here) {
 }
 
 bool Scene::is_goal(int k) {
-  if (!(started_.near & kPuckNearWall)) return false;
+  if (!(start_.near & kPuckNearWall)) return false;
   const Polygon& goal = kBarriers[kFirstGoal + k].shape;
   return touch_circle(bodies_[kGround], goal, bodies_[kPuck]).count > 0;
 }
@@ -148,38 +148,39 @@ void Scene::sweep() {
   Body& ground = bodies_[kGround];
   for (int k = 0; k < 2; ++k) {
     Body& body = bodies_[k];
-    if (!(started_.near & kRacketNearWall << k)) {
-      // It could only be pushed there.
+    if (!(start_.near & kRacketNearWall << k)) {
+      // It can reach a wall only if it was pushed.
       if (!is_moved(k) || !is_touched(k)) continue;
       const Vector origin = sign_of(k) * body.origin();
       if (is_clear(origin.x, origin.y, body.rotation.sine, body.rotation.cosine)) continue;
     }
-    const Racket& from = started_.rackets[k];
-    const Vector centre = Vector{from.x, from.y} + rotated(started_.rotations[k], body.offset);
+    const Racket& from = start_.rackets[k];
+    const Vector centre = Vector{from.x, from.y} + rotated(start_.rotations[k], body.offset);
     sweep_racket(body, kRackets[k], ground, centre, from.angle);
   }
-  if (started_.near & kPuckNearWall || is_touched(kPuck)) {
-    sweep_puck(bodies_[kPuck], ground, started_.puck);
+  if (start_.near & kPuckNearWall || is_touched(kPuck)) {
+    sweep_puck(bodies_[kPuck], ground, start_.puck);
   }
 }
 
-/// Keeps a coordinate and its speed within bounds, whatever the solver says.
-void contain(float& position, float& speed, float most) {
-  if (std::abs(position) <= most) return;
-  position = std::copysign(most, position);
+/// Clips a coordinate, and stops a motion out of bounds, in case the solver fails to.
+void contain(float& position, float& speed, float limit) {
+  if (std::abs(position) <= limit) return;
+  position = std::copysign(limit, position);
   if (speed * position > 0.0f) speed = 0.0f;
 }
 
 }  // namespace
 
-void resolve(const Started& started, State& state) {
-  Scene scene(started, state.puck_spin);
+void resolve(const StepStart& start, State& state) {
+  Scene scene(start, state.puck_spin);
   const int touching = scene.touch();
-  const int begun = touching & ~state.touching;
+  const int new_touches = touching & ~state.touching;
   state.touching = static_cast<uint8_t>(touching);
   for (int k = 0; k < 2; ++k) {
-    const bool comes = sign_of(k) * started.puck_vx_before < 0.1f;
-    if (begun >> k & 1 && comes && state.keeps && state.kept[k] == 0.0f) state.kept[k] = kKept;
+    const bool comes = sign_of(k) * start.puck_vx_before < 0.1f;
+    if (new_touches >> k & 1 && comes && state.keeps && state.kept[k] == 0.0f)
+      state.kept[k] = kKept;
     if (scene.is_goal(k)) state.winner = k == 0 ? -1 : 1;
   }
   scene.solve_and_move();
@@ -203,7 +204,7 @@ void resolve(const Started& started, State& state) {
   contain(state.puck_y, state.puck_vy, kHalfHeight);
   if (state.winner) return contain(state.puck_x, state.puck_vx, kWorldHalfWidth);
   if (std::abs(state.puck_x) <= kGoalBack + kPuckRadius) return;
-  // It would fly through the goal in one step. It is caught there, to count in the next one.
+  // The puck would pass through the goal in one step. Stop it inside; the next step counts it.
   contain(state.puck_x, state.puck_vx, kGoalBack + kPuckRadius);
   contain(state.puck_y, state.puck_vy, kGoalHalfMouth);
 }

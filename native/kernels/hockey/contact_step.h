@@ -1,4 +1,4 @@
-// One step of a match from where its drives have left it, with all that can touch.
+// The part of a match's step in which bodies touch, after actions have been applied.
 #pragma once
 
 #include "contact.h"
@@ -6,8 +6,8 @@
 
 namespace shoal::hockey {
 
-/// What may come to touch what, as far as one can see without contacts. Bits; where there are two,
-/// of player 1 and 2.
+/// Bits for bodies that may touch in this step, by a cheap conservative test. Bits that concern one
+/// racket are shifted left by one for player 2.
 enum Near : int {
   kRacketNearWall = 1,
   kPuckNearRacket = 4,
@@ -20,7 +20,7 @@ constexpr int near_of_racket(int k) {
 }
 constexpr int kNearOfPuck = kPuckNearWall | kPuckNearRacket | kPuckNearRacket << 1;
 
-constexpr float kRounding = 1e-3f;  // a margin for it
+constexpr float kRounding = 1e-3f;  // a margin for rounding errors
 
 /// Whether a racket is clear of all walls and goals, in the frame of its player.
 template <class Real>
@@ -38,23 +38,23 @@ SHOAL_INLINE auto is_clear(Real x, Real y, Real sine, Real cosine) {
   constexpr float kMargin = 2.0f * kSkin + kRounding;
   const Real out_x = larger(x + right, -(x + left)) + kMargin;
   const Real out_y = larger(y + top, -(y + bottom)) + kMargin;
-  // In the mouth of a goal the walls are slanted; the narrowest place counts.
+  // The walls at a goal are slanted; use the narrowest part.
   constexpr float kHalfMouth = 78.0f / 60;
   return (out_y < kHalfHeight) &
          ((out_x < kHalfWidth) | ((out_x < kGoalFront) & (out_y < kHalfMouth)));
 }
 
-/// A step that has begun: where everything is, and how fast after drives and damping.
-struct Started {
+/// The start of a step: poses, and velocities after actions and damping.
+struct StepStart {
   Racket rackets[2];
   Rotation rotations[2];
   Vector puck, puck_velocity;
-  float puck_vx_before;  // before it was shot and damped
+  float puck_vx_before;  // before shot and damping
   int near;              // bits of Near
 };
 
-/// Resolves contacts, moves what is near to anything, and writes where it is then, who has the
-/// puck, and whether it is in a goal. The rest is in the state already, where it is after the step.
-void resolve(const Started& started, State& state);
+/// Resolves contacts and moves the bodies that may touch; updates their poses, possession and
+/// winner in `state`. Bodies that touch nothing already have their final pose there.
+void resolve(const StepStart& start, State& state);
 
 }  // namespace shoal::hockey

@@ -7,14 +7,14 @@ namespace shoal::hockey {
 
 namespace {
 
-// A body is stopped where the overlap of the skins is what contacts leave, give or take a little.
+// A body is stopped where its skin overlaps by as much as resolved contacts do, within kTolerance.
 constexpr float kOverlap = 3.0f * kSlop, kTolerance = 0.25f * kSlop;
 constexpr float kPuckStop = kPuckRadius + kSkin - kOverlap;
 constexpr float kRacketStop = 2.0f * kSkin - kOverlap;
-constexpr int kMostImpacts = 8;  // with one barrier
-constexpr float kAll = 1.0f - 1.2e-6f;
+constexpr int kMaxImpacts = 8;  // with one barrier, per step
+constexpr float kStepEnd = 1.0f - 1.2e-6f;
 
-/// The distance of a point to a polygon, 0 inside.
+/// The distance of a point to a polygon; 0 inside.
 float distance_to(const Polygon& shape, Vector point) {
   int face = 0;
   float most = -1e9f;
@@ -32,59 +32,59 @@ float distance_to(const Polygon& shape, Vector point) {
   return most;
 }
 
-/// The share of the way after which a point comes within `radius` of a polygon; 2 if it does not.
-float first_within(const Polygon& shape, float radius, Vector from, Vector way) {
+/// The fraction of a path after which a point comes within `radius` of a polygon; 2 if it does not.
+float first_within(const Polygon& shape, float radius, Vector from, Vector path) {
   float earliest = 2.0f;
   for (int k = 0; k < shape.count; ++k) {
     const Vector begin = shape.corner(k), end = shape.corner(shape.after(k)),
                  normal = shape.normal(k);
-    const float speed = dot(normal, way);
+    const float speed = dot(normal, path);
     if (speed < 0.0f) {
-      const float share = (radius - dot(normal, from - begin)) / speed;
-      const Vector at = from + share * way;
+      const float fraction = (radius - dot(normal, from - begin)) / speed;
+      const Vector at = from + fraction * path;
       const bool on_edge =
           dot(at - begin, end - begin) >= 0.0f && dot(at - end, begin - end) >= 0.0f;
-      if (share >= 0.0f && share <= 1.0f && on_edge) earliest = std::min(earliest, share);
+      if (fraction >= 0.0f && fraction <= 1.0f && on_edge) earliest = std::min(earliest, fraction);
     }
     // The circle around the corner.
     const Vector apart = from - begin;
-    const float a = dot(way, way), b = dot(apart, way), c = dot(apart, apart) - radius * radius;
+    const float a = dot(path, path), b = dot(apart, path), c = dot(apart, apart) - radius * radius;
     const float root = b * b - a * c;
     if (b < 0.0f && c >= 0.0f && root >= 0.0f) {
-      const float share = (-b - std::sqrt(root)) / a;
-      if (share <= 1.0f) earliest = std::min(earliest, share);
+      const float fraction = (-b - std::sqrt(root)) / a;
+      if (fraction <= 1.0f) earliest = std::min(earliest, fraction);
     }
   }
   return earliest;
 }
 
-/// Where an impact is.
+/// The first impact on a path.
 struct Impact {
   int barrier = -1;
-  float share = 1.0f;  // of the way that is left
+  float fraction = 1.0f;  // of the remaining path
 };
 
-float puck_impact(const Polygon& shape, Vector from, Vector way) {
+float puck_impact(const Polygon& shape, Vector from, Vector path) {
   const float apart = distance_to(shape, from);
   if (apart <= 0.0f) return 2.0f;
   if (apart < kPuckStop + kTolerance) return 0.0f;
-  // What is only grazed is left to the next step.
-  if (first_within(shape, kPuckStop - kTolerance, from, way) > 1.0f) return 2.0f;
-  return first_within(shape, kPuckStop, from, way);
+  // Leave a grazing contact to the next step.
+  if (first_within(shape, kPuckStop - kTolerance, from, path) > 1.0f) return 2.0f;
+  return first_within(shape, kPuckStop, from, path);
 }
 
-/// The way of a body through what is left of a step.
-struct Way {
+/// The path of a body in the rest of a step.
+struct Path {
   Vector from, to;
   float from_angle, to_angle;
 
-  void place(Body& body, float share) const {
-    body.centre = from + share * (to - from);
-    body.turn_to(from_angle + share * (to_angle - from_angle));
+  void place(Body& body, float fraction) const {
+    body.centre = from + fraction * (to - from);
+    body.turn_to(from_angle + fraction * (to_angle - from_angle));
   }
 };
 
-/// The share of the way after which a racket runs into a barrier; 2 if it does not.
+/// The fraction of a path after which a racket hits a barrier; 2 if it does not.
 template <class Place>
 float racket_impact(const Placed& barrier, const Placed& begin, const Placed& end,
                     const Place& place) {
@@ -95,47 +95,48 @@ float racket_impact(const Placed& barrier, const Placed& begin, const Placed& en
   if (at_end > kRacketStop - kTolerance) return 2.0f;
   float left = 0.0f, right = 1.0f, of_left = at_begin, of_right = at_end;
   for (int round = 0; round < 50; ++round) {
-    const float share =
+    const float fraction =
         round % 2 == 0 ? 0.5f * (left + right)
                        : left + (kRacketStop - of_left) * (right - left) / (of_right - of_left);
-    const float found = separation(barrier, place(share));
-    if (std::abs(found - kRacketStop) < kTolerance) return share;
-    if (found > kRacketStop) {
-      left = share;
-      of_left = found;
+    const float distance = separation(barrier, place(fraction));
+    if (std::abs(distance - kRacketStop) < kTolerance) return fraction;
+    if (distance > kRacketStop) {
+      left = fraction;
+      of_left = distance;
     } else {
-      right = share;
-      of_right = found;
+      right = fraction;
+      of_right = distance;
     }
   }
   return left;
 }
 
-/// Both bodies are swept alike; they differ in how the first impact is found and what they touch.
+/// Moves a body along its path, with impacts. `find_impact` returns the first impact on a path;
+/// `touch` collects the contacts at the current pose and returns whether the barrier is touched.
 template <class FindImpact, class Touch>
-void sweep(Body& body, Way way, const FindImpact& find_impact, const Touch& touch) {
+void sweep(Body& body, Path path, const FindImpact& find_impact, const Touch& touch) {
   int impacts[kBarrierCount] = {};
-  float done = 0.0f;  // of the step
+  float done = 0.0f;  // the completed fraction of the step
   for (;;) {
-    const Impact first = find_impact(way, impacts);
-    const float when = done + (1.0f - done) * first.share;
-    if (first.barrier < 0 || when > kAll) return;
-    way.place(body, first.share);
+    const Impact first = find_impact(path, impacts);
+    const float when = done + (1.0f - done) * first.fraction;
+    if (first.barrier < 0 || when > kStepEnd) return;
+    path.place(body, first.fraction);
     Contacts contacts;
     if (!touch(first.barrier, contacts)) {
-      impacts[first.barrier] = kMostImpacts + 1;  // it only came close
-      way.place(body, 1.0f);
+      impacts[first.barrier] = kMaxImpacts + 1;  // close, but without contact: ignore it
+      path.place(body, 1.0f);
       continue;
     }
     ++impacts[first.barrier];
     solve_positions(contacts, kAtImpact);
-    way.from = body.centre;
-    way.from_angle = body.angle;
+    path.from = body.centre;
+    path.from_angle = body.angle;
     solve_velocities(contacts);
     done = when;
     move(body, (1.0f - done) * kStep);
-    way.to = body.centre;
-    way.to_angle = body.angle;
+    path.to = body.centre;
+    path.to_angle = body.angle;
   }
 }
 
@@ -147,13 +148,13 @@ Box box_of_puck(Vector centre) {
 
 void sweep_puck(Body& puck, Body& ground, Vector from) {
   const float friction = std::sqrt(kWallFriction * kPuckFriction);
-  auto find_impact = [&](const Way& way, const int (&impacts)[kBarrierCount]) {
-    const Box box = around(box_of_puck(way.from), box_of_puck(way.to));
+  auto find_impact = [&](const Path& path, const int (&impacts)[kBarrierCount]) {
+    const Box box = around(box_of_puck(path.from), box_of_puck(path.to));
     Impact first;
     for (int k = 0; k < kFirstGoal; ++k) {
-      if (impacts[k] > kMostImpacts || !box.meets(kBarriers[k].shape.box)) continue;
-      const float share = puck_impact(kBarriers[k].shape, way.from, way.to - way.from);
-      if (share < first.share) first = {k, share};
+      if (impacts[k] > kMaxImpacts || !box.meets(kBarriers[k].shape.box)) continue;
+      const float fraction = puck_impact(kBarriers[k].shape, path.from, path.to - path.from);
+      if (fraction < first.fraction) first = {k, fraction};
     }
     return first;
   };
@@ -173,19 +174,19 @@ void sweep_puck(Body& puck, Body& ground, Vector from) {
 
 void sweep_racket(Body& racket, const Polygon& shape, Body& ground, Vector from, float from_angle) {
   const float friction = std::sqrt(kWallFriction * kRacketFriction);
-  auto find_impact = [&](const Way& way, const int (&impacts)[kBarrierCount]) {
+  auto find_impact = [&](const Path& path, const int (&impacts)[kBarrierCount]) {
     Body moved = racket;
-    auto place = [&](float share) {
-      way.place(moved, share);
+    auto place = [&](float fraction) {
+      path.place(moved, fraction);
       return placed(shape, moved.rotation, moved.origin());
     };
     const Placed begin = place(0.0f), end = place(1.0f);
     const Box box = around(begin.box, end.box).grown(kRacketStop + kTolerance);
     Impact first;
     for (int k = 0; k < kBarrierCount; ++k) {
-      if (impacts[k] > kMostImpacts || !box.meets(kBarriers[k].shape.box)) continue;
-      const float share = racket_impact(kBarriers[k].shape, begin, end, place);
-      if (share < first.share) first = {k, share};
+      if (impacts[k] > kMaxImpacts || !box.meets(kBarriers[k].shape.box)) continue;
+      const float fraction = racket_impact(kBarriers[k].shape, begin, end, place);
+      if (fraction < first.fraction) first = {k, fraction};
     }
     return first;
   };

@@ -1,14 +1,15 @@
-// Finds what a body has run into in the course of a step, and lets it happen there and then.
+// Continuous collision detection: finds and resolves impacts within a step, so that fast bodies do
+// not pass through walls.
 #pragma once
 
 #include "solver.h"
 
 namespace shoal::hockey {
 
-/// Takes the puck from where a step began to where it has ended, along the walls in between.
+/// Moves the puck from its position at the start of the step to its current one, with impacts.
 void sweep_puck(Body& puck, Body& ground, Vector from);
 
-/// The same for a racket, which goals are in the way of, too.
+/// The same for a racket, which also collides with goals.
 void sweep_racket(Body& racket, const Polygon& shape, Body& ground, Vector from, float from_angle);
 
 }  // namespace shoal::hockey

@@ -17,7 +17,7 @@ constexpr uint32_t kPuck = 0x2b2b2b, kPuckTop = 0x4a4a4a;
 
 constexpr Rotation kUpright{0.0f, 1.0f};
 
-/// Metres on a canvas.
+/// Draws in metres on a canvas.
 class View {
  public:
   explicit View(shoal_canvas* canvas) : canvas_(canvas), scale_(canvas->width / 10.0) {}
@@ -35,7 +35,7 @@ class View {
   void line(Vector from, Vector to, double width, uint32_t colour) const {
     canvas_->line(canvas_, x(from.x), y(from.y), x(to.x), y(to.y), scale_ * width, colour);
   }
-  /// A polygon that is turned, moved, and shrunk about its origin.
+  /// Draws a polygon scaled about its origin, rotated and moved.
   void polygon(const Polygon& shape, Rotation rotation, Vector origin, float size,
                uint32_t colour) const {
     double points[2 * kLanes];
@@ -63,7 +63,7 @@ void draw_rink(const View& view) {
     const bool is_left = box.left < 0.0f;
     view.disc({is_left ? box.right : box.left, 0.0f}, 75.0 / 60, kSand);
     view.polygon(barrier.shape, kUpright, {0.0f, 0.0f}, 1.0f, kSand);
-    // Behind the goal there is nothing.
+    // Erases what extends behind the goal.
     const float back = is_left ? box.left : box.right;
     const float middle = std::copysign(0.5f * (kGoalBack + kWorldHalfWidth), back);
     view.line({middle, -kWorldHalfHeight}, {middle, kWorldHalfHeight}, kWorldHalfWidth - kGoalBack,
@@ -83,7 +83,7 @@ void draw_racket(const View& view, const State& state, int p) {
   view.polygon(kRackets[p], turned, origin, 1.0f, kShades[p]);
   view.polygon(kRackets[p], turned, origin, 0.82f, kPlayers[p]);
   if (state.kept[p] > 0.0f) {
-    // Where a shot would go.
+    // The direction of a shot.
     const Vector ahead = sign_of(p) * Vector{turned.cosine, turned.sine};
     view.line(origin + 0.6f * ahead, origin + 1.1f * ahead, 0.04, kPlayers[p]);
   }

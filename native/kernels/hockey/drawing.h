@@ -1,4 +1,4 @@
-// What a match looks like.
+// Rendering of a match.
 #pragma once
 
 #include "../shoal_kernel.h"

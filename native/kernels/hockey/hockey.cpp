@@ -1,4 +1,4 @@
-// Laser hockey, as kernels: one for every shape of actions.
+// The kernels of laser hockey, one per shape of actions.
 #include <algorithm>
 #include <cstddef>
 #include <limits>
@@ -22,13 +22,13 @@ struct Parameters {
 };
 
 struct Options {
-  double mode, one_starting;  // negative: as the parameter says, in turns
+  double mode, one_starting;  // negative: the mode of the parameter; alternate
 };
 
-/// Who acts: both players, or the first one against an opponent inside.
+/// The players whose actions the caller provides. With kOne, the second one is scripted or idle.
 enum Players { kOne = 1, kBoth = 2 };
 
-/// An action as numbers, of which there are three where nobody can shoot.
+/// A continuous action; without shooting it has three elements.
 template <int numbers>
 struct Continuous {
   using Number = float;
@@ -39,20 +39,20 @@ struct Continuous {
   }
   static constexpr const char* kInvalid = "an action is not a finite number";
 
-  static Wish wish(const float* action) {
+  static PlayerAction decode(const float* action) {
     return {action[0], action[1], action[2], numbers > 3 ? action[3] : 0.0f};
   }
 };
 
-/// An action as one of: nothing, x-, x+, y-, y+, turn-, turn+, shoot.
+/// A discrete action: nothing, x-, x+, y-, y+, turn-, turn+ or shoot.
 struct Discrete {
   using Number = int64_t;
   static constexpr int kCount = 1;
 
   static bool is_valid(const int64_t* action) { return *action >= 0 && *action < 8; }
-  static constexpr const char* kInvalid = "an action is none of the numbers from 0 to 7";
+  static constexpr const char* kInvalid = "an action is not an integer from 0 to 7";
 
-  static Wish wish(const int64_t* action) {
+  static PlayerAction decode(const int64_t* action) {
     auto either = [&](int64_t less, int64_t more) {
       return *action == less ? -1.0f : *action == more ? 1.0f : 0.0f;
     };
@@ -62,10 +62,10 @@ struct Discrete {
 
 /// Writes the results of a slot for one player.
 template <Players players, int player>
-void tell_player(const shoal_slots* slots, int64_t row) {
+void write_player_results(const shoal_slots* slots, int64_t row) {
   const State& state = static_cast<const State*>(slots->state)[row];
   const int64_t place = row * players + player;
-  see<player>(state, static_cast<float*>(slots->observations[0]) + place * kSeen);
+  observe<player>(state, static_cast<float*>(slots->observations[0]) + place * kObservationSize);
   const Score score = hockey::score<player>(state);
   static_cast<int64_t*>(slots->infos[0])[place] = score.winner;
   static_cast<double*>(slots->infos[1])[place] = score.closeness;
@@ -79,9 +79,9 @@ void tell_player(const shoal_slots* slots, int64_t row) {
 }
 
 template <Players players>
-void tell(const shoal_slots* slots, int64_t row) {
-  tell_player<players, 0>(slots, row);
-  if constexpr (players == kBoth) tell_player<players, 1>(slots, row);
+void write_results(const shoal_slots* slots, int64_t row) {
+  write_player_results<players, 0>(slots, row);
+  if constexpr (players == kBoth) write_player_results<players, 1>(slots, row);
 }
 
 template <Players players>
@@ -96,46 +96,46 @@ int64_t reset(const shoal_slots* slots) {
   for (int64_t k = 0; k < slots->count; ++k) {
     begin(states[k], start, slots->random[k]);
     states[k].phase = first_phase(slots->random[k]);
-    tell<players>(slots, k);
+    write_results<players>(slots, k);
   }
   return SHOAL_OK;
 }
 
-/// Whether a state is one that can be computed with. Users may write anything into it.
-bool is_sound(const State& state) {
-  constexpr float kMost = 1e5f;
+/// Whether all numbers of a state are in range. Users can write arbitrary values.
+bool is_in_range(const State& state) {
+  constexpr float kMax = 1e5f;
   constexpr size_t kNumbers = offsetof(State, time) / sizeof(float);
-  return are_within<kNumbers>(&state.rackets[0].x, kMost);
+  return are_within<kNumbers>(&state.rackets[0].x, kMax);
 }
 
-/// What a scripted second player wants.
-Wish opponents_wish(State& state, shoal_random& random) {
-  float seen[kSeen];
-  see<1>(state, seen);
+/// The action of a scripted second player.
+PlayerAction opponent_action(State& state, shoal_random& random) {
+  float observation[kObservationSize];
+  observe<1>(state, observation);
   state.phase = next_phase(state.phase, random);
-  return scripted(seen, state.opponent == Opponent::kWeak, state.phase);
+  return scripted_action(observation, state.opponent == Opponent::kWeak, state.phase);
 }
 
-/// What both players of a match want: the action itself where it says that, else what is put down
-/// in `scratch`.
+/// The actions of both players of a match: the array from the caller if it already has this form,
+/// otherwise `scratch`.
 template <Players players, class Action>
-const Wish* wishes_of(const typename Action::Number* action, State& state, shoal_random& random,
-                      Wish (&scratch)[2]) {
+const PlayerAction* player_actions(const typename Action::Number* action, State& state,
+                                   shoal_random& random, PlayerAction (&scratch)[2]) {
   const bool is_scripted = state.opponent != Opponent::kNone;
   if constexpr (players == kBoth && std::is_same_v<Action, Continuous<4>>) {
-    if (!is_scripted) return reinterpret_cast<const Wish*>(action);
+    if (!is_scripted) return reinterpret_cast<const PlayerAction*>(action);
   }
-  scratch[0] = Action::wish(action);
-  scratch[1] = is_scripted        ? opponents_wish(state, random)
-               : players == kBoth ? Action::wish(action + Action::kCount)
-                                  : Wish{0.0f, 0.0f, 0.0f, 0.0f};
+  scratch[0] = Action::decode(action);
+  scratch[1] = is_scripted        ? opponent_action(state, random)
+               : players == kBoth ? Action::decode(action + Action::kCount)
+                                  : PlayerAction{0.0f, 0.0f, 0.0f, 0.0f};
   return scratch;
 }
 
-/// Why a match cannot be stepped; nothing if it can.
+/// The reason why a match cannot be stepped, or null.
 template <Players players, class Action>
-const char* reason_against(const typename Action::Number* action, const State& state) {
-  if (!is_sound(state)) return "its state has numbers that are out of range";
+const char* rejection_reason(const typename Action::Number* action, const State& state) {
+  if (!is_in_range(state)) return "the state has numbers that are out of range";
   const bool both_act = players == kBoth && state.opponent == Opponent::kNone;
   const bool is_valid =
       Action::is_valid(action) && (!both_act || Action::is_valid(action + Action::kCount));
@@ -148,35 +148,35 @@ int64_t step(const shoal_slots* slots) {
   const auto* actions = static_cast<const typename Action::Number*>(slots->actions[0]);
   for (int64_t first = 0; first < slots->count; first += kLanes) {
     const int count = static_cast<int>(std::min<int64_t>(kLanes, slots->count - first));
-    const Wish* wishes[kLanes];
-    Wish scratch[kLanes][2];
+    const PlayerAction* decoded[kLanes];
+    PlayerAction scratch[kLanes][2];
     const char* reason = nullptr;
-    int able = 0;
-    for (; able < count; ++able) {
-      const int64_t row = first + able;
+    int valid_count = 0;
+    for (; valid_count < count; ++valid_count) {
+      const int64_t row = first + valid_count;
       const auto* action = actions + row * players * Action::kCount;
-      reason = reason_against<players, Action>(action, states[row]);
+      reason = rejection_reason<players, Action>(action, states[row]);
       if (reason != nullptr) break;
-      wishes[able] =
-          wishes_of<players, Action>(action, states[row], slots->random[row], scratch[able]);
+      decoded[valid_count] = player_actions<players, Action>(
+          action, states[row], slots->random[row], scratch[valid_count]);
     }
-    for (int k = able; k < kLanes; ++k) wishes[k] = able > 0 ? wishes[0] : nullptr;
-    if (able > 0) step_block(states + first, able, wishes);
-    for (int64_t row = first; row < first + able; ++row) {
+    for (int k = valid_count; k < kLanes; ++k) decoded[k] = valid_count > 0 ? decoded[0] : nullptr;
+    if (valid_count > 0) step_block(states + first, valid_count, decoded);
+    for (int64_t row = first; row < first + valid_count; ++row) {
       State& state = states[row];
       state.time += 1;
       slots->terminated[row] = state.winner != 0;
-      slots->truncated[row] = state.winner == 0 && state.time > most_steps(state.mode);
-      tell<players>(slots, row);
+      slots->truncated[row] = state.winner == 0 && state.time > max_steps(state.mode);
+      write_results<players>(slots, row);
     }
-    if (reason != nullptr) return shoal_fail(slots, first + able, reason);
+    if (reason != nullptr) return shoal_fail(slots, first + valid_count, reason);
   }
   return SHOAL_OK;
 }
 
-constexpr shoal_leaf kSeenByOne[] = {array(SHOAL_FLOAT32, kSeen)};
-constexpr shoal_leaf kSeenByBoth[] = {
-    {nullptr, SHOAL_FLOAT32, 2, {2, kSeen}, SHOAL_BOX, 0.0, 0.0, nullptr, nullptr, 0}};
+constexpr shoal_leaf kObservationOfOne[] = {array(SHOAL_FLOAT32, kObservationSize)};
+constexpr shoal_leaf kObservationOfBoth[] = {
+    {nullptr, SHOAL_FLOAT32, 2, {2, kObservationSize}, SHOAL_BOX, 0.0, 0.0, nullptr, nullptr, 0}};
 constexpr shoal_leaf kInfosOfOne[] = {
     number(SHOAL_INT64, "winner"),
     number(SHOAL_FLOAT64, "reward_closeness_to_puck"),
@@ -191,7 +191,7 @@ constexpr shoal_leaf kInfosOfBoth[] = {
     array(SHOAL_FLOAT64, 2, SHOAL_REWARDS),
 };
 constexpr shoal_leaf kFields[] = {
-    {"observation", SHOAL_FLOAT32, 1, {kSeen}, SHOAL_BOX, 0, 0, nullptr, nullptr, 0},
+    {"observation", SHOAL_FLOAT32, 1, {kObservationSize}, SHOAL_BOX, 0, 0, nullptr, nullptr, 0},
     {"shot", SHOAL_FLOAT32, 1, {2}, SHOAL_BOX, 0, 0, nullptr, nullptr, offsetof(State, shot)},
     field("puck_spin", SHOAL_FLOAT32, offsetof(State, puck_spin)),
     field("time", SHOAL_INT32, offsetof(State, time)),
@@ -215,8 +215,8 @@ constexpr shoal_kernel kernel(const char* name, const shoal_leaf (&actions)[1]) 
   made.functions(reset<players>, step<players, Action>)
       .images(draw, 600, 480, 50)
       .only_reset_has_parameters();
-  if (players == kBoth) return made.observations(kSeenByBoth).infos(kInfosOfBoth);
-  return made.observations(kSeenByOne).infos(kInfosOfOne);
+  if (players == kBoth) return made.observations(kObservationOfBoth).infos(kInfosOfBoth);
+  return made.observations(kObservationOfOne).infos(kInfosOfOne);
 }
 
 }  // namespace

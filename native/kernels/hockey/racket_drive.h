@@ -1,40 +1,39 @@
-// What actions do to a racket, before any contact.
+// The effect of actions on rackets, before contacts.
 #pragma once
 
 #include "state.h"
 
 namespace shoal::hockey {
 
-/// Rackets of several matches, in the frame of their player, who plays from left to right.
+/// Rackets of several matches, each in the frame of its player, who plays from left to right.
 struct Rackets {
   Lanes x, y, angle, vx, vy, spin;
 };
 
-/// Numbers cut off at -1 and 1.
+/// Clips to [-1, 1].
 SHOAL_INLINE Lanes within_one(const Lanes& numbers) {
   const Lanes zero{};
   return smaller(larger(numbers, zero - 1.0f), zero + 1.0f);
 }
 
-/// Changes the velocities of rackets to what forces and damping make of them, given what their
-/// players want. `held_vx` and `held_vy` become the velocity that the step begins with, which a
-/// puck that is kept has, too.
-SHOAL_INLINE void drive(Rackets& racket, const Lanes& wish_x, const Lanes& wish_y,
-                        const Lanes& wish_turn, Lanes& held_vx, Lanes& held_vy) {
+/// Applies actions and damping to the velocities of rackets. `held_vx` and `held_vy` are set to the
+/// velocity at the start of the step, which a held puck takes over.
+SHOAL_INLINE void drive(Rackets& racket, const Lanes& action_x, const Lanes& action_y,
+                        const Lanes& action_turn, Lanes& held_vx, Lanes& held_vy) {
   constexpr float kForce = 6000.0f, kTorque = 400.0f;
-  constexpr float kBand = -0.5f, kFast = 10.0f;        // where the centre begins, and speed ends
-  constexpr float kBackmost = -3.5f, kOutmost = 2.8f;  // from where there is no way on
-  constexpr float kMostAngle = kPi / 3.0f;
-  constexpr float kAcceleration = kStep / kRacketMass;  // of a force, in one step
-  constexpr float kFullStop = kRacketMass / kStep;      // the force against a speed
+  constexpr float kBand = -0.5f, kFast = 10.0f;  // the start of the centre zone; the speed limit
+  constexpr float kBackmost = -3.5f, kOutmost = 2.8f;  // rackets stop here
+  constexpr float kMaxAngle = kPi / 3.0f;
+  constexpr float kAcceleration = kStep / kRacketMass;  // the speed that a force adds in one step
+  constexpr float kFullStop = kRacketMass / kStep;  // the force that cancels a speed in one step
   const Lanes zero{}, one = zero + 1.0f;
 
   const Flags past = racket.x > kBand, before = racket.x <= kBand;
   const Lanes against = (racket.vx > 0.0f ? zero - 2.0f : zero) - racket.x;
-  Lanes push_x = past ? against * racket.vx * kFullStop : kForce * within_one(wish_x);
-  Lanes push_y = kForce * within_one(wish_y);
+  Lanes push_x = past ? against * racket.vx * kFullStop : kForce * within_one(action_x);
+  Lanes push_y = kForce * within_one(action_y);
 
-  // Who is fast is pushed only to become slower.
+  // Above the speed limit, forces may only slow a racket down.
   const Lanes squared = racket.vx * racket.vx + racket.vy * racket.vy;
   const Flags slow = before & (squared < kFast * kFast);
   const Lanes pushed_vx = racket.vx + kAcceleration * push_x;
@@ -55,10 +54,10 @@ SHOAL_INLINE void drive(Rackets& racket, const Lanes& wish_x, const Lanes& wish_
   racket.vx = (held_vx + kAcceleration * push_x) * kept;
   racket.vy = (held_vy + kAcceleration * push_y) * kept;
 
-  const Flags turned = magnitude(racket.angle) > kMostAngle;
+  const Flags turned = magnitude(racket.angle) > kMaxAngle;
   const Lanes swing = racket.angle * racket.spin > 0.0f ? racket.spin : zero;
   const Lanes torque =
-      turned ? -0.1f * (racket.angle + swing) * kFullStop : kTorque * within_one(wish_turn);
+      turned ? -0.1f * (racket.angle + swing) * kFullStop : kTorque * within_one(action_turn);
   const Lanes kept_spin = turned ? one * (1.0f - 10.0f * kStep) : one * (1.0f - 2.0f * kStep);
   racket.spin = (racket.spin + kStep / kRacketInertia * torque) * kept_spin;
 }

@@ -6,14 +6,14 @@ namespace {
 
 constexpr float kPixel = 1.0f / 60, kRacketPixel = 1.2f / 60;
 
-/// A polygon from its corners in pixels, stretched by `x` and `y`, which may be negative.
+/// Creates a polygon from corners in pixels, scaled by `x` and `y`, which may be negative.
 template <int count>
 Polygon polygon(const Vector (&corners)[count], float x, float y) {
   static_assert(count <= kLanes);
   Polygon made{};
   made.count = count;
   for (int k = 0; k < kLanes; ++k) {
-    // A mirror image runs the other way round.
+    // A mirrored polygon has the opposite orientation.
     const int place = k < count ? k : 0, step = x * y > 0.0f ? 1 : count - 1;
     const Vector corner = corners[place * step % count];
     const Vector next = corners[(place + 1) * step % count];
@@ -32,7 +32,7 @@ Barrier barrier(const Vector (&corners)[count], float x, float y, bool is_goal) 
   return {placed(shape, {0.0f, 1.0f}, {0.0f, 0.0f}), is_goal};
 }
 
-// In pixels from the centre, counter-clockwise.
+// Corners in pixels from the centre, counter-clockwise.
 constexpr Vector kTop[] = {{-250, 200}, {250, 200}, {250, 220}, {-250, 220}};
 constexpr Vector kUpperRight[] = {{235, 82}, {255, 75}, {255, 215}, {235, 215}};
 constexpr Vector kGoal[] = {{245, -75}, {265, -75}, {265, 75}, {245, 75}};

@@ -1,7 +1,8 @@
-// The rink and what moves on it: shapes, masses and materials. Metres, the origin in the centre.
+// The rink, rackets and puck: shapes, masses and materials. Units are metres; the origin is the
+// centre of the rink.
 //
-// The rink is symmetric under a half turn about the origin, and so are the rackets: what player 2
-// does is what player 1 does, turned.
+// Everything is symmetric under a rotation by 180 degrees about the origin, so player 2 behaves
+// exactly as player 1 does in the rotated rink.
 #pragma once
 
 #include "vector2.h"
@@ -10,13 +11,12 @@ namespace shoal::hockey {
 
 constexpr float kStep = 0.02f;  // seconds
 constexpr float kPi = 3.14159265358979f;
-constexpr float kMostTravel = 2.0f, kMostTurn = 0.5f * kPi;  // of any body in a step
+constexpr float kMaxTravel = 2.0f, kMaxTurn = 0.5f * kPi;  // limits for all bodies in one step
 
-/// A convex polygon, counter-clockwise, its corners side by side; those that it lacks repeat the
-/// first one.
+/// A convex polygon with counter-clockwise corners in lanes. Unused lanes repeat the first corner.
 struct Polygon {
   Lanes x, y;                // corners
-  Lanes normal_x, normal_y;  // of the edges that begin there
+  Lanes normal_x, normal_y;  // of the edges that start at the corners
   int count;
 
   Vector corner(int k) const { return {x[k], y[k]}; }
@@ -24,7 +24,7 @@ struct Polygon {
   int after(int k) const { return k + 1 < count ? k + 1 : 0; }
 };
 
-/// An upright rectangle.
+/// An axis-aligned rectangle.
 struct Box {
   float left, right, bottom, top;
 
@@ -41,42 +41,42 @@ inline Box around(const Box& a, const Box& b) {
           larger(a.top, b.top)};
 }
 
-/// A polygon where it is.
+/// A polygon in world coordinates.
 struct Placed : Polygon {
-  Lanes offset;  // of the edges from the origin, along their normals
+  Lanes offset;  // the distance of each edge's line from the origin, along its normal
   Box box;
 };
 
 Placed placed(const Polygon& shape, Rotation rotation, Vector origin);
 
-/// Something that does not move.
+/// A static obstacle.
 struct Barrier {
   Placed shape;
-  bool is_goal;  // solid for rackets; a puck passes, and has scored
+  bool is_goal;  // solid for rackets only; a puck inside has scored
 };
 
 constexpr int kBarrierCount = 8;
 extern const Barrier kBarriers[kBarrierCount];
-constexpr int kFirstGoal = 6;  // the last two are the goals of player 1 and player 2
+constexpr int kFirstGoal = 6;  // followed by the goal of player 2
 
-extern const Polygon kRackets[2];  // of player 1 and player 2, about their origins
+extern const Polygon kRackets[2];  // of players 1 and 2, relative to their origins
 
 constexpr float kRacketMass = 58.0f, kRacketInertia = 3.709495f;
-constexpr float kRacketCentre = 0.1223755f;  // of mass, behind the origin
+constexpr float kRacketCentre = 0.1223755f;  // the centre of mass, behind the origin
 constexpr float kRacketReach = 0.44722f;     // from the origin to the farthest corner
 constexpr float kPuckRadius = 13.0f / 60, kPuckMass = 1.0323623f, kPuckInertia = 0.02423184f;
 
 constexpr float kWallFriction = 0.1f, kRacketFriction = 1.0f, kPuckFriction = 0.1f;
-constexpr float kPuckRestitution = 0.95f;  // nothing else bounces
+constexpr float kPuckRestitution = 0.95f;  // other bodies do not bounce
 
-constexpr float kSkin = 0.01f;  // around polygons
+constexpr float kSkin = 0.01f;  // the margin around polygons within which bodies touch
 
-/// Where the inner faces of the walls are.
+/// The positions of the inner faces of the walls.
 constexpr float kHalfWidth = 235.0f / 60, kHalfHeight = 200.0f / 60;
-/// The world, which nothing ever leaves.
+/// The bounds of all bodies.
 constexpr float kWorldHalfWidth = 5.0f, kWorldHalfHeight = 4.0f;
-/// Where the origin of a racket can be at most: that far back it may begin in a training mode, and
-/// that far up its flat front would lie on a wall.
+/// The bounds of a racket's origin: the rearmost start position of the training modes, and the
+/// position in which its flat front lies on a wall.
 constexpr float kRacketFarthestX = 14.0f / 3, kRacketFarthestY = kHalfHeight - 0.1f;
 constexpr float kGoalBack = 265.0f / 60, kGoalFront = 245.0f / 60;
 constexpr float kGoalHalfMouth = 75.0f / 60;

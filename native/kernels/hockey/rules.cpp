@@ -31,10 +31,10 @@ void begin(State& state, const Start& start, shoal_random& random) {
   if (start.mode == Mode::kDefense) {
     state.puck_x = uniform(random, 0.0, 10.0 / 3.0);
     state.puck_y = 0.8f * uniform(random, -4.0, 4.0);
-    const Vector way{-5.0f - state.puck_x, 0.6f * uniform(random, -1.25, 1.25) - state.puck_y};
-    const float share = kShotSpeed / length(way);
-    state.shot[0] = share * way.x;
-    state.shot[1] = share * way.y;
+    const Vector path{-5.0f - state.puck_x, 0.6f * uniform(random, -1.25, 1.25) - state.puck_y};
+    const float scale = kShotSpeed / length(path);
+    state.shot[0] = scale * path.x;
+    state.shot[1] = scale * path.y;
   } else {
     const float distance = uniform(random, 1.0, 2.0);
     state.puck_x = first_starts || !is_normal ? -distance : distance;

@@ -1,4 +1,4 @@
-// How a match begins, and what its players get.
+// The start of a match, and rewards.
 #pragma once
 
 #include "../shoal_kernel.h"
@@ -6,36 +6,35 @@
 
 namespace shoal::hockey {
 
-/// How a match is to begin.
+/// How a match starts.
 struct Start {
   Mode mode;
-  bool keeps;
+  bool keeps;  // whether rackets hold the puck
   Opponent opponent;
-  int starter;  // 0 or 1; -1: in turns, the first one by chance
+  int starter;  // 0 or 1; -1: alternate, with a random first starter
 };
 
-/// Begins a match. Of the one before, only who starts next is left.
+/// Starts a match. The only information carried over from the previous match is who starts.
 void begin(State& state, const Start& start, shoal_random& random);
 
-/// What a step was worth to a player.
+/// The reward components of a player in one step.
 struct Score {
-  int64_t winner;  // 1: the player, -1: the other one, 0: nobody yet
+  int64_t winner;  // 1: this player, -1: the opponent, 0: no goal yet
   double closeness, touch, direction;
 
-  /// What counts.
   double reward() const { return 10.0 * static_cast<double>(winner) + closeness; }
 };
 
 template <int player>
 inline Score score(const State& state) {
-  constexpr double kFarthest = 250.0 / 60.0, kFastest = 25.0, kMostLost = 30.0;
+  constexpr double kFarthest = 250.0 / 60.0, kFastest = 25.0, kMaxLost = 30.0;
   constexpr float sign = sign_of(player);
-  // Multiplied with: divisions would take longer than all the rest.
+  // Precomputed factors, because divisions are slow.
   struct Factors {
     double closeness, direction;
     constexpr explicit Factors(Mode mode)
-        : closeness(-kMostLost / (kFarthest * most_steps(mode) / 2.0)),
-          direction(sign / (most_steps(mode) * kFastest)) {}
+        : closeness(-kMaxLost / (kFarthest * max_steps(mode) / 2.0)),
+          direction(sign / (max_steps(mode) * kFastest)) {}
   };
   static constexpr Factors kNormal(Mode::kNormal), kTraining(Mode::kShooting);
   const Factors& factors = state.mode == Mode::kNormal ? kNormal : kTraining;

@@ -22,7 +22,7 @@ struct Rows {
   }
 };
 
-/// An array of `count` rows with `width` numbers each, side by side; 0: of single numbers.
+/// Checks an array of `count` rows with `width` contiguous elements; width 0: a scalar per row.
 Rows rows_of(const char* what, nb::handle object, int type, size_t count, npy_intp width) {
   auto* array = reinterpret_cast<PyArrayObject*>(object.ptr());
   const int dimensions = width == 0 ? 1 : 2;
@@ -31,7 +31,9 @@ Rows rows_of(const char* what, nb::handle object, int type, size_t count, npy_in
                     static_cast<size_t>(PyArray_DIM(array, 0)) == count &&
                     (width == 0 || (PyArray_DIM(array, 1) == width &&
                                     PyArray_STRIDE(array, 1) == PyArray_ITEMSIZE(array)));
-  if (!fits) raise(PyExc_ValueError, "%s do not have the form that they must have", what);
+  if (!fits)
+    raise(PyExc_ValueError, "%s: expected %zu rows with the right dtype and contiguous elements",
+          what, count);
   return {PyArray_BYTES(array), PyArray_STRIDE(array, 0)};
 }
 
@@ -64,16 +66,17 @@ void ScriptedPlayers::restore(nb::bytes saved) {
 
 void ScriptedPlayers::act(nb::handle observations, nb::handle is_weak, nb::handle actions) {
   const size_t count = players_.size();
-  const Rows seen = rows_of("observations", observations, NPY_FLOAT32, count, hockey::kSeen);
-  const Rows weak = rows_of("kinds of players", is_weak, NPY_BOOL, count, 0);
-  const Rows done = rows_of("actions", actions, NPY_FLOAT32, count, 4);
+  const Rows observed =
+      rows_of("observations", observations, NPY_FLOAT32, count, hockey::kObservationSize);
+  const Rows weak = rows_of("weak flags", is_weak, NPY_BOOL, count, 0);
+  const Rows acted = rows_of("actions", actions, NPY_FLOAT32, count, 4);
   if (!PyArray_ISWRITEABLE(reinterpret_cast<PyArrayObject*>(actions.ptr()))) {
     raise(PyExc_ValueError, "actions cannot be written");
   }
   const nb::gil_scoped_release released;
   for (size_t first = 0; first < count; first += hockey::kLanes) {
     const float* views[hockey::kLanes];
-    float* wishes[hockey::kLanes];
+    float* outputs[hockey::kLanes];
     bool are_weak[hockey::kLanes];
     hockey::Lanes phase;
     const auto lanes = static_cast<int>(std::min<size_t>(hockey::kLanes, count - first));
@@ -83,11 +86,11 @@ void ScriptedPlayers::act(nb::handle observations, nb::handle is_weak, nb::handl
       Player& player = players_[place];
       if (k < lanes) player.phase = hockey::next_phase(player.phase, player.random);
       phase[k] = player.phase;
-      views[k] = seen.at<const float>(place);
+      views[k] = observed.at<const float>(place);
       are_weak[k] = *weak.at<const bool>(place);
-      wishes[k] = done.at<float>(place);
+      outputs[k] = acted.at<float>(place);
     }
-    hockey::scripted(views, are_weak, phase, wishes, lanes);
+    hockey::scripted_actions(views, are_weak, phase, outputs, lanes);
   }
 }
 

@@ -1,4 +1,4 @@
-// The scripted player for many matches at once.
+// The scripted player for a vector of matches.
 #pragma once
 
 #include <vector>
@@ -10,18 +10,18 @@ namespace shoal {
 
 class ScriptedPlayers {
  public:
-  /// `seed` is a number in 32-bit words, the lowest first; every player draws numbers of its own.
+  /// `seed`: 32-bit words, lowest first. Each player has a separate generator.
   ScriptedPlayers(size_t count, std::vector<uint32_t> seed);
 
-  /// Begins anew, with another seed.
+  /// Resets the generators with another seed.
   void seed(std::vector<uint32_t> seed);
 
-  /// All that they remember, as bytes; and the way back.
+  /// Saves the state of the players as bytes, and restores it.
   nb::bytes save() const;
   void restore(nb::bytes saved);
 
-  /// Writes what each player does, four float32, where it sees its row of 18 float32. `is_weak` has
-  /// a byte for each. All three are arrays of NumPy's, whose rows may lie apart.
+  /// Writes the action of each player, four float32, for its observation, 18 float32. `is_weak` has
+  /// a byte per player. All three are NumPy arrays, whose rows need not be contiguous.
   void act(nb::handle observations, nb::handle is_weak, nb::handle actions);
 
  private:

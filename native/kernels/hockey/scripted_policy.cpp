@@ -4,7 +4,7 @@ namespace shoal::hockey {
 
 namespace {
 
-/// One axis: towards the target, and less so where it would be reached in no time.
+/// The force along one axis towards a target, reduced when the target is reached soon.
 template <class Real>
 SHOAL_INLINE Real towards(Real target, Real position, Real speed, Real gain, float brake_time) {
   const Real zero{}, error = target - position;
@@ -13,54 +13,55 @@ SHOAL_INLINE Real towards(Real target, Real position, Real speed, Real gain, flo
   return smaller(larger(wanted, zero - 1.0f), zero + 1.0f);
 }
 
-/// What the player does that sees these numbers: its own racket, the puck, and how long it has kept
-/// that.
+/// Computes an action from the player's racket, the puck and the remaining possession time.
 template <class Real>
 SHOAL_INLINE void decide(const Real (&racket)[6], const Real (&puck)[4], Real kept, Real gain,
-                         Real phase, Real (&wish)[4]) {
-  constexpr float kMostAngle = kPi / 3.0f, kHome = -3.5f;
+                         Real phase, Real (&action)[4]) {
+  constexpr float kMaxAngle = kPi / 3.0f, kHome = -3.5f;
   const Real zero{};
   const Real away_x = racket[0] - puck[0], away_y = racket[1] - puck[1];
-  const auto comes = puck[2] < 0.5f;
-  const auto kicks = comes & (away_x < 0.0f) & (magnitude(away_y) < 0.5f);
+  const auto approaches = puck[2] < 0.5f;
+  const auto kicks = approaches & (away_x < 0.0f) & (magnitude(away_y) < 0.5f);
   const Real lead = 0.1f * puck[3] * root(away_x * away_x + away_y * away_y);
   const Real target_x = kicks ? puck[0] + 0.2f : zero + kHome;
-  const Real target_y = (comes ? puck[1] : zero) + (kicks ? lead : zero);
+  const Real target_y = (approaches ? puck[1] : zero) + (kicks ? lead : zero);
   Real sine, cosine;
   sine_cosine(phase, sine, cosine);
-  wish[0] = towards(target_x, racket[0], racket[3], gain, 0.1f);
-  wish[1] = towards(target_y, racket[1], racket[4], gain * 0.2f, 0.1f);
-  wish[2] = towards(kMostAngle * sine, racket[2], racket[5], gain * 0.5f, 1.0f);
-  wish[3] = (kept > 0.0f) & (kept < 7.0f) ? zero + 1.0f : zero;
+  action[0] = towards(target_x, racket[0], racket[3], gain, 0.1f);
+  action[1] = towards(target_y, racket[1], racket[4], gain * 0.2f, 0.1f);
+  action[2] = towards(kMaxAngle * sine, racket[2], racket[5], gain * 0.5f, 1.0f);
+  action[3] = (kept > 0.0f) & (kept < 7.0f) ? zero + 1.0f : zero;
 }
 
 constexpr float kWeakGain = 0.5f, kStrongGain = 10.0f;
 
 }  // namespace
 
-Wish scripted(const float* seen, bool is_weak, float phase) {
-  const float racket[6] = {seen[0], seen[1], seen[2], seen[3], seen[4], seen[5]};
-  const float puck[4] = {seen[12], seen[13], seen[14], seen[15]};
-  float wish[4];
-  decide(racket, puck, seen[16], is_weak ? kWeakGain : kStrongGain, phase, wish);
-  return {wish[0], wish[1], wish[2], wish[3]};
+PlayerAction scripted_action(const float* observation, bool is_weak, float phase) {
+  const float racket[6] = {observation[0], observation[1], observation[2],
+                           observation[3], observation[4], observation[5]};
+  const float puck[4] = {observation[12], observation[13], observation[14], observation[15]};
+  float action[4];
+  decide(racket, puck, observation[16], is_weak ? kWeakGain : kStrongGain, phase, action);
+  return {action[0], action[1], action[2], action[3]};
 }
 
-SHOAL_WIDE void scripted(const float* const (&seen)[kLanes], const bool (&is_weak)[kLanes],
-                         const Lanes& phase, float* const (&actions)[kLanes], int count) {
+SHOAL_WIDE void scripted_actions(const float* const (&observations)[kLanes],
+                                 const bool (&is_weak)[kLanes], const Lanes& phase,
+                                 float* const (&actions)[kLanes], int count) {
   Lanes gain, racket[6], columns[8], puck[4], kept;
-  read_rows(seen, columns);
+  read_rows(observations, columns);
   for (int k = 0; k < 6; ++k) racket[k] = columns[k];
   const float* rest[kLanes];
   for (int k = 0; k < kLanes; ++k) {
-    rest[k] = seen[k] + 12;
+    rest[k] = observations[k] + 12;
     gain[k] = is_weak[k] ? kWeakGain : kStrongGain;
-    kept[k] = seen[k][16];
+    kept[k] = observations[k][16];
   }
   read_rows(rest, puck);
-  Lanes wish[4];
-  decide(racket, puck, kept, gain, phase, wish);
-  write_rows(wish, actions, count);
+  Lanes action[4];
+  decide(racket, puck, kept, gain, phase, action);
+  write_rows(action, actions, count);
 }
 
 float first_phase(shoal_random& random) {

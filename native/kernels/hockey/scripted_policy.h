@@ -1,4 +1,4 @@
-// The scripted player, weak and strong.
+// The policy of the scripted player, weak and strong.
 #pragma once
 
 #include "../shoal_kernel.h"
@@ -6,15 +6,15 @@
 
 namespace shoal::hockey {
 
-/// What the scripted player does where it sees these 18 numbers. It turns its racket to and fro;
-/// `phase` says how far it is in that.
-Wish scripted(const float* seen, bool is_weak, float phase);
+/// The action for an observation of 18 floats. The player swings its racket periodically; `phase`
+/// is the phase of the swing.
+PlayerAction scripted_action(const float* observation, bool is_weak, float phase);
 
-/// The same for several players, the first `count` of which write what they do into their rows.
-void scripted(const float* const (&seen)[kLanes], const bool (&is_weak)[kLanes], const Lanes& phase,
-              float* const (&actions)[kLanes], int count);
+/// The same for several players. Writes the actions of the first `count` players.
+void scripted_actions(const float* const (&observations)[kLanes], const bool (&is_weak)[kLanes],
+                      const Lanes& phase, float* const (&actions)[kLanes], int count);
 
-/// The phase that a scripted player begins with, and the one of its next move.
+/// The initial phase of a scripted player, and the phase of its next action.
 float first_phase(shoal_random& random);
 float next_phase(float phase, shoal_random& random);
 

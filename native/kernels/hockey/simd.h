@@ -1,17 +1,18 @@
-// Numbers side by side, which are computed with at once. Functions that are templates over Real
-// are for them and for single numbers alike; they decide with ?: and have no branches.
+// SIMD vectors of floats. Function templates over Real work for vectors and single numbers; they
+// select with ?: instead of branches.
 #pragma once
 
 #include <cmath>
 #include <cstdint>
 #include <cstring>
 
-// Functions that take lanes are all inlined: there is no calling convention to be warned of.
+// All functions with vector arguments are inlined, so warnings about calling conventions do not
+// apply.
 #pragma GCC diagnostic ignored "-Wpsabi"
 
 #define SHOAL_INLINE inline __attribute__((always_inline))
 
-// Wider instructions where the processor has them, which round as all others do.
+// Compiles a function for AVX2 as well and selects at run time. Both versions round identically.
 #if defined(__x86_64__) && defined(__GLIBC__) && !defined(__clang__) && \
     !defined(__SANITIZE_ADDRESS__) && !defined(__SANITIZE_THREAD__)
 #define SHOAL_WIDE __attribute__((target_clones("avx2", "default")))
@@ -23,13 +24,13 @@ namespace shoal::hockey {
 
 constexpr int kLanes = 8;
 
-// Aligned for the widest instructions, whatever the rest of the file is compiled for.
+// Aligned for AVX2, whatever instructions the rest of the file is compiled for.
 using Lanes = float __attribute__((vector_size(4 * kLanes), aligned(4 * kLanes)));
-/// Of a comparison: 0 or -1.
+/// The result of a comparison: 0 or -1.
 using Flags = int32_t __attribute__((vector_size(4 * kLanes), aligned(4 * kLanes)));
 
-SHOAL_INLINE int32_t whole(float number) { return static_cast<int32_t>(number); }
-SHOAL_INLINE Flags whole(Lanes numbers) { return __builtin_convertvector(numbers, Flags); }
+SHOAL_INLINE int32_t truncated(float number) { return static_cast<int32_t>(number); }
+SHOAL_INLINE Flags truncated(Lanes numbers) { return __builtin_convertvector(numbers, Flags); }
 
 template <class Real>
 SHOAL_INLINE Real larger(Real a, Real b) {
@@ -52,7 +53,7 @@ SHOAL_INLINE Lanes root(Lanes numbers) {
 
 using Quad = float __attribute__((vector_size(16)));
 
-/// Turns rows into columns, and columns into rows.
+/// Transposes a 4 x 4 matrix.
 SHOAL_INLINE void transpose(Quad (&rows)[4]) {
   const Quad left_1 = __builtin_shufflevector(rows[0], rows[1], 0, 4, 1, 5);
   const Quad left_2 = __builtin_shufflevector(rows[2], rows[3], 0, 4, 1, 5);
@@ -64,7 +65,7 @@ SHOAL_INLINE void transpose(Quad (&rows)[4]) {
   rows[3] = __builtin_shufflevector(right_1, right_2, 2, 3, 6, 7);
 }
 
-/// Reads `count` numbers, a multiple of 4, from each of kLanes rows into columns.
+/// Reads the first `count` elements, a multiple of 4, of kLanes rows into columns.
 template <int count>
 SHOAL_INLINE void read_rows(const float* const (&rows)[kLanes], Lanes (&columns)[count]) {
   static_assert(count % 4 == 0);
@@ -80,7 +81,7 @@ SHOAL_INLINE void read_rows(const float* const (&rows)[kLanes], Lanes (&columns)
   }
 }
 
-/// Writes columns into the first `rows_count` rows.
+/// Writes columns to the first `rows_count` rows.
 template <int count>
 SHOAL_INLINE void write_rows(const Lanes (&columns)[count], float* const (&rows)[kLanes],
                              int rows_count) {
@@ -100,7 +101,7 @@ SHOAL_INLINE void write_rows(const Lanes (&columns)[count], float* const (&rows)
   }
 }
 
-/// Whether numbers are all between -most and most, and numbers at all.
+/// Whether all numbers are between -most and most, and none is NaN.
 template <int count>
 SHOAL_INLINE bool are_within(const float* numbers, float most) {
   using Four = int32_t __attribute__((vector_size(16)));
@@ -117,7 +118,7 @@ SHOAL_INLINE bool are_within(const float* numbers, float most) {
   return all != 0;
 }
 
-/// The largest of all lanes.
+/// The maximum of all lanes.
 SHOAL_INLINE float largest(const Lanes& a) {
   const Lanes of_two = larger(a, __builtin_shufflevector(a, a, 4, 5, 6, 7, 0, 1, 2, 3));
   const Lanes of_four =

@@ -8,29 +8,29 @@ namespace shoal::hockey {
 namespace {
 
 constexpr int kRounds = 180;
-constexpr float kSlowest = 1.0f;   // metres a second at which something bounces
-constexpr float kStill = 1e-6f;    // a change of an impulse, relative to it, that is none
-constexpr float kFarthest = 0.2f;  // that a round corrects
+constexpr float kSlowest = 1.0f;   // bodies bounce above this speed, in metres per second
+constexpr float kStill = 1e-6f;    // the relative change of an impulse that counts as converged
+constexpr float kFarthest = 0.2f;  // the largest correction of a round
 
 struct Point {
   Vector arm_a, arm_b;
   float normal_mass, tangent_mass;
-  float bounce;  // the speed with which it is to leave
+  float bounce;  // the target separation speed
   float normal_impulse, tangent_impulse;
 };
 
-/// What is the same in all rounds for a contact.
+/// A contact with data that is constant during the iteration.
 struct Constraint {
   Contact* contact;
   Vector normal, tangent;
   int count;
   Point points[2];
   bool is_block;
-  // How the speeds of both points answer to their impulses, and its inverse.
+  // The response of both points' speeds to their impulses, as a matrix, and its inverse.
   float k11, k12, k22, inverse11, inverse12, inverse22;
 };
 
-float answer(const Body& a, const Body& b, Vector arm_a, Vector arm_b, Vector along) {
+float response(const Body& a, const Body& b, Vector arm_a, Vector arm_b, Vector along) {
   const float turn_a = cross(arm_a, along), turn_b = cross(arm_b, along);
   return a.inverse_mass + b.inverse_mass + a.inverse_inertia * turn_a * turn_a +
          b.inverse_inertia * turn_b * turn_b;
@@ -59,18 +59,18 @@ Constraint prepared(Contact& contact) {
     Point& point = made.points[k];
     const Vector clip = b.to_world(contact.points[k]);
     const float depth = dot(clip - plane, made.normal);
-    // In the middle between both surfaces.
+    // Apply impulses midway between both surfaces.
     const Vector where =
         clip + (0.5f * (contact.radius_a - depth - contact.radius_b)) * made.normal;
     point.arm_a = where - a.centre;
     point.arm_b = where - b.centre;
-    point.normal_mass = 1.0f / answer(a, b, point.arm_a, point.arm_b, made.normal);
-    point.tangent_mass = 1.0f / answer(a, b, point.arm_a, point.arm_b, made.tangent);
+    point.normal_mass = 1.0f / response(a, b, point.arm_a, point.arm_b, made.normal);
+    point.tangent_mass = 1.0f / response(a, b, point.arm_a, point.arm_b, made.tangent);
     const float approach = dot(made.normal, relative_velocity(a, b, point));
     point.bounce = approach < -kSlowest ? -contact.restitution * approach : 0.0f;
   }
   if (made.count < 2) return made;
-  constexpr float kWorst = 1000.0f;  // condition number; else one point says it all
+  constexpr float kWorst = 1000.0f;  // condition number above which one point is enough
   const float a1 = cross(made.points[0].arm_a, made.normal);
   const float a2 = cross(made.points[1].arm_a, made.normal);
   const float b1 = cross(made.points[0].arm_b, made.normal);
@@ -91,11 +91,11 @@ Constraint prepared(Contact& contact) {
   return made;
 }
 
-/// By how much an impulse has changed, relative to what matters.
-float changed(float from, float to) { return std::abs(to - from) / (1.0f + std::abs(to)); }
+/// The relative change of an impulse.
+float relative_change(float from, float to) { return std::abs(to - from) / (1.0f + std::abs(to)); }
 
-/// Friction at every point, at most what its normal impulse allows.
-float rub(Constraint& c) {
+/// Updates friction at every point, limited by the normal impulse.
+float update_friction(Constraint& c) {
   Body &a = *c.contact->a, &b = *c.contact->b;
   float change = 0.0f;
   for (int k = 0; k < c.count; ++k) {
@@ -106,12 +106,13 @@ float rub(Constraint& c) {
     const float after = std::clamp(before - point.tangent_mass * speed, -most, most);
     point.tangent_impulse = after;
     push(a, b, point, (after - before) * c.tangent);
-    change = std::max(change, changed(before, after));
+    change = std::max(change, relative_change(before, after));
   }
   return change;
 }
 
-float press_one(Constraint& c) {
+/// Updates the normal impulse of one point.
+float update_normal(Constraint& c) {
   Body &a = *c.contact->a, &b = *c.contact->b;
   Point& point = c.points[0];
   const float speed = dot(relative_velocity(a, b, point), c.normal);
@@ -119,17 +120,18 @@ float press_one(Constraint& c) {
   const float after = std::max(0.0f, before - point.normal_mass * (speed - point.bounce));
   point.normal_impulse = after;
   push(a, b, point, (after - before) * c.normal);
-  return changed(before, after);
+  return relative_change(before, after);
 }
 
-/// Both points at once: of the four cases of who presses, the one in which nothing pulls.
-float press_two(Constraint& c) {
+/// Updates both normal impulses at once: of the four combinations of active points, selects the one
+/// in which no impulse is negative.
+float update_normals(Constraint& c) {
   Body &a = *c.contact->a, &b = *c.contact->b;
   Point &first = c.points[0], &second = c.points[1];
   const float old1 = first.normal_impulse, old2 = second.normal_impulse;
   const float speed1 = dot(relative_velocity(a, b, first), c.normal);
   const float speed2 = dot(relative_velocity(a, b, second), c.normal);
-  // What the speeds would be with no impulse at all.
+  // The speeds without any impulse.
   const float free1 = speed1 - first.bounce - (c.k11 * old1 + c.k12 * old2);
   const float free2 = speed2 - second.bounce - (c.k12 * old1 + c.k22 * old2);
   float new1 = -(c.inverse11 * free1 + c.inverse12 * free2);
@@ -142,7 +144,7 @@ float press_two(Constraint& c) {
       new2 = -second.normal_mass * free2;
       if (new2 < 0.0f || c.k12 * new2 + free1 < 0.0f) {
         new1 = new2 = 0.0f;
-        if (free1 < 0.0f || free2 < 0.0f) return 0.0f;  // rounding: leave it as it is
+        if (free1 < 0.0f || free2 < 0.0f) return 0.0f;  // only rounding errors: change nothing
       }
     }
   }
@@ -150,26 +152,26 @@ float press_two(Constraint& c) {
   push(a, b, second, (new2 - old2) * c.normal);
   first.normal_impulse = new1;
   second.normal_impulse = new2;
-  return std::max(changed(old1, new1), changed(old2, new2));
+  return std::max(relative_change(old1, new1), relative_change(old2, new2));
 }
 
-/// Rounds over all contacts until nothing changes any more.
+/// Iterates over all contacts until the impulses converge.
 void iterate(Constraint* constraints, int count) {
   for (int round = 0; round < kRounds; ++round) {
     float change = 0.0f;
     for (int k = 0; k < count; ++k) {
       Constraint& c = constraints[k];
-      change = std::max(change, rub(c));
-      change = std::max(change, c.is_block ? press_two(c) : press_one(c));
+      change = std::max(change, update_friction(c));
+      change = std::max(change, c.is_block ? update_normals(c) : update_normal(c));
     }
     if (change <= kStill) return;
   }
 }
 
-/// How the bodies of contacts move.
-class Moving {
+/// The velocities of the bodies of contacts.
+class Velocities {
  public:
-  explicit Moving(const Contacts& contacts) {
+  explicit Velocities(const Contacts& contacts) {
     for (int k = 0; k < contacts.count; ++k) {
       add(contacts.items[k].a);
       add(contacts.items[k].b);
@@ -192,7 +194,7 @@ class Moving {
   }
 
  private:
-  static constexpr int kMost = 3;
+  static constexpr int kMax = 3;
 
   void add(Body* body) {
     if (body->inverse_mass == 0.0f) return;
@@ -203,13 +205,13 @@ class Moving {
   }
 
   int count_ = 0;
-  Body* bodies_[kMost];
-  Vector velocities_[kMost];
-  float spins_[kMost];
+  Body* bodies_[kMax];
+  Vector velocities_[kMax];
+  float spins_[kMax];
 };
 
-/// One point by itself, for which there is a formula: it sticks, it slides, or it does nothing.
-void press_and_rub(Constraint& c) {
+/// Solves a single contact point in closed form: it sticks, slides or separates.
+void solve_single_point(Constraint& c) {
   Body &a = *c.contact->a, &b = *c.contact->b;
   Point& point = c.points[0];
   const Vector velocity = relative_velocity(a, b, point);
@@ -218,7 +220,7 @@ void press_and_rub(Constraint& c) {
   const float tangent_speed = dot(velocity, c.tangent);
   const float turn_a = cross(point.arm_a, c.normal) * cross(point.arm_a, c.tangent);
   const float turn_b = cross(point.arm_b, c.normal) * cross(point.arm_b, c.tangent);
-  // How each speed answers to the impulse along itself, and to that along the other one.
+  // The response of each speed to the impulse in its direction and in the other direction.
   const float nn = 1.0f / point.normal_mass, tt = 1.0f / point.tangent_mass;
   const float nt = a.inverse_inertia * turn_a + b.inverse_inertia * turn_b;
   const float determinant = nn * tt - nt * nt;
@@ -233,7 +235,7 @@ void press_and_rub(Constraint& c) {
   push(a, b, point, press * c.normal + hold * c.tangent);
 }
 
-/// One correction of one point; how far apart the surfaces were before.
+/// Corrects one point once; returns the distance of the surfaces before the correction.
 SHOAL_INLINE float correct(Body& a, Body& b, const Contact& contact, int k,
                            const Correction& correction) {
   const Vector normal = rotated(a.rotation, contact.normal);
@@ -242,7 +244,7 @@ SHOAL_INLINE float correct(Body& a, Body& b, const Contact& contact, int k,
   const float wanted = std::clamp(correction.share * (apart + kSlop), -kFarthest, 0.0f);
   if (wanted == 0.0f) return apart;
   const Vector arm_a = point - a.centre, arm_b = point - b.centre;
-  const Vector impulse = (-wanted / answer(a, b, arm_a, arm_b, normal)) * normal;
+  const Vector impulse = (-wanted / response(a, b, arm_a, arm_b, normal)) * normal;
   a.centre -= a.inverse_mass * impulse;
   a.turn_by(-a.inverse_inertia * cross(arm_a, impulse));
   b.centre += b.inverse_mass * impulse;
@@ -250,14 +252,15 @@ SHOAL_INLINE float correct(Body& a, Body& b, const Contact& contact, int k,
   return apart;
 }
 
-/// A puck and nothing else. One that is kept is deep in its racket, and takes many rounds: they are
-/// done as the racket sees them, where little changes, and told to the bodies at the end.
+/// Corrects a single contact of a puck. A held puck is deep inside its racket and needs many
+/// rounds, so they are computed in the frame of the racket, where little changes, and applied at
+/// the end.
 void correct_puck(const Contact& contact, const Correction& correction) {
   Body &a = *contact.a, &puck = *contact.b;
   const Vector normal = contact.normal;
   Vector place = rotated_back(a.rotation, puck.centre - a.centre);
   const float surface = dot(contact.plane - a.offset, normal) + contact.radius;
-  // It hardly changes when the puck moves along the normal.
+  // Hardly changes while the puck moves along the normal.
   float arm = cross(place, normal);
   const float mass = a.inverse_mass + puck.inverse_mass;
   const float share = 1.0f / (mass + a.inverse_inertia * arm * arm);
@@ -285,18 +288,18 @@ void correct_puck(const Contact& contact, const Correction& correction) {
 }  // namespace
 
 void solve_velocities(Contacts& contacts) {
-  Constraint constraints[kMostContacts];
+  Constraint constraints[kMaxContacts];
   bool any_bounces = false;
   for (int k = 0; k < contacts.count; ++k) {
     constraints[k] = prepared(contacts.items[k]);
     any_bounces |= constraints[k].points[0].bounce > 0.0f;
   }
-  if (contacts.count == 1 && constraints[0].count == 1) return press_and_rub(constraints[0]);
+  if (contacts.count == 1 && constraints[0].count == 1) return solve_single_point(constraints[0]);
   if (!any_bounces) return iterate(constraints, contacts.count);
-  const Moving before(contacts);
+  const Velocities before(contacts);
   iterate(constraints, contacts.count);
-  if (Moving(contacts).energy() <= before.energy()) return;
-  // A puck between two others cannot bounce off both of them: that would give it energy.
+  if (Velocities(contacts).energy() <= before.energy()) return;
+  // A puck between two bodies cannot bounce off both: that would create energy.
   before.restore();
   for (int k = 0; k < contacts.count; ++k) {
     constraints[k] = prepared(contacts.items[k]);
@@ -323,11 +326,11 @@ void solve_positions(Contacts& contacts, const Correction& correction) {
 
 void move(Body& body, float seconds) {
   const Vector way = seconds * body.velocity;
-  if (dot(way, way) > kMostTravel * kMostTravel) {
-    body.velocity = (kMostTravel / length(way)) * body.velocity;
+  if (dot(way, way) > kMaxTravel * kMaxTravel) {
+    body.velocity = (kMaxTravel / length(way)) * body.velocity;
   }
   const float turn = std::abs(seconds * body.spin);
-  if (turn > kMostTurn) body.spin *= kMostTurn / turn;
+  if (turn > kMaxTurn) body.spin *= kMaxTurn / turn;
   body.centre += seconds * body.velocity;
   body.turn_to(body.angle + seconds * body.spin);
 }

@@ -1,4 +1,4 @@
-// Points, directions and rotations of the plane, in 32 bits as the reference computes.
+// Two-dimensional vectors and rotations, in float32 as in the reference implementation.
 #pragma once
 
 #include <cmath>
@@ -35,12 +35,12 @@ constexpr Vector rotated_back(Rotation r, Vector a) {
   return {r.cosine * a.x + r.sine * a.y, r.cosine * a.y - r.sine * a.x};
 }
 
-/// The sine and cosine of an angle to within 1e-7, for angles of up to a thousand turns.
+/// Computes sine and cosine with an error below 1e-7, for angles of up to a thousand turns.
 template <class Real>
 SHOAL_INLINE void sine_cosine(Real angle, Real& sine, Real& cosine) {
   constexpr float kQuarters = 0.6366197723675814f;  // 2 / pi
-  constexpr float kRounding = 12582912.0f;          // adding it leaves no bits for fractions
-  // Half of pi in three parts, of which the first two have few bits.
+  constexpr float kRounding = 12582912.0f;          // adding it rounds to an integer
+  // pi / 2 in three parts; the first two have few bits, so that products with them are exact.
   constexpr float kFirst = 1.5703125f, kSecond = 4.837512969970703e-4f, kThird = 7.549789948e-8f;
   const Real quarters = (angle * kQuarters + kRounding) - kRounding;
   const Real x = ((angle - quarters * kFirst) - quarters * kSecond) - quarters * kThird;
@@ -49,7 +49,7 @@ SHOAL_INLINE void sine_cosine(Real angle, Real& sine, Real& cosine) {
       x + x * xx * (-1.0f / 6 + xx * (1.0f / 120 + xx * (-1.0f / 5040 + xx * (1.0f / 362880))));
   const Real even =
       1.0f + xx * (-0.5f + xx * (1.0f / 24 + xx * (-1.0f / 720 + xx * (1.0f / 40320))));
-  const auto quadrant = whole(quarters);
+  const auto quadrant = truncated(quarters);
   const Real first = (quadrant & 1) != 0 ? even : odd;
   const Real second = (quadrant & 1) != 0 ? odd : even;
   sine = (quadrant & 2) != 0 ? -first : first;

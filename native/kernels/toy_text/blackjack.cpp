@@ -1,4 +1,4 @@
-// Blackjack from an endless deck, as in gymnasium.envs.toy_text.blackjack.
+// Blackjack with an infinite deck, as in gymnasium.envs.toy_text.blackjack.
 #include <cstdio>
 
 #include "../builtin_kernels.h"
@@ -8,9 +8,9 @@ namespace shoal {
 
 namespace {
 
-/// A hand, as far as it matters.
+/// The relevant properties of a hand of cards.
 struct Hand {
-  int64_t sum;  // with every ace as one
+  int64_t sum;  // counting aces as one
   int64_t cards;
   int64_t has_ace;
 
@@ -29,14 +29,14 @@ struct Hand {
 struct State {
   Hand player, dealer;
   int64_t shown;       // the dealer's first card
-  int64_t suit, face;  // of that card, for pictures: "CDHS"[suit], and of a ten "JQK"[face]
+  int64_t suit, face;  // of that card, for rendering: "CDHS"[suit]; for a ten "JQK"[face]
 };
 
 struct Parameters {
   double natural, sab;
 };
 
-int64_t drawn(shoal_random* random) {
+int64_t draw_card_value(shoal_random* random) {
   const auto card = static_cast<int64_t>(shoal_random_below(random, 13)) + 1;
   return card < 10 ? card : 10;
 }
@@ -52,11 +52,11 @@ int64_t reset(const shoal_slots* slots) {
   for (int64_t k = 0; k < slots->count; ++k) {
     shoal_random* random = slots->random + k;
     State s{};
-    s.shown = drawn(random);
+    s.shown = draw_card_value(random);
     s.dealer.take(s.shown);
-    s.dealer.take(drawn(random));
-    s.player.take(drawn(random));
-    s.player.take(drawn(random));
+    s.dealer.take(draw_card_value(random));
+    s.player.take(draw_card_value(random));
+    s.player.take(draw_card_value(random));
     s.suit = static_cast<int64_t>(shoal_random_below(random, 4));
     if (s.shown == 10) s.face = static_cast<int64_t>(shoal_random_below(random, 3));
     states[k] = s;
@@ -65,10 +65,11 @@ int64_t reset(const shoal_slots* slots) {
   return SHOAL_OK;
 }
 
-double settled(State& s, shoal_random* random, const Parameters& p) {
-  while (s.dealer.value() < 17) s.dealer.take(drawn(random));
-  const int64_t mine = s.player.score(), theirs = s.dealer.score();
-  const double reward = static_cast<double>(mine > theirs) - static_cast<double>(mine < theirs);
+double finish_hand(State& s, shoal_random* random, const Parameters& p) {
+  while (s.dealer.value() < 17) s.dealer.take(draw_card_value(random));
+  const int64_t player_score = s.player.score(), dealer_score = s.dealer.score();
+  const double reward = static_cast<double>(player_score > dealer_score) -
+                        static_cast<double>(player_score < dealer_score);
   if (!s.player.is_natural()) return reward;
   if (p.sab != 0.0) return s.dealer.is_natural() ? reward : 1.0;
   return p.natural != 0.0 && reward == 1.0 ? 1.5 : reward;
@@ -81,12 +82,12 @@ int64_t step(const shoal_slots* slots) {
   for (int64_t k = 0; k < slots->count; ++k) {
     State& s = states[k];
     if (actions[k] != 0) {
-      s.player.take(drawn(slots->random + k));
+      s.player.take(draw_card_value(slots->random + k));
       slots->terminated[k] = s.player.is_bust();
       slots->rewards[k] = s.player.is_bust() ? -1.0 : 0.0;
     } else {
       slots->terminated[k] = 1;
-      slots->rewards[k] = settled(s, slots->random + k, p);
+      slots->rewards[k] = finish_hand(s, slots->random + k, p);
     }
     observe(s, slots, k);
   }

@@ -28,10 +28,10 @@ uint32_t ground_of(char cell) {
 }
 
 constexpr int kTownSize = 5;
-/// Where passengers wait and want to go: row and column.
+/// The locations of passengers and destinations: row and column.
 constexpr int kPlaces[4][2] = {{0, 0}, {0, 4}, {4, 0}, {4, 3}};
 constexpr uint32_t kPlaceColours[4] = {0xe05050, 0x50b050, 0xe0c840, 0x5070e0};
-/// Walls on the right side of a cell: row and column.
+/// The cells with a wall on their right side: row and column.
 constexpr int kWalls[6][2] = {{0, 1}, {1, 1}, {3, 0}, {4, 0}, {3, 2}, {4, 2}};
 
 }  // namespace

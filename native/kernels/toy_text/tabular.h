@@ -1,6 +1,5 @@
-// Environments that are a table: for each state and action, what may come of it and how likely.
-//
-// FrozenLake, CliffWalking and Taxi are that, and give their tables themselves (`env.P`).
+// Tabular environments, defined by the transitions of each state and action and their
+// probabilities: FrozenLake, CliffWalking and Taxi. Their tables are Gymnasium's `env.P`.
 #pragma once
 
 #include <string>
@@ -10,12 +9,12 @@
 
 namespace shoal {
 
-/// What the pictures of a table show.
+/// How a tabular environment is rendered.
 enum class TableStyle { kGrid, kTaxi };
 
-/// What may come of an action.
+/// A possible result of an action.
 struct Transition {
-  double cumulative;  // its probability and those of the transitions before it, added up
+  double cumulative;  // the sum of the probabilities up to and including this transition
   double probability, reward;
   int32_t next;
   bool terminated;
@@ -24,21 +23,23 @@ struct Transition {
 struct Table {
   std::string name;
   int64_t states, actions;
-  // For state s and action a the transitions starts[s * actions + a] up to the next start.
+  // The transitions of state s and action a begin at starts[s * actions + a] and end before the
+  // next start.
   std::vector<int32_t> starts;
   std::vector<Transition> transitions;
-  std::vector<double> initial;       // probabilities of states to begin in, added up
-  std::vector<int8_t> action_masks;  // for each state `actions` of them, or none at all
-  // Of a taxi with a passenger who may change their mind on the first move; negative for none.
+  std::vector<double> initial;       // cumulative probabilities of initial states
+  std::vector<int8_t> action_masks;  // `actions` elements per state, or empty
+  // The probability that the passenger changes the destination after the first move (Taxi);
+  // negative if the environment has no such passenger.
   double fickle_probability;
 
   TableStyle style;
   int rows, columns;
-  std::vector<char> cells;  // a letter for each cell of the grid
+  std::vector<char> cells;  // a letter per cell, for rendering
   int width, height, frames_per_second;
 };
 
-/// A kernel together with the table that it works on.
+/// A kernel with its table.
 class TableKernel {
  public:
   explicit TableKernel(Table table);

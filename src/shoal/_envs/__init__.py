@@ -1,4 +1,4 @@
-"""Environments that come with Shoal as kernels."""
+"""Built-in environments: kernels for Gymnasium environments, hockey, and Atari games."""
 
 from shoal._envs.builtin import builtin_kernel, has_builtin_kernel
 

@@ -1,17 +1,18 @@
-"""Which of Gymnasium's environments there are kernels for, and how they are made.
+"""Kernels that replace environments of Gymnasium.
 
-One environment of Gymnasium's is made as a prototype. It checks the arguments as ever, and tells
-its spaces, its time limit, its numbers and, where it is a table, its table; the kernel does the
-rest. Whatever is not exactly as Gymnasium has it (a subclass, wrappers, a window) has no kernel.
+A built-in kernel is created from a prototype, one instance of the Gymnasium environment. The
+prototype validates the arguments and provides spaces, time limit, parameters and transition tables.
+A kernel replaces only an unmodified environment: not a subclass, not a wrapped environment, and not
+one that renders to a window.
 
-How exactly a step equals Gymnasium's, given the same state and action:
+Accuracy of a step relative to Gymnasium, for the same state and action:
 
-| environment | equal |
+| environment | accuracy |
 | --- | --- |
-| MountainCar, MountainCarContinuous | bit for bit: its cosine is the C library's |
-| Blackjack, FrozenLake, CliffWalking, Taxi | bit for bit: there is nothing to round |
-| CartPole, Pendulum | bit for bit if NumPy's sines are the C library's, else to 1 ulp of float32 |
-| Acrobot | as CartPole; the first observation of an episode to 1 ulp of float32 everywhere |
+| MountainCar, MountainCarContinuous | bit-identical: Gymnasium uses the C library's cosine |
+| Blackjack, FrozenLake, CliffWalking, Taxi | bit-identical: no rounding is involved |
+| CartPole, Pendulum | bit-identical if NumPy uses the C library's sine, else 1 ulp of float32 |
+| Acrobot | as CartPole; the first observation of an episode is always within 1 ulp of float32 |
 """
 
 from __future__ import annotations
@@ -38,7 +39,7 @@ from shoal._envs.classic import (
     pendulum,
 )
 from shoal._envs.hockey.registration import ENTRY_POINT as HOCKEY
-from shoal._envs.single_env import of_single
+from shoal._envs.single_env import kernel_of_env
 from shoal._envs.toy_text import cliff_walking, frozen_lake, taxi
 from shoal.kernels._definition import Kernel
 
@@ -56,21 +57,21 @@ _KERNELS: dict[str, Callable[[gymnasium.Env[Any, Any]], Kernel]] = {
     f"{_TOY_TEXT}.frozen_lake:FrozenLakeEnv": frozen_lake,
     f"{_TOY_TEXT}.cliffwalking:CliffWalkingEnv": cliff_walking,
     f"{_TOY_TEXT}.taxi:TaxiEnv": taxi,
-    HOCKEY: of_single,
+    HOCKEY: kernel_of_env,
 }
 
 
-def has_builtin_kernel(what: str | EnvSpec, env_kwargs: dict[str, Any]) -> bool:
-    """Whether there is a kernel for an environment that is made with these arguments.
+def has_builtin_kernel(env_id: str | EnvSpec, env_kwargs: dict[str, Any]) -> bool:
+    """Whether a kernel replaces the environment that these arguments make.
 
     >>> has_builtin_kernel("CartPole-v1", {}), has_builtin_kernel("Acrobot-v1", {})
     (True, True)
     >>> has_builtin_kernel("CartPole-v1", {"render_mode": "human"})
     False
     """
-    spec = what if isinstance(what, EnvSpec) else _spec(what)
+    spec = env_id if isinstance(env_id, EnvSpec) else _find_spec(env_id)
     if spec is None:
-        return False  # gymnasium.make explains what is wrong with it
+        return False  # gymnasium.make raises the appropriate error
     render_mode = env_kwargs.get("render_mode", spec.kwargs.get("render_mode"))
     return (
         spec.entry_point in _KERNELS
@@ -79,21 +80,21 @@ def has_builtin_kernel(what: str | EnvSpec, env_kwargs: dict[str, Any]) -> bool:
     )
 
 
-def _spec(name: str) -> EnvSpec | None:
-    """What ``gymnasium.make`` takes for a name; without a version, the newest."""
+def _find_spec(env_id: str) -> EnvSpec | None:
+    """Return the spec that ``gymnasium.make`` uses; the newest if the ID has no version."""
     try:
-        namespace, title, version = parse_env_id(name)
+        namespace, name, version = parse_env_id(env_id)
         if version is None:
-            version = find_highest_version(namespace, title)
-        return gymnasium.spec(get_env_id(namespace, title, version))
+            version = find_highest_version(namespace, name)
+        return gymnasium.spec(get_env_id(namespace, name, version))
     except gymnasium.error.Error:
         return None
 
 
-def builtin_kernel(what: str | EnvSpec, env_kwargs: dict[str, Any]) -> Kernel:
-    """The kernel for an environment, with the arguments that ``gymnasium.make`` takes."""
-    prototype = gymnasium.make(what, **env_kwargs)
+def builtin_kernel(env_id: str | EnvSpec, env_kwargs: dict[str, Any]) -> Kernel:
+    """Create the kernel for an environment from the arguments of ``gymnasium.make``."""
+    prototype = gymnasium.make(env_id, **env_kwargs)
     assert prototype.spec is not None
     assert isinstance(prototype.spec.entry_point, str)
     kernel = _KERNELS[prototype.spec.entry_point](prototype)
-    return replace(kernel, spec=prototype.spec, recipe=partial(builtin_kernel, what, env_kwargs))
+    return replace(kernel, spec=prototype.spec, recipe=partial(builtin_kernel, env_id, env_kwargs))

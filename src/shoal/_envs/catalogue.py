@@ -1,4 +1,4 @@
-"""Which environments there are by name, and what steps them unless the user says otherwise."""
+"""The catalogue of registered environments and the engine that steps each by default."""
 
 from __future__ import annotations
 
@@ -19,32 +19,32 @@ from shoal.errors import MissingExtraError
 
 __all__ = ["KnownEnv", "known_envs"]
 
-_NEEDS = {
+_REQUIREMENTS = {
     "gymnasium.envs.box2d": ("Box2D", "gymnasium[box2d]"),
     "gymnasium.envs.mujoco": ("mujoco", "gymnasium[mujoco]"),
     "gymnasium.envs.phys2d": ("jax", "gymnasium[jax]"),
     "gymnasium.envs.tabular": ("jax", "gymnasium[jax]"),
 }
-"""Where environments come from that need a module besides: its name, and what brings it."""
+"""Environment modules that need another module: its name, and the extra that installs it."""
 
-_ATARI = "ale_py."
+_ALE_PY_PREFIX = "ale_py."
 
 
 @dataclass(frozen=True)
 class KnownEnv:
-    """An environment that can be made by its name."""
+    """A registered environment."""
 
     id: str
     stepped_by: Literal["kernel", "atari", "python"]
-    """A kernel, Shoal's Atari vectors, or Python's interpreter: what ``backend="auto"`` takes."""
+    """What ``backend="auto"`` uses: a kernel, Shoal's Atari games, or the Python environment."""
     needs: str | None
-    """What is missing here: the extra that brings it, or a module; None where nothing is."""
+    """The missing extra or module; None if the environment can be made."""
     is_old: bool
-    """Whether there is a newer version, or another name for the same."""
+    """Whether a newer version or a newer name exists."""
 
 
 def known_envs() -> list[KnownEnv]:
-    """All that Gymnasium's registry holds, with the games of ale-py if that is installed.
+    """Return all environments of Gymnasium's registry, with the games of ale-py if installed.
 
     >>> [env.stepped_by for env in known_envs() if env.id in ("CartPole-v0", "CartPole-v1")]
     ['kernel', 'kernel']
@@ -52,14 +52,14 @@ def known_envs() -> list[KnownEnv]:
     ['CartPole-v1']
     """
     with suppress(MissingExtraError):
-        ale()  # which registers its games
+        ale()  # the import registers its games
     specs = list(gymnasium.registry.values())
     newest = _newest(specs)
     return [_known(spec, newest) for spec in specs]
 
 
 def _newest(specs: Iterable[EnvSpec]) -> dict[tuple[str | None, str], int]:
-    """The highest version of each name."""
+    """Return the highest version of each environment name."""
     newest: dict[tuple[str | None, str], int] = {}
     for spec in specs:
         key = spec.namespace, spec.name
@@ -68,23 +68,25 @@ def _newest(specs: Iterable[EnvSpec]) -> dict[tuple[str | None, str], int]:
 
 
 def _known(spec: EnvSpec, newest: dict[tuple[str | None, str], int]) -> KnownEnv:
-    place = spec.entry_point
-    module = (place if isinstance(place, str) else getattr(place, "__module__", "")).split(":")[0]
-    # What Gymnasium has put there as a function only says what has become of the environment.
-    is_gone = not isinstance(place, str) and module.startswith("gymnasium.")
-    is_renamed = module.startswith(_ATARI) and not is_atari(spec)
+    entry = spec.entry_point
+    module = (entry if isinstance(entry, str) else getattr(entry, "__module__", "")).split(":")[0]
+    # For a removed environment, Gymnasium registers a function that raises an error.
+    is_removed = not isinstance(entry, str) and module.startswith("gymnasium.")
+    is_renamed = module.startswith(_ALE_PY_PREFIX) and not is_atari(spec)
     is_outdated = (spec.version or 0) < newest[spec.namespace, spec.name]
     if has_builtin_kernel(spec, {}):
         stepped_by: Literal["kernel", "atari", "python"] = "kernel"
     else:
         stepped_by = "atari" if is_atari(spec) else "python"
-    return KnownEnv(spec.id, stepped_by, _needs(module), is_outdated or is_renamed or is_gone)
+    return KnownEnv(
+        spec.id, stepped_by, _missing_requirement(module), is_outdated or is_renamed or is_removed
+    )
 
 
-def _needs(module: str) -> str | None:
-    for prefix, (package, extra) in _NEEDS.items():
+def _missing_requirement(module: str) -> str | None:
+    for prefix, (package, extra) in _REQUIREMENTS.items():
         if module.startswith(prefix):
             return None if find_spec(package) else extra
     package = module.partition(".")[0]
-    is_here = not package or package in sys.modules or find_spec(package)
-    return None if is_here else package
+    is_installed = not package or package in sys.modules or find_spec(package)
+    return None if is_installed else package

@@ -1,4 +1,4 @@
-"""Kernels for classic control, and for blackjack, which needs no table either."""
+"""Kernels for Gymnasium's classic control environments and Blackjack."""
 
 from __future__ import annotations
 
@@ -26,13 +26,13 @@ Env = gymnasium.Env[Any, Any]
 def from_prototype(
     prototype: Env, native: _native.Kernel, attributes: dict[str, float], **rest: Any
 ) -> Kernel:
-    """A kernel with the spaces, the time limit and the numbers of an environment.
+    """Create a kernel with the spaces, time limit and parameters of an environment.
 
     Args:
-        prototype: The environment.
-        native: The functions.
-        attributes: Parameters that are no attributes of the environment under the same name.
-        **rest: Given to :class:`Kernel`.
+        prototype: The environment. Parameters are read from attributes of the same name.
+        native: The native kernel.
+        attributes: The parameters that are not attributes of the environment.
+        **rest: Further arguments of :class:`Kernel`.
     """
     env: Any = prototype.unwrapped
     names = native.description()["parameters"]
@@ -52,7 +52,7 @@ def from_prototype(
 
 
 def cart_pole(prototype: Env) -> Kernel:
-    """The pole on a cart."""
+    """Create the kernel for CartPole."""
     env: Any = prototype.unwrapped
     attributes = {
         "is_semi_implicit": float(env.kinematics_integrator != "euler"),
@@ -64,23 +64,23 @@ def cart_pole(prototype: Env) -> Kernel:
 
 
 def mountain_car(prototype: Env) -> Kernel:
-    """The car in a valley."""
+    """Create the kernel for MountainCar."""
     return from_prototype(prototype, _native.Kernel("MountainCar"), {}, read_options=read_bounds)
 
 
 def mountain_car_continuous(prototype: Env) -> Kernel:
-    """The car in a valley with a throttle."""
+    """Create the kernel for MountainCarContinuous."""
     native = _native.Kernel("MountainCarContinuous")
     return from_prototype(prototype, native, {}, read_options=read_bounds)
 
 
 def pendulum(prototype: Env) -> Kernel:
-    """The pendulum to swing up."""
+    """Create the kernel for Pendulum."""
     return from_prototype(prototype, _native.Kernel("Pendulum"), {}, read_options=read_limits)
 
 
 def acrobot(prototype: Env) -> Kernel:
-    """The two links to swing up."""
+    """Create the kernel for Acrobot."""
     env: Any = prototype.unwrapped
     attributes = {"is_nips": float(env.book_or_nips == "nips")}
     return from_prototype(
@@ -89,18 +89,18 @@ def acrobot(prototype: Env) -> Kernel:
 
 
 def blackjack(prototype: Env) -> Kernel:
-    """Blackjack from an endless deck."""
+    """Create the kernel for Blackjack."""
     native = _native.Kernel("Blackjack")
-    return from_prototype(prototype, native, {}, read_options=read_nothing)
+    return from_prototype(prototype, native, {}, read_options=ignore_options)
 
 
-def read_nothing(options: dict[str, Any], defaults: dict[str, float]) -> list[float]:  # noqa: ARG001
-    """Options that the environment takes no notice of, like Gymnasium's."""
+def ignore_options(options: dict[str, Any], defaults: dict[str, float]) -> list[float]:  # noqa: ARG001
+    """Ignore all options, as the Gymnasium environment does."""
     return []
 
 
 def read_limits(options: dict[str, Any], defaults: dict[str, float]) -> list[float]:
-    """Options that are numbers; others are taken no notice of, like Gymnasium does."""
+    """Read numeric options; ignore unknown names, as the Gymnasium environment does."""
     numbers = []
     for name, default in defaults.items():
         value = options.get(name, default)
@@ -114,7 +114,7 @@ def read_limits(options: dict[str, Any], defaults: dict[str, float]) -> list[flo
 
 
 def read_bounds(options: dict[str, Any], defaults: dict[str, float]) -> list[float]:
-    """The bounds ``low`` and ``high`` of what a state begins with."""
+    """Read the bounds ``low`` and ``high`` of the initial state."""
     low, high = read_limits(options, defaults)
     if low > high:
         raise ValueError(f"Lower bound ({low}) must be lower than higher bound ({high}).")

@@ -1,4 +1,4 @@
-"""A kernel as a single environment of Gymnasium's."""
+"""A kernel as a single Gymnasium environment."""
 
 from __future__ import annotations
 
@@ -17,17 +17,17 @@ from shoal.kernels._definition import Kernel
 from shoal.pools import KernelPool
 from shoal.pools._kernel_slot import KernelSlot
 
-__all__ = ["KernelEnv", "of_single"]
+__all__ = ["KernelEnv", "kernel_of_env"]
 
 
 class KernelEnv(gymnasium.Env[Any, Any]):
-    """One slot of a kernel, which is reset when the user says so.
+    """A single environment that steps one slot of a kernel, without autoreset.
 
-    The kernel's parameters and the fields of its state are attributes that can be read and set.
+    The parameters of the kernel and the fields of its state can be read and set as attributes.
 
     Args:
-        kernel: What it is.
-        render_mode: ``"rgb_array"``, ``"human"`` for a window, which needs pygame, or None.
+        kernel: The kernel.
+        render_mode: ``"rgb_array"``, ``"human"`` (a window, which needs pygame), or None.
 
     Example:
         >>> import shoal
@@ -46,14 +46,14 @@ class KernelEnv(gymnasium.Env[Any, Any]):
                 f"render_mode must be 'rgb_array', 'human' or None, got {render_mode!r}"
             )
         if render_mode is not None and not kernel.draws:
-            raise ValueError(f"kernel {kernel.name} draws no pictures")
+            raise ValueError(f"kernel {kernel.name} does not support rendering")
         self.kernel = kernel
         self.observation_space = kernel.observation_space
         self.action_space = kernel.action_space
         self.metadata = kernel.metadata
         self.render_mode = render_mode
-        drawn = replace(kernel, render_mode="rgb_array") if kernel.draws else kernel
-        self.pool = KernelPool(drawn, 1, autoreset_mode=AutoresetMode.DISABLED, workers=0)
+        renderable = replace(kernel, render_mode="rgb_array") if kernel.draws else kernel
+        self.pool = KernelPool(renderable, 1, autoreset_mode=AutoresetMode.DISABLED, workers=0)
         self._window: Window | None = None
         self._slot = KernelSlot(self.pool, 0)
 
@@ -73,35 +73,35 @@ class KernelEnv(gymnasium.Env[Any, Any]):
 
     @property
     def np_random(self) -> np.random.Generator:
-        """A copy of its generator, which lives in the kernel."""
+        """A copy of the kernel's random number generator."""
         return self.pool.generator(0)
 
     @np_random.setter
-    def np_random(self, value: np.random.Generator) -> None:  # noqa: ARG002 - it is refused
-        raise AttributeError("the generator of a kernel is seeded by reset(seed=...)")
+    def np_random(self, value: np.random.Generator) -> None:  # noqa: ARG002
+        raise AttributeError("np_random of a kernel cannot be set, call reset(seed=...) instead")
 
     @property
     def np_random_seed(self) -> int:
-        """The seed of its generator; -1 before it has one."""
+        """The seed of the generator; -1 before the first reset."""
         seed = self.pool.seed(0)
         return -1 if seed is None else seed
 
     def reset(
         self, *, seed: int | None = None, options: dict[str, Any] | None = None
     ) -> tuple[Any, dict[str, Any]]:
-        """Begin an episode."""
-        super().reset(seed=seed)  # for those who ask it whether it was seeded
+        """Start a new episode."""
+        super().reset(seed=seed)  # checkers inspect whether it was called
         self.pool.reset(seeds=[seed], options=options)
         batch = self.pool.recv()
         self._show()
         return row_of(batch.observations, 0), _info(batch.infos)
 
     def step(self, action: Any) -> tuple[Any, float, bool, bool, dict[str, Any]]:
-        """Take an action."""
+        """Step with an action."""
         try:
             observations, rewards, terminated, truncated, infos = self.pool.step([action])
         except SlotFinishedError as error:
-            raise SlotFinishedError("the episode is over: it needs a reset") from error
+            raise SlotFinishedError("the episode is over, call reset first") from error
         self._show()
         return (
             row_of(observations, 0),
@@ -112,33 +112,33 @@ class KernelEnv(gymnasium.Env[Any, Any]):
         )
 
     def render(self) -> Any:
-        """A picture; in a window, resets and steps show it themselves."""
+        """Return an image in mode ``"rgb_array"``; in mode ``"human"``, reset and step render."""
         if self.render_mode == "rgb_array":
-            return self.picture()
+            return self.draw_image()
         if self.render_mode is None:
             gymnasium.logger.warn("render was called, but the environment has no render_mode")
         return None
 
-    def picture(self) -> npt.NDArray[np.uint8]:
-        """What it looks like, whatever the render mode."""
-        (drawn,) = self.pool.render()
-        picture: npt.NDArray[np.uint8] = drawn
-        return picture
+    def draw_image(self) -> npt.NDArray[np.uint8]:
+        """Return an image of the state in any render mode."""
+        image: npt.NDArray[np.uint8]
+        (image,) = self.pool.render()
+        return image
 
     @property
     def window(self) -> Window:
-        """Where people see it; it opens with the first picture."""
+        """The window; it opens with its first image."""
         if self._window is None:
             frames_per_second = int(self.metadata.get("render_fps", 30))
             self._window = Window(self.kernel.name, frames_per_second)
         return self._window
 
     def show(self) -> None:
-        """Show what it looks like in a window."""
-        self.window.show(self.picture())
+        """Show the state in the window."""
+        self.window.show(self.draw_image())
 
     def close(self) -> None:
-        """Give everything back; a second call does nothing."""
+        """Close the window and the kernel; closing twice is allowed."""
         if self._window is not None:
             self._window.close()
             self._window = None
@@ -149,8 +149,8 @@ class KernelEnv(gymnasium.Env[Any, Any]):
             self.show()
 
 
-def of_single(prototype: gymnasium.Env[Any, Any]) -> Kernel:
-    """The kernel of a :class:`KernelEnv`, with what ``gymnasium.make`` was told of it."""
+def kernel_of_env(prototype: gymnasium.Env[Any, Any]) -> Kernel:
+    """Return the kernel of a :class:`KernelEnv`, with the settings of ``gymnasium.make``."""
     env = prototype.unwrapped
     assert isinstance(env, KernelEnv)
     env.close()

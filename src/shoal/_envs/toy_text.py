@@ -1,4 +1,4 @@
-"""Kernels for environments that are a table: what may come of an action in each state."""
+"""Kernels for Gymnasium's tabular environments, which are defined by a transition table."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ import numpy as np
 import numpy.typing as npt
 
 from shoal import _native
-from shoal._envs.classic import from_prototype, read_nothing
+from shoal._envs.classic import from_prototype, ignore_options
 from shoal.kernels._definition import Kernel
 
 __all__ = ["cliff_walking", "frozen_lake", "taxi"]
@@ -19,13 +19,13 @@ Env = gymnasium.Env[Any, Any]
 
 
 def frozen_lake(prototype: Env) -> Kernel:
-    """The lake of ice with holes in it."""
+    """Create the kernel for FrozenLake."""
     env: Any = prototype.unwrapped
     return _table(prototype, cells=env.desc, size=env.window_size)
 
 
 def cliff_walking(prototype: Env) -> Kernel:
-    """The walk along a cliff."""
+    """Create the kernel for CliffWalking."""
     env: Any = prototype.unwrapped
     cells = np.where(env._cliff, b"C", b"F").astype("S1")
     cells.flat[env.start_state_index] = b"S"
@@ -34,7 +34,7 @@ def cliff_walking(prototype: Env) -> Kernel:
 
 
 def taxi(prototype: Env) -> Kernel:
-    """The taxi and its passenger."""
+    """Create the kernel for Taxi."""
     env: Any = prototype.unwrapped
     size = sys.modules[type(env).__module__].WINDOW_SIZE
     states = range(env.observation_space.n)
@@ -43,7 +43,7 @@ def taxi(prototype: Env) -> Kernel:
         cells=np.full((5, 5), b"F"),
         size=size,
         action_masks=np.stack([env.action_mask(state) for state in states]).astype(np.int8),
-        # Before Gymnasium 1.3 this probability could not be chosen.
+        # Gymnasium 1.3 introduced this parameter; earlier versions used 0.3.
         fickle_probability=getattr(env, "fickle_probability", 0.3) if env.fickle_passenger else -1,
         is_taxi=True,
     )
@@ -67,7 +67,7 @@ def _table(
             "states": len(env.P),
             "actions": len(env.P[0]),
             "starts": np.cumsum([0, *map(len, pairs)]).astype(np.int32),
-            # Added up as Gymnasium does it, for the same draw to fall into the same outcome.
+            # Summed in Gymnasium's order, so that the same draw selects the same outcome.
             "cumulative": np.concatenate([np.cumsum([p for p, *_ in pair]) for pair in pairs]),
             "probabilities": np.array([p for p, *_ in outcomes], np.float64),
             "next": np.array([state for _, state, *_ in outcomes], np.int32),
@@ -85,4 +85,4 @@ def _table(
             "frames_per_second": int(prototype.metadata["render_fps"]),
         }
     )
-    return from_prototype(prototype, native, {}, read_options=read_nothing)
+    return from_prototype(prototype, native, {}, read_options=ignore_options)

@@ -1,4 +1,4 @@
-"""What a kernel is, as Python sees it."""
+"""The definition of a kernel: its native part, spaces, parameters and options."""
 
 from __future__ import annotations
 
@@ -21,19 +21,19 @@ from shoal.errors import KernelDefinitionError
 __all__ = ["Codec", "Kernel", "ReadOptions", "read_numbers", "space_of_leaves"]
 
 ReadOptions = Callable[[dict[str, Any], dict[str, float]], list[float]]
-"""From the options of a reset, and the values of those that are not given, to a number for each."""
+"""A function from the options of a reset and their defaults to a number for each option."""
 
-_TAKEN = {
+_RESERVED_NAMES = {
     "parameter": ("num_envs", "render_mode", "max_episode_steps", "wrappers"),
     "option": ("reset_mask",),
 }
-"""Names that :func:`shoal.make` and ``reset`` understand otherwise."""
+"""Names with another meaning in :func:`shoal.make` or ``reset``."""
 
 _BOX, _DISCRETE, _MULTI_BINARY, _MULTI_DISCRETE = range(4)
 
 
 def read_numbers(options: dict[str, Any], defaults: dict[str, float]) -> list[float]:
-    """The options of a reset, each of which must be a number that the kernel knows.
+    """Read the options of a reset; each must be a number and defined by the kernel.
 
     >>> read_numbers({"high": 1}, {"low": -0.5, "high": 0.5})
     [-0.5, 1.0]
@@ -41,12 +41,12 @@ def read_numbers(options: dict[str, Any], defaults: dict[str, float]) -> list[fl
     unknown = [name for name in options if name not in defaults]
     if unknown:
         known = ", ".join(defaults) or "none"
-        raise ValueError(f"the kernel has no reset option {unknown[0]!r}; those it has: {known}")
+        raise ValueError(f"the kernel has no reset option {unknown[0]!r}; available: {known}")
     return [as_number(options.get(name, value), name) for name, value in defaults.items()]
 
 
 def check_limit(max_episode_steps: Any) -> None:
-    """Refuse a time limit that is none."""
+    """Raise an error if a time limit is invalid."""
     if max_episode_steps is None:
         return
     if not isinstance(max_episode_steps, int | np.integer) or max_episode_steps < 1:
@@ -56,7 +56,7 @@ def check_limit(max_episode_steps: Any) -> None:
 
 
 def as_number(value: Any, name: str) -> float:
-    """A value as a float, or an error that says which one is none."""
+    """Convert a value to a float, or raise an error with its name."""
     try:
         return float(value)
     except (TypeError, ValueError) as error:
@@ -65,11 +65,11 @@ def as_number(value: Any, name: str) -> float:
 
 @dataclass(frozen=True)
 class Codec:
-    """How users name the values of a parameter that is more than a number.
+    """The conversion of a parameter between user-visible values and numbers.
 
     Args:
-        read: From what a user says to a number; raises ValueError where it is none of the values.
-        show: The way back.
+        read: Converts a user's value to a number; raises ValueError if the value is invalid.
+        show: Converts a number to the user-visible value.
     """
 
     read: Callable[[Any], float]
@@ -78,27 +78,29 @@ class Codec:
 
 @dataclass(frozen=True)
 class Kernel:
-    """A native environment; :func:`shoal.make` makes vectors of it.
+    """A native environment, which :func:`shoal.make` makes vectors of.
 
-    :func:`shoal.kernels.load` loads one, and :func:`shoal.kernels.numba_kernel` compiles one.
+    Create kernels with :func:`shoal.kernels.load` or :func:`shoal.kernels.numba_kernel`.
 
     Args:
-        native: The functions and what they say of themselves.
-        observation_space: Of one slot.
-        action_space: Of one slot.
-        parameters: Those that differ from the kernel's own values, by name.
-        codecs: For parameters whose values have names of their own.
-        max_episode_steps: When episodes are truncated; None for never.
-        metadata: As that of a Gymnasium environment.
+        native: The native functions and their description.
+        observation_space: The observation space of one slot.
+        action_space: The action space of one slot.
+        parameters: The parameters that differ from the kernel's defaults, by name.
+        codecs: Conversions for parameters whose user-visible values are not numbers.
+        max_episode_steps: The number of steps after which an episode is truncated; None for no
+            limit.
+        metadata: The metadata, as of a Gymnasium environment.
         check_nan: Whether a NaN in an observation or a reward is reported as a failure.
-        read_options: How the options of a reset are read.
-        paint: A picture of a state, where the kernel draws none itself: a function from the slot's
-            state, a record, to an array of (height, width, 3) bytes.
-        prototype: An environment of Gymnasium's that the kernel stands in for; attributes that the
-            kernel does not know are read from it.
+        read_options: The function that reads the options of a reset.
+        paint: A function that renders a state if the kernel has no native ``draw``. It is called
+            with a slot's state, a record, and returns a uint8 array of shape (height, width, 3).
+        prototype: The Gymnasium environment that the kernel replaces; attributes that are neither
+            parameters nor state fields are read from it.
         render_mode: ``"rgb_array"`` or None.
-        spec: Under which name Gymnasium knows the environment, and with what arguments.
-        recipe: Makes this kernel anew, in another process; None where that cannot be.
+        spec: The Gymnasium spec of the environment.
+        recipe: A function that creates this kernel again in another process; None if that is
+            impossible.
     """
 
     native: _native.Kernel
@@ -119,33 +121,32 @@ class Kernel:
     def __post_init__(self) -> None:
         for kind, names in (("parameter", self.defaults), ("option", self.options)):
             for name in names:
-                if name in _TAKEN[kind]:
+                if name in _RESERVED_NAMES[kind]:
                     raise KernelDefinitionError(
-                        f"kernel {self.name}: no {kind} can be called {name!r}, which means "
-                        "something else"
+                        f"kernel {self.name}: the {kind} name {name!r} is reserved"
                     )
         for leaf in self.description["infos"]:
             if leaf["name"] in FINAL_KEYS or leaf["name"].startswith("_"):
                 raise KernelDefinitionError(
-                    f"kernel {self.name}: no info can be called {leaf['name']!r}"
+                    f"kernel {self.name}: the info name {leaf['name']!r} is reserved"
                 )
         check_limit(self.max_episode_steps)
         for name in self.parameters:
             if name not in self.defaults:
                 known = ", ".join(self.defaults) or "none"
                 raise KernelDefinitionError(
-                    f"kernel {self.name} has no parameter {name!r}; those it has: {known}"
+                    f"kernel {self.name} has no parameter {name!r}; available: {known}"
                 )
         if self.render_mode not in (None, "rgb_array"):
             raise ValueError(
-                f"a kernel renders 'rgb_array' or nothing, got render_mode={self.render_mode!r}"
+                f"the render_mode of a kernel must be 'rgb_array' or None, got {self.render_mode!r}"
             )
         if self.render_mode is not None and not self.draws:
-            raise ValueError(f"kernel {self.name} draws no pictures")
+            raise ValueError(f"kernel {self.name} does not support rendering")
 
     @cached_property
     def description(self) -> dict[str, Any]:
-        """What the native part says of itself."""
+        """The description from the native part."""
         return self.native.description()
 
     @property
@@ -155,27 +156,27 @@ class Kernel:
 
     @property
     def draws(self) -> bool:
-        """Whether there are pictures of it."""
+        """Whether the kernel supports rendering."""
         return bool(self.description["draws"]) or self.paint is not None
 
     @property
     def defaults(self) -> dict[str, float]:
-        """The parameters as the kernel has them."""
+        """The default values of the parameters."""
         return dict(self.description["parameters"])
 
     @property
     def values(self) -> dict[str, float]:
-        """The parameters, in the kernel's order."""
+        """The values of the parameters, in the kernel's order."""
         return {**self.defaults, **self.parameters}
 
     @property
     def options(self) -> dict[str, float]:
-        """The options that a reset takes, with the values that they have otherwise."""
+        """The default values of the reset options."""
         return dict(self.description["options"])
 
     @cached_property
     def info_space(self) -> spaces.Dict:
-        """What the columns of the infos hold."""
+        """The space of the info columns."""
         leaves = self.description["infos"]
         return spaces.Dict(
             OrderedDict((leaf["name"], _space_of_leaf(leaf, leaf["name"])) for leaf in leaves)
@@ -183,7 +184,7 @@ class Kernel:
 
     @cached_property
     def state_dtype(self) -> np.dtype[Any]:
-        """The state of a slot as a NumPy record; bytes where the kernel names no fields."""
+        """The dtype of a slot's state: a record, or plain bytes if the kernel defines no fields."""
         fields, size = self.description["fields"], self.description["state_bytes"]
         if not fields:
             return np.dtype((np.void, max(size, 1)))
@@ -197,7 +198,7 @@ class Kernel:
         )
 
     def layouts(self) -> tuple[Layout, Layout, Layout]:
-        """The layouts of observations, actions and infos, which are the kernel's own."""
+        """Return the layouts of observations, actions and infos; check that the kernel matches."""
         kinds = ("observations", "actions", "infos")
         layouts = (
             Layout.of(self.observation_space),
@@ -210,18 +211,18 @@ class Kernel:
             expected = [(leaf["dtype"], tuple(leaf["shape"])) for leaf in leaves]
             if found != expected or layout.objects:
                 raise KernelDefinitionError(
-                    f"kernel {self.name}: its {kind} are {expected}, but the arrays of "
-                    f"{layout.space} are {found}"
+                    f"kernel {self.name}: its {kind} are {expected}, but {layout.space} consists "
+                    f"of {found}"
                 )
         return layouts
 
     def read_parameter(self, name: str, value: Any) -> float:
-        """A parameter's value as the kernel has it."""
+        """Convert a user-visible value of a parameter to a number."""
         codec = self.codecs.get(name)
         return as_number(value, name) if codec is None else codec.read(value)
 
     def show_parameter(self, name: str, number: float) -> Any:
-        """A parameter's value as users have it."""
+        """Convert the number of a parameter to its user-visible value."""
         codec = self.codecs.get(name)
         return number if codec is None else codec.show(number)
 
@@ -232,7 +233,7 @@ class Kernel:
         max_episode_steps: int | None = None,
         **parameters: Any,
     ) -> Kernel:
-        """The kernel with what a user has said when making a vector of it."""
+        """Return a copy of the kernel with the arguments of :func:`shoal.make`."""
         numbers = {name: self.read_parameter(name, value) for name, value in parameters.items()}
         limit = self.max_episode_steps
         return replace(
@@ -243,39 +244,39 @@ class Kernel:
         )
 
     def __deepcopy__(self, memo: dict[int, Any]) -> Kernel:
-        return self  # nothing about it ever changes
+        return self  # a kernel is immutable
 
     def __reduce__(self) -> tuple[Any, ...]:
         if self.recipe is None:
             raise TypeError(f"kernel {self.name} cannot be pickled")
-        changed = {
+        changes = {
             "parameters": dict(self.parameters),
             "max_episode_steps": self.max_episode_steps,
             "render_mode": self.render_mode,
         }
-        return _made_again, (self.recipe, changed)
+        return _recreate, (self.recipe, changes)
 
 
-def _made_again(recipe: Callable[[], Kernel], changed: dict[str, Any]) -> Kernel:
-    return replace(recipe(), **changed)
+def _recreate(recipe: Callable[[], Kernel], changes: dict[str, Any]) -> Kernel:
+    return replace(recipe(), **changes)
 
 
-def _space_of_leaf(leaf: dict[str, Any], what: str) -> Space[Any]:
-    """The space that a leaf of a kernel describes; ``what`` it is one of, for messages."""
+def _space_of_leaf(leaf: dict[str, Any], title: str) -> Space[Any]:
+    """Return the space that a leaf of a kernel describes; ``title`` names it in messages."""
     dtype, shape = np.dtype(leaf["dtype"]), tuple(leaf["shape"])
     lows, highs = np.array(leaf["lows"]), np.array(leaf["highs"])
     kind = leaf["space"]
     if kind == _BOX:
-        # In C, what is not written down is zero.
-        least, most = _widest(dtype)
+        # In C, bounds that are not specified are zero.
+        minimum, maximum = _dtype_bounds(dtype)
         if not lows.any() and not highs.any():
-            lows, highs = least, most
+            lows, highs = minimum, maximum
         low, high = (
-            np.broadcast_to(np.clip(bound, least, most).reshape(-1), _flat(shape))
+            np.broadcast_to(np.clip(bound, minimum, maximum).reshape(-1), _flat(shape))
             for bound in (lows, highs)
         )
         if (low > high).any():
-            raise KernelDefinitionError(f"{what}: a low bound lies above the high one")
+            raise KernelDefinitionError(f"{title}: a low bound is above its high bound")
         return spaces.Box(
             low.reshape(shape).astype(dtype), high.reshape(shape).astype(dtype), shape, dtype.type
         )
@@ -285,18 +286,20 @@ def _space_of_leaf(leaf: dict[str, Any], what: str) -> Space[Any]:
         _MULTI_DISCRETE: ("SHOAL_MULTI_DISCRETE", "int64", 1),
     }
     if kind not in names:
-        raise KernelDefinitionError(f"{what}: there is no space number {kind}")
+        raise KernelDefinitionError(
+            f"{title}: invalid space {kind}, expected a value of shoal_space"
+        )
     name, *expected = names[kind]
     if [dtype.name, len(shape)] != expected:
         raise KernelDefinitionError(
-            f"{what}: {name} goes with dtype {expected[0]} and {expected[1]} dimensions, got dtype "
+            f"{title}: {name} must have dtype {expected[0]} and {expected[1]} dimensions, got "
             f"{dtype} and {len(shape)}"
         )
     if kind == _MULTI_BINARY:
         return spaces.MultiBinary(shape if len(shape) > 1 else shape[0])
     if lows.any() or (highs != np.floor(highs)).any() or (highs < 0).any():
         raise KernelDefinitionError(
-            f"{what}: {name} counts from 0 to a whole number, got {lows.tolist()} to "
+            f"{title}: {name} must range from 0 to a non-negative integer, got {lows.tolist()} to "
             f"{highs.tolist()}"
         )
     if kind == _DISCRETE:
@@ -308,7 +311,7 @@ def _flat(shape: tuple[int, ...]) -> tuple[int]:
     return (int(np.prod(shape)),)
 
 
-def _widest(dtype: np.dtype[Any]) -> tuple[npt.NDArray[Any], npt.NDArray[Any]]:
+def _dtype_bounds(dtype: np.dtype[Any]) -> tuple[npt.NDArray[Any], npt.NDArray[Any]]:
     if dtype.kind == "f":
         return np.array(-np.inf), np.array(np.inf)
     if dtype.kind == "b":
@@ -317,14 +320,14 @@ def _widest(dtype: np.dtype[Any]) -> tuple[npt.NDArray[Any], npt.NDArray[Any]]:
     return np.array(limits.min), np.array(limits.max)
 
 
-def space_of_leaves(leaves: Sequence[dict[str, Any]], what: str) -> Space[Any]:
-    """The space that leaves describe: one by itself, a Tuple, or a Dict where they have names."""
+def space_of_leaves(leaves: Sequence[dict[str, Any]], kind: str) -> Space[Any]:
+    """Return the space that leaves describe: the space of a single leaf, a Tuple, or a Dict."""
     names = [leaf["name"] for leaf in leaves]
-    parts = [_space_of_leaf(leaf, f"number {k} of the {what}") for k, leaf in enumerate(leaves)]
+    parts = [_space_of_leaf(leaf, f"leaf {k} of the {kind}") for k, leaf in enumerate(leaves)]
     if all(name is not None for name in names):
         if len(set(names)) < len(names):
-            raise KernelDefinitionError(f"two of the {what} have the same name: {names}")
+            raise KernelDefinitionError(f"the {kind} have duplicate names: {names}")
         return spaces.Dict(OrderedDict(zip(names, parts, strict=True)))
     if any(name is not None for name in names):
-        raise KernelDefinitionError(f"either all of the {what} have names or none, got {names}")
+        raise KernelDefinitionError(f"either all {kind} must have names or none, got {names}")
     return parts[0] if len(parts) == 1 else spaces.Tuple(parts)

@@ -19,11 +19,11 @@ __all__ = ["include_dir", "load"]
 _ENTRY = "shoal_kernel_entry"
 
 _LOADED: dict[Path, tuple[int, int]] = {}
-"""The libraries that this process has loaded, and which versions of them."""
+"""The libraries that this process has loaded, with their inode and modification time."""
 
 
 def include_dir() -> str:
-    """The folder of ``shoal_kernel.h``, for the compiler's ``-I``."""
+    """Return the directory of ``shoal_kernel.h``, for the compiler's option ``-I``."""
     return str(Path(__file__).parents[1] / "include")
 
 
@@ -31,34 +31,35 @@ def load(path: str | Path, *, check_nan: bool = True) -> Kernel:
     """Load a kernel from a shared library.
 
     Args:
-        path: The library. It must export ``shoal_kernel_entry``; see ``shoal_kernel.h``.
+        path: The library, which must export ``shoal_kernel_entry``; see ``shoal_kernel.h``.
         check_nan: Whether a NaN in an observation or a reward is reported as a failure.
 
     Raises:
-        OSError: There is no such library, or the system cannot load it.
-        KernelDefinitionError: It has no kernel, or one that does not fit this version.
+        OSError: The library does not exist or cannot be loaded.
+        KernelDefinitionError: The library contains no kernel, or an invalid or incompatible one.
     """
     library = ctypes.CDLL(str(_loadable(Path(path).resolve(strict=True))))
     try:
         entry = getattr(library, _ENTRY)
     except AttributeError:
         raise KernelDefinitionError(
-            f"{path} exports no function {_ENTRY}: see shoal_kernel.h (in C++ it must be "
-            'extern "C")'
+            f"{path} does not export {_ENTRY}; see shoal_kernel.h (in C++ the function must be "
+            'declared extern "C")'
         ) from None
     entry.argtypes, entry.restype = (), ctypes.c_void_p
     recipe = partial(load, Path(path).resolve(), check_nan=check_nan)
     try:
         native = _native.Kernel.at(entry() or 0, library)
-        return _described(native, check_nan=check_nan, recipe=recipe)
+        return _from_description(native, check_nan=check_nan, recipe=recipe)
     except KernelDefinitionError as error:
         raise KernelDefinitionError(f"{path}: {error}") from None
 
 
 def _loadable(library: Path) -> Path:
-    """The library itself, or, if another one of its name was loaded before, a copy of it.
+    """Return a path from which the current version of the library is loaded.
 
-    The system would give back what it has loaded under that name, although the file has changed.
+    If another version was loaded from this path before, this is a copy: the system identifies
+    loaded libraries by path and would return the old version.
     """
     status = library.stat()
     version = status.st_ino, status.st_mtime_ns
@@ -69,8 +70,8 @@ def _loadable(library: Path) -> Path:
     return Path(shutil.copy(library, folder))
 
 
-def _described(native: _native.Kernel, **rest: Any) -> Kernel:
-    """A kernel whose spaces are what it says of itself."""
+def _from_description(native: _native.Kernel, **rest: Any) -> Kernel:
+    """Create a kernel whose spaces follow from its native description."""
     parts = native.description()
     metadata: dict[str, Any] = {"render_modes": []}
     if parts["draws"]:

@@ -1,9 +1,8 @@
-"""What the slots of a process share of a game: its program, and the states that episodes begin in.
+"""Data that the slots of a process share for one game: the ROM and cached start states.
 
-To load a program takes an emulator about 100 ms, to reset it 4 to 11 ms, most of which is the
-emulation of a second after power-on; to restore a state takes 0.1 ms. What stands in the way of
-always restoring one: a few things survive a reset. :mod:`.start_states` tells for each
-game which, as found by comparing.
+Loading a ROM takes an emulator about 100 ms; a reset takes 4 to 11 ms, because it emulates the
+second after power-on; restoring a state takes 0.1 ms. Resets are therefore replaced by restoring a
+cached state where possible. Some games carry state over a reset; :mod:`.start_states` lists them.
 """
 
 from __future__ import annotations
@@ -33,21 +32,21 @@ __all__ = ["FIRE", "NOOP", "Cartridge", "Scene", "Start", "insert", "opening_act
 
 NOOP, FIRE = 0, 1
 
-_KEPT_STARTS = 256
+_CACHED_STARTS = 256
 
-# A generator in a serialized state, by its place among the words that it has made.
-_TWISTER = 624
-_GENERATOR = re.compile(rb"(?:[0-9]+ ){%d}([0-9]+)" % _TWISTER)
+# The position of the Mersenne Twister in a serialized emulator state, after its 624 state words.
+_TWISTER_WORDS = 624
+_TWISTER_POSITION = re.compile(rb"(?:[0-9]+ ){%d}([0-9]+)" % _TWISTER_WORDS)
 
 _inserted: WeakValueDictionary[tuple[str, int | None, int | None], Cartridge] = (
     WeakValueDictionary()
 )
-_inserting = Lock()
+_insert_lock = Lock()
 
 
 @dataclass(frozen=True)
 class Scene:
-    """What an emulator shows and tells."""
+    """The outputs of an emulator: screen, RAM and lives."""
 
     screen: npt.NDArray[np.uint8]
     ram: npt.NDArray[np.uint8]
@@ -55,25 +54,25 @@ class Scene:
 
     @classmethod
     def of(cls, emulator: ALEInterface) -> Scene:
-        """What this one does. A state that was restored shows only with the next frame."""
+        """Read the outputs. After a restore, the screen is stale until the next frame."""
         return cls(emulator.getScreen(), emulator.getRAM(), emulator.lives())
 
 
 @dataclass(frozen=True)
 class Start:
-    """A state that an episode begins in, with its scene: restoring does not redraw a screen."""
+    """A start state of an episode and its outputs, because a restore does not redraw the screen."""
 
     state: ALEState
     scene: Scene
 
     @classmethod
     def of(cls, emulator: ALEInterface) -> Start:
-        """What this emulator has arrived at, by a reset or by frames."""
+        """Capture the current state of an emulator."""
         return cls(emulator.cloneState(), Scene.of(emulator))
 
 
 class Cartridge:
-    """A game in one of its modes: makes emulators, and keeps the starts of episodes.
+    """A game in one mode: creates emulators and caches start states.
 
     Raises:
         InvalidSettingError: The game has no such mode or difficulty.
@@ -100,58 +99,58 @@ class Cartridge:
         as_delivered = mode is None and difficulty is None
         self.recurrence: Recurrence = recurrence_of(game) if as_delivered else "none"
         self._emulator = emulator
-        self._borrowing = Lock()
-        self._kept: OrderedDict[Hashable, Start] = OrderedDict()
-        self._keeping = Lock()
+        self._emulator_lock = Lock()
+        self._cached: OrderedDict[Hashable, Start] = OrderedDict()
+        self._cache_lock = Lock()
 
     def emulator(self, repeat_action_probability: float, seed: int) -> ALEInterface:
-        """A new emulator with this cartridge."""
+        """Create an emulator for this game."""
         emulator = self._loaded(repeat_action_probability, seed)
         self._set_switches(emulator)
         return emulator
 
     @contextmanager
     def borrowed(self) -> Iterator[ALEInterface]:
-        """The cartridge's own emulator, in whatever state, for as long as nobody else wants it."""
-        with self._borrowing:
+        """Lock and return the shared emulator, whose state is arbitrary."""
+        with self._emulator_lock:
             yield self._emulator
 
     def start(self, count: int) -> Start | None:
-        """The state after so many resets, if it is known; the first one always is."""
+        """Return the cached state after ``count`` resets, or None; the first is always cached."""
         return self.first_start if count == 1 else self._find(count)
 
     def keep(self, key: Hashable, start: Start) -> None:
-        """Keep the state after so many resets, and forget one that was not asked for lately."""
-        with self._keeping:
-            self._kept[key] = start
-            if len(self._kept) > _KEPT_STARTS:
-                self._kept.popitem(last=False)
+        """Cache a start state; evict the least recently used one if the cache is full."""
+        with self._cache_lock:
+            self._cached[key] = start
+            if len(self._cached) > _CACHED_STARTS:
+                self._cached.popitem(last=False)
 
     def _find(self, key: Hashable) -> Start | None:
-        with self._keeping:
-            found = self._kept.get(key)
-            if found is not None:
-                self._kept.move_to_end(key)
-            return found
+        with self._cache_lock:
+            start = self._cached.get(key)
+            if start is not None:
+                self._cached.move_to_end(key)
+            return start
 
     def opening(self, noops: int, fires: bool) -> Start:
-        """The state after the first reset and so many frames without a player."""
+        """Return the state after the first reset and the opening frames."""
         if not noops and not fires:
             return self.first_start
-        found = self._find((noops, fires))
-        if found is None:
+        start = self._find((noops, fires))
+        if start is None:
             with self.borrowed() as emulator:
                 emulator.restoreState(self.first_start.state)
                 for action in opening_actions(noops, fires):
                     emulator.act(action)
                     if emulator.game_over():
                         emulator.reset_game()
-                found = Start.of(emulator)
-            self.keep((noops, fires), found)
-        return found
+                start = Start.of(emulator)
+            self.keep((noops, fires), start)
+        return start
 
     def _loaded(self, repeat_action_probability: float = 0.0, seed: int = 1) -> ALEInterface:
-        _be_quiet()
+        _silence_logger()
         emulator: ALEInterface = ale().ALEInterface()
         emulator.setFloat("repeat_action_probability", repeat_action_probability)
         emulator.setInt("random_seed", seed)
@@ -174,36 +173,36 @@ class Cartridge:
         shown = reds_greens_blues(self.signal)[self.first_start.scene.screen]
         if not np.array_equal(shown, emulator.getScreenRGB()):
             raise RuntimeError(
-                f"the colours of {self.game} are not those of {self.signal} as Shoal knows them; "
-                f"it was made for ale-py 0.12, this is {ale().__version__}"
+                f"the colours of {self.game} differ from the {self.signal} palette of ale-py 0.12, "
+                f"which Shoal supports; the installed version is {ale().__version__}"
             )
 
 
 @cache
-def _be_quiet() -> None:
-    """Let the emulator tell of errors alone, unless the user has it tell more later on."""
+def _silence_logger() -> None:
+    """Set the emulator's log level to errors, once, so that the user can change it later."""
     ale().ALEInterface.setLoggerMode(ale().LoggerMode.Error)
 
 
 def _words_drawn(emulator: ALEInterface) -> int:
-    """How many words an emulator has drawn from its generator since it was loaded.
+    """Return how many random words an emulator has drawn since its ROM was loaded.
 
-    Hardly any: there are two games that draw some in every reset.
+    Few enough for the position to be unambiguous: two games draw some in every reset.
     """
     state = emulator.cloneState(include_rng=True).serialize()
-    place = int(_GENERATOR.findall(state)[-1])
-    return place % _TWISTER
+    position = int(_TWISTER_POSITION.findall(state)[-1])
+    return position % _TWISTER_WORDS
 
 
 def opening_actions(noops: int, fires: bool) -> list[int]:
-    """What is pressed before a player takes over, frame by frame."""
+    """Return the actions of the frames before the first step."""
     return [FIRE] * fires + [NOOP] * noops
 
 
 def insert(game: str, mode: int | None, difficulty: int | None) -> Cartridge:
-    """The cartridge that this process has of a game; a new one unless some slot has it already."""
+    """Return the process-wide cartridge of a game; create it if no slot uses it."""
     key = game, mode, difficulty
-    with _inserting:
+    with _insert_lock:
         cartridge = _inserted.get(key)
         if cartridge is None:
             cartridge = _inserted[key] = Cartridge(game, mode, difficulty)

@@ -1,4 +1,4 @@
-"""From the arguments of a vector to its games and its pool."""
+"""Conversion of a vector's arguments to game settings and a pool."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ _OLD_NAMES = {
 
 
 def with_current_names(settings: dict[str, Any]) -> dict[str, Any]:
-    """Settings under the names that they have in ale-py 0.12.
+    """Rename settings to their names in ale-py 0.12.
 
     >>> with_current_names({"frame_skip": 2, "stack_num": 1, "grayscale": False})
     {'frameskip': 2, 'stack_num': 1, 'obs_type': 'rgb'}
@@ -45,7 +45,9 @@ def with_current_names(settings: dict[str, Any]) -> dict[str, Any]:
         if current == "obs_type" and value is None:
             continue
         if current in named:
-            raise TypeError(f"{name} and {current} are two names of one setting: give one of them")
+            raise TypeError(
+                f"{name} and {current} are two names of one setting, pass only one of them"
+            )
         named[current] = value
     known = {field.name for field in fields(GameSettings)}
     for name in named.keys() - known:
@@ -62,15 +64,15 @@ def game_settings(
     difficulty: PerSlot = None,
     **settings: Any,
 ) -> list[GameSettings]:
-    """The settings of each slot, checked, without making anything."""
+    """Return the validated settings of each slot."""
     if isinstance(game, str):
         names = [game] * (1 if num_envs is None else _count(num_envs))
     elif isinstance(game, Sequence):
         names = list(game)
     else:
-        raise TypeError(f"game must be a name, or a name for each slot, got {game!r}")
+        raise TypeError(f"game must be a string or a sequence of strings, got {game!r}")
     if not names:
-        raise InvalidSettingError("a vector needs at least one game, got none")
+        raise InvalidSettingError("a vector needs at least one game, got an empty sequence")
     if num_envs is not None and len(names) != _count(num_envs):
         raise InvalidSettingError(f"num_envs is {num_envs}, but there are {len(names)} games")
     known = {name: game_name(name) for name in dict.fromkeys(names)}
@@ -84,7 +86,7 @@ def game_settings(
 
 
 def _with_common_actions(games: list[GameSettings]) -> list[GameSettings]:
-    """Let games that need different actions have all of them."""
+    """Select the full action space for games with different minimal action sets."""
     names = {settings.game for settings in games}
     if len(names) == 1 or games[0].full_action_space or games[0].continuous:
         return games
@@ -94,7 +96,7 @@ def _with_common_actions(games: list[GameSettings]) -> list[GameSettings]:
     counts = {name: len(cartridge.legal_actions) for name, cartridge in cartridges.items()}
     if len(set(counts.values())) > 1:
         raise InvalidSettingError(
-            "these games have no common actions, how many they have altogether is "
+            "the full action spaces of these games have different sizes: "
             + ", ".join(f"{count} ({name})" for name, count in counts.items())
         )
     return [replace(settings, full_action_space=True) for settings in games]
@@ -128,20 +130,22 @@ def atari_pool(
     on_crash: OnCrash = "raise",
     step_timeout: float | None = None,
 ) -> AtariPool:
-    """The pool that steps these games: an emulator keeps the GIL, so each core has a process.
+    """Create the pool that steps these games, in processes because the emulator holds the GIL.
 
     Args:
         games: The settings of each slot.
-        processes: How many processes step games, with the calling one if it works; by default as
-            many as there are cores.
-        caller_works: Whether the calling process steps some of them itself.
-        cores: What worker processes, one after the other, are bound to.
-        autoreset_mode: What happens at the end of an episode.
-        copy: Whether batches are new arrays, or views that are valid until the batch after next.
-        statistics: Whether to report return, length and time of each episode that ends.
-        render_mode: ``"rgb_array"`` to make ``render`` show screens.
-        on_crash: What the end of a worker means.
-        step_timeout: Seconds after which a game that does not answer counts as crashed.
+        processes: The number of processes that step games, including the calling one if
+            ``caller_works``. Defaults to the number of cores.
+        caller_works: Whether the calling process steps some of the games.
+        cores: The cores that worker processes are bound to, in order.
+        autoreset_mode: When a slot is reset after its episode has ended.
+        copy: Whether batches are new arrays instead of views that stay valid until the batch after
+            next.
+        statistics: Whether to report the return, length and duration of finished episodes.
+        render_mode: ``"rgb_array"`` or None.
+        on_crash: What happens if a worker process dies; see :class:`AtariVectorEnv`.
+        step_timeout: The number of seconds after which a game that does not respond counts as
+            crashed.
     """
     common: dict[str, Any] = {
         "autoreset_mode": autoreset_mode,

@@ -1,4 +1,4 @@
-"""How two screens of a game become one picture."""
+"""Conversion of two emulator screens to one frame."""
 
 from __future__ import annotations
 
@@ -19,15 +19,16 @@ Colours = Literal["grayscale", "rgb"]
 def painter(
     signal: Signal, colours: Colours, screen: tuple[int, int], size: tuple[int, int]
 ) -> _native.ScreenPainter:
-    """What paints pictures of this size."""
+    """Create a painter for frames of this size."""
     return _native.ScreenPainter(screen, size, merging_tables(signal, colours))
 
 
 @cache
 def merging_tables(signal: Signal, colours: Colours) -> npt.NDArray[np.uint8]:
-    """What two colour numbers, the newer and the older, give: (channels, 256, 256).
+    """Return lookup tables for merging two colour indices, of shape (channels, 256, 256).
 
-    The brighter one in each channel: a sprite that flickers is seen in one of two frames.
+    The result is the maximum in each channel, because flickering sprites appear in only one of two
+    consecutive frames.
     """
     values = greys(signal)[:, None] if colours == "grayscale" else reds_greens_blues(signal)
     tables = np.stack([np.maximum.outer(channel, channel) for channel in values.T])

@@ -1,4 +1,4 @@
-"""The newest frames of a game."""
+"""Memory for the latest frames of a game."""
 
 from __future__ import annotations
 
@@ -11,10 +11,10 @@ Frames = npt.NDArray[np.uint8]
 
 
 class FrameWindow:
-    """Frames side by side in memory, so that a stack of the newest ones is one piece.
+    """A frame stack as a sliding window over contiguous memory.
 
-    Every frame is written once and stays where it is: the stack is a window that moves on. Only at
-    the end of the memory are the frames that are still in it carried over to the beginning.
+    Each frame is written once and the window moves on, so frames are not shifted in every step.
+    Only at the end of the memory are the frames in the window copied to the beginning.
 
     >>> window = FrameWindow(2, (3,))
     >>> window.begin()[:] = 1
@@ -30,14 +30,14 @@ class FrameWindow:
         self._end = length
 
     def begin(self) -> Frames:
-        """Where to write the first frame of an episode; those before it are black."""
+        """Start an episode; return the memory of its first frame. Earlier frames become zero."""
         self._end = self._length
         self._memory[: self._end - 1] = 0
         frame: Frames = self._memory[self._end - 1]
         return frame
 
     def next(self) -> Frames:
-        """Where to write the next frame."""
+        """Move the window on; return the memory of the next frame."""
         if self._end == len(self._memory):
             kept = self._length - 1
             self._memory[:kept] = self._memory[self._end - kept :]
@@ -47,19 +47,19 @@ class FrameWindow:
         return frame
 
     def repeat_first(self) -> None:
-        """Let the first frame of an episode stand for those before it as well."""
+        """Fill the stack with the first frame of the episode."""
         self._memory[: self._end - 1] = self._memory[self._end - 1]
 
     @property
     def previous(self) -> Frames:
-        """The frame before the newest one."""
-        # With a stack of one frame it may be the last in memory, which -1 happens to mean.
+        """The frame before the latest one."""
+        # With a stack of one frame, the index may be -1: the frame is then the last in memory.
         frame: Frames = self._memory[self._end - 2]
         return frame
 
     @property
     def stack(self) -> Frames:
-        """The newest frames, the oldest of them first: a view of the memory."""
+        """The frames in the window, oldest first; a view of the memory."""
         return self._memory[self._end - self._length : self._end]
 
     @stack.setter

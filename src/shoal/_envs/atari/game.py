@@ -1,4 +1,4 @@
-"""One Atari game, preprocessed as is usual in reinforcement learning."""
+"""One Atari game with the usual preprocessing."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ Pixels = npt.NDArray[np.uint8]
 
 @dataclass(frozen=True)
 class SavedGame:
-    """All that a game needs to go on from where it was; can be pickled."""
+    """A snapshot of a game; can be pickled."""
 
     settings: GameSettings
     emulator: bytes
@@ -48,13 +48,13 @@ class SavedGame:
 
 
 class AtariGame(gymnasium.Env[Pixels, Any]):
-    """A game as :class:`shoal.atari.AtariVectorEnv` steps many of.
+    """One slot of a :class:`shoal.atari.AtariVectorEnv`.
 
-    It does what ``FrameStackObservation(AtariPreprocessing(AtariEnv(...)))`` does, and more, and
-    draws its random numbers as ale-py's vector environment does. A lost life that is to be reported
-    without ending the episode is ``info["life_lost"]``.
+    Implements ``FrameStackObservation(AtariPreprocessing(AtariEnv(...)))`` and the further settings
+    of ale-py's vector environment, with the same random numbers. With ``life_loss_info``, a lost
+    life is reported as ``info["life_lost"]``.
 
-    The observation is a view of memory that the game goes on to use: copy it to keep it.
+    The observation is a view of memory that later steps overwrite.
     """
 
     metadata = {"render_modes": ["rgb_array"], "render_fps": 60}  # noqa: RUF012
@@ -78,7 +78,7 @@ class AtariGame(gymnasium.Env[Pixels, Any]):
             self._painter = painter(
                 cartridge.signal, settings.obs_type, cartridge.screen_size, size
             )
-        # The newest two, which are merged, and where the next one goes.
+        # The latest two screens, which are merged, and the buffer of the next one.
         self._screens = np.zeros((3, *cartridge.screen_size), np.uint8)
         self._frame_limit = settings.max_num_frames_per_episode or _UNLIMITED
         self._fires = settings.use_fire_reset and FIRE in self._actions
@@ -87,18 +87,18 @@ class AtariGame(gymnasium.Env[Pixels, Any]):
         self._sticky: StickyActions | None = None
         self._repeats_in_emulator = False
         if settings.repeat_action_probability > 0:
-            # A reset that presses buttons may repeat them, which only the emulator can do.
+            # Only the emulator can repeat the buttons that its own reset presses.
             self._repeats_in_emulator = cartridge.reset_presses_buttons
             if not self._repeats_in_emulator:
                 self._sticky = StickyActions(settings.repeat_action_probability, entropy)
         self._emulator_seed = entropy % _EMULATOR_SEEDS
-        # Made with the first step: a reset can do without, and making one takes 0.1 s.
+        # Created by the first step, because a reset rarely needs it and creation takes 0.1 s.
         self._emulator: ALEInterface | None = None
         self._turns: _native.AtariTurns | None = None
-        self._awaiting: ALEState = cartridge.first_start.state  # what it will begin with
-        self._shown: Pixels | None = None  # the screen of a state that was restored
+        self._pending_state: ALEState = cartridge.first_start.state  # restored on creation
+        self._restored_screen: Pixels | None = None  # the screen of a restored state
         self._resets = 0  # since the last seed
-        self._uncounted_frames = 0  # those that the emulator does not know of any more
+        self._uncounted_frames = 0  # frames that the emulator's counter does not include
         self._lives = self._elapsed = 0
 
     def _frame_shape(self) -> tuple[int, ...]:
@@ -116,62 +116,62 @@ class AtariGame(gymnasium.Env[Pixels, Any]):
         seed: int | None = None,
         options: dict[str, Any] | None = None,  # noqa: ARG002
     ) -> tuple[Pixels, dict[str, Any]]:
-        """Begin an episode; after a seed, as on a console that was switched on anew."""
-        anew = seed is not None or self._resets == 0
+        """Start an episode. A reset with a seed behaves like a new console."""
+        is_new = seed is not None or self._resets == 0
         if seed is not None:
             super().reset(seed=seed)
             self._noops.seed(seed)
             if self._sticky is not None:
                 self._sticky.words.seed(seed)
             self._emulator_seed = seed % _EMULATOR_SEEDS
-        if anew:
+        if is_new:
             frames = self.cartridge.just_loaded.getFrameNumber()
         else:
             frames = self._counter.getFrameNumber() + self._uncounted_frames
-        self._resets = 1 if anew else self._resets + 1
+        self._resets = 1 if is_new else self._resets + 1
         noops = max(0, self._noops.below(max(1, self.settings.noop_max)) - self._fires)
         if self._sticky is not None:
             self._sticky.begin()
-        scene = self._open(anew, noops, frames)
-        self._show_start(scene)
+        scene = self._start_episode(is_new, noops, frames)
+        self._observe_start(scene)
         self._lives = scene.lives
         self._elapsed = 0
         return self._window.stack, self._info(0, life_lost=False)
 
-    def _open(self, anew: bool, noops: int, frames: int) -> Scene:
-        """Bring the game to where the player takes over.
+    def _start_episode(self, is_new: bool, noops: int, frames: int) -> Scene:
+        """Bring the game to the state in which the first step begins.
 
         Args:
-            anew: Whether the console was switched on anew, or has been played on before.
-            noops: How many frames pass first.
-            frames: How many there have been so far.
+            is_new: Whether to behave like a new console.
+            noops: The number of no-op frames.
+            frames: The frame counter before the reset.
         """
         cartridge = self.cartridge
         count = self._resets if cartridge.recurrence == "counted" else 1
         start = None if cartridge.recurrence == "none" else cartridge.start(count)
         if start is None or self._repeats_in_emulator:
-            return self._reset_for_real(anew, noops)
+            return self._reset_console(is_new, noops)
         self._count_frames(frames, start)
         if self._sticky is None and start is cartridge.first_start:
             start = cartridge.opening(noops, self._fires)
         elif noops or self._fires:
             if self._emulator is not None:
-                return self._played_opening(self._emulator, start, noops)
+                return self._restore_and_open(self._emulator, start, noops)
             with cartridge.borrowed() as emulator:
-                scene = self._played_opening(emulator, start, noops)
-                self._awaiting = emulator.cloneState()
+                scene = self._restore_and_open(emulator, start, noops)
+                self._pending_state = emulator.cloneState()
                 return scene
         self._restore(start.state)
         return start.scene
 
-    def _reset_for_real(self, anew: bool, noops: int) -> Scene:
-        if anew and self._repeats_in_emulator:
-            emulator = self._switch_on()
+    def _reset_console(self, is_new: bool, noops: int) -> Scene:
+        if is_new and self._repeats_in_emulator:
+            emulator = self._create_emulator()
         else:
-            emulator = self._switched_on()
-            if anew:
+            emulator = self._get_emulator()
+            if is_new:
                 emulator.restoreState(self.cartridge.just_loaded)
-        if anew:
+        if is_new:
             self._uncounted_frames = 0
         emulator.reset_game()
         if self.cartridge.recurrence == "counted":
@@ -179,19 +179,19 @@ class AtariGame(gymnasium.Env[Pixels, Any]):
         self._play_opening(emulator, noops)
         return Scene.of(emulator)
 
-    def _played_opening(self, emulator: ALEInterface, start: Start, noops: int) -> Scene:
+    def _restore_and_open(self, emulator: ALEInterface, start: Start, noops: int) -> Scene:
         emulator.restoreState(start.state)
         self._play_opening(emulator, noops)
         return Scene.of(emulator)
 
     def _count_frames(self, before: int, start: Start) -> None:
-        """Go on counting frames after a start was restored, which brings a count of its own.
+        """Continue the frame count after restoring a start state, which has a separate count.
 
-        A reset has frames itself in games whose mode is chosen by pressing a switch.
+        A reset emulates frames in games whose mode is selected by pressing a switch.
         """
         state = start.state
-        counted = state.getFrameNumber() - state.getEpisodeFrameNumber()
-        self._uncounted_frames = before - counted
+        frames_at_reset = state.getFrameNumber() - state.getEpisodeFrameNumber()
+        self._uncounted_frames = before - frames_at_reset
 
     def _play_opening(self, emulator: ALEInterface, noops: int) -> None:
         sticky = self._sticky
@@ -202,37 +202,37 @@ class AtariGame(gymnasium.Env[Pixels, Any]):
                 if sticky is not None:
                     sticky.begin()
 
-    def _show_start(self, scene: Scene) -> None:
-        """Make the first observation of an episode."""
+    def _observe_start(self, scene: Scene) -> None:
+        """Write the first observation of an episode."""
         frame = self._window.begin()
         if self._painter is None:
             frame[...] = scene.ram
         else:
-            self._put_screens(scene.screen, scene.screen)
+            self._set_screens(scene.screen, scene.screen)
             self._painter.paint(scene.screen, None, frame)
         if self.settings.padding == "reset":
             self._window.repeat_first()
-        self._shown = scene.screen
+        self._restored_screen = scene.screen
 
-    def _put_screens(self, newest: Pixels, before: Pixels) -> None:
+    def _set_screens(self, latest: Pixels, previous: Pixels) -> None:
         screens = self._screens if self._turns is None else self._turns.screens
-        screens[0][...], screens[1][...] = newest, before
+        screens[0][...], screens[1][...] = latest, previous
 
     def _restore(self, state: ALEState) -> None:
         if self._emulator is None:
-            self._awaiting = state
+            self._pending_state = state
         else:
             self._emulator.restoreState(state)
 
-    def _switched_on(self) -> ALEInterface:
-        """The game's own emulator."""
+    def _get_emulator(self) -> ALEInterface:
+        """Return this game's emulator; create it if necessary."""
         if self._emulator is None:
-            self._switch_on().restoreState(self._awaiting)
-            assert self._emulator is not None, "it was switched on"
+            self._create_emulator().restoreState(self._pending_state)
+            assert self._emulator is not None, "it was just created"
         return self._emulator
 
-    def _switch_on(self) -> ALEInterface:
-        """Make a new emulator for this game, in the state after loading."""
+    def _create_emulator(self) -> ALEInterface:
+        """Create an emulator, in the state after loading the ROM."""
         settings = self.settings
         self._emulator = self.cartridge.emulator(
             settings.repeat_action_probability if self._repeats_in_emulator else 0.0,
@@ -252,22 +252,22 @@ class AtariGame(gymnasium.Env[Pixels, Any]):
     # Steps
 
     def step(self, action: Any) -> tuple[Pixels, float, bool, bool, dict[str, Any]]:
-        """Take an action for as many frames as are skipped, or until the episode ends."""
+        """Repeat an action for ``frameskip`` frames or until the episode ends."""
         if self._resets == 0:
             raise ResetNeeded("step: the game has not been reset yet")
         if self._turns is None:
-            self._switched_on()
-            assert self._turns is not None, "an emulator is there now"
+            self._get_emulator()
+            assert self._turns is not None, "created with the emulator"
         settings = self.settings
         if settings.continuous:
-            pressed, strength = self._polar(action)
+            joystick, strength = self._from_polar(action)
         else:
-            pressed, strength = self._actions[action], 1.0
-        self._shown = None
+            joystick, strength = self._actions[action], 1.0
+        self._restored_screen = None
         frame = self._window.next()
         reward, self._lives, frames, terminated, life_lost, is_painted, is_captured = (
             self._turns.play(
-                pressed, strength, self._lives, self._frame_limit - self._elapsed, frame
+                joystick, strength, self._lives, self._frame_limit - self._elapsed, frame
             )
         )
         self._elapsed += frames
@@ -276,44 +276,45 @@ class AtariGame(gymnasium.Env[Pixels, Any]):
         truncated = self._elapsed >= self._frame_limit and not terminated
         if not is_painted:
             self._draw_last(frame, is_captured)
-        shown = max(-1, min(1, reward)) if settings.reward_clipping else reward
+        clipped = max(-1, min(1, reward)) if settings.reward_clipping else reward
         info = self._info(reward, life_lost)
-        return self._window.stack, float(shown), terminated, truncated, info
+        return self._window.stack, float(clipped), terminated, truncated, info
 
     def _draw_last(self, frame: Pixels, is_captured: bool) -> None:
-        """Draw the frame of a step that was cut short, or one that is no picture.
+        """Write the frame of a step that ended early, or a RAM observation.
 
-        If it was cut short between the two screens that are merged, the reference merges the first
-        of them into the picture of the step before; else it shows that once more.
+        As in ale-py: if the step ended after the first of the two screens that are merged, that
+        screen is merged into the previous frame; if it ended earlier, the previous frame is
+        repeated.
         """
         if self._painter is None:
-            assert self._emulator is not None, "it was stepped"
+            assert self._emulator is not None, "a step creates it"
             self._emulator.getRAM(frame)
         elif not is_captured:
             frame[...] = self._window.previous
         else:
-            assert self._turns is not None, "it was stepped"
-            newest, before, seen = self._turns.screens
+            assert self._turns is not None, "a step creates it"
+            latest, previous, first = self._turns.screens
             tables = merging_tables(self.cartridge.signal, self.settings.obs_type)
             alone = tables.diagonal(axis1=1, axis2=2)
-            merged = np.maximum(tables[:, newest, before], alone[:, seen])
+            merged = np.maximum(tables[:, latest, previous], alone[:, first])
             picture = merged[0] if len(merged) == 1 else np.moveaxis(merged, 0, -1)
             _native.resize_area(np.ascontiguousarray(picture), frame)
 
-    def _polar(self, action: Pixels) -> tuple[int, float]:
-        """What a continuous action, (radius, angle, fire), presses, and how strongly."""
-        radius, angle, fire = action  # of 32 bits, and so is all that is computed of them
+    def _from_polar(self, action: Pixels) -> tuple[int, float]:
+        """Convert a continuous action, (radius, angle, fire), to a joystick action and strength."""
+        radius, angle, fire = action  # float32, and ale-py computes in float32
         limit = self.settings.continuous_action_threshold
         x, y = radius * np.cos(angle), radius * np.sin(angle)
         across, up = int(x > limit) - int(x < -limit), int(y > limit) - int(y < -limit)
-        return _pressed(across, up, bool(fire > limit)), float(radius)
+        return _joystick_action(across, up, bool(fire > limit)), float(radius)
 
-    # What is told
+    # Infos
 
     @property
     def _counter(self) -> ALEInterface | ALEState:
-        """What counts frames."""
-        return self._awaiting if self._emulator is None else self._emulator
+        """The owner of the frame counters: the emulator, or its state before it is created."""
+        return self._pending_state if self._emulator is None else self._emulator
 
     def _info(self, reward: int, life_lost: bool) -> dict[str, Any]:
         counter = self._counter
@@ -329,11 +330,11 @@ class AtariGame(gymnasium.Env[Pixels, Any]):
         return info
 
     def get_action_meanings(self) -> list[str]:
-        """What each action presses, such as ``"UPFIRE"``."""
+        """Return the name of each action, such as ``"UPFIRE"``."""
         return [ale().Action(action).name for action in self._actions]
 
     def render(self) -> Pixels | None:
-        """The screen in colour and in full size."""
+        """Return the screen in colour and full size."""
         if self.render_mode is None:
             gymnasium.logger.warn(
                 "You are calling render method without specifying any render mode. "
@@ -343,8 +344,8 @@ class AtariGame(gymnasium.Env[Pixels, Any]):
         return reds_greens_blues(self.cartridge.signal)[self._screen()]
 
     def _screen(self) -> Pixels:
-        if self._shown is not None:
-            return self._shown
+        if self._restored_screen is not None:
+            return self._restored_screen
         if self._emulator is None:
             return self.cartridge.first_start.scene.screen
         return self._emulator.getScreen()
@@ -352,17 +353,17 @@ class AtariGame(gymnasium.Env[Pixels, Any]):
     # Saving
 
     def save(self) -> SavedGame:
-        """All that the game needs to go on from here."""
+        """Return a snapshot of the game."""
         emulator = self._emulator
-        state = self._awaiting
+        state = self._pending_state
         if emulator is not None:
             state = emulator.cloneState(include_rng=self._repeats_in_emulator)
-        newest, before, _ = self._screens if self._turns is None else self._turns.screens
+        latest, previous, _ = self._screens if self._turns is None else self._turns.screens
         sticky = self._sticky
         return SavedGame(
             self.settings,
             state.serialize(),
-            (newest.copy(), before.copy()),
+            (latest.copy(), previous.copy()),
             self._screen().copy(),
             self._window.stack.copy(),
             {name: getattr(self, name) for name in _COUNTERS},
@@ -371,16 +372,16 @@ class AtariGame(gymnasium.Env[Pixels, Any]):
         )
 
     def restore(self, saved: SavedGame) -> None:
-        """Go on from where a game with the same settings was saved.
+        """Restore a snapshot of a game with the same settings.
 
-        The emulator does not save what it is about to show: in a few games (Q*bert and Tetris among
-        them) the pictures of the next frames may show some of what was there before.
+        The emulator does not save its frame buffer: in a few games, such as Q*bert and Tetris, the
+        next frames may show parts of the old screen.
         """
         if saved.settings != self.settings:
             raise ValueError(f"saved with {saved.settings}, but the game has {self.settings}")
         self._restore(ale().ALEState(saved.emulator))
-        self._put_screens(*saved.screens)
-        self._shown = saved.shown
+        self._set_screens(*saved.screens)
+        self._restored_screen = saved.shown
         self._window.stack = saved.stack
         for name, value in saved.counters.items():
             setattr(self, name, value)
@@ -396,10 +397,10 @@ _UP = {-1: "DOWN", 0: "", 1: "UP"}
 
 
 @cache
-def _pressed(across: int, up: int, fires: bool) -> int:
-    """The number of the action that presses this.
+def _joystick_action(across: int, up: int, fires: bool) -> int:
+    """Return the number of a joystick action.
 
-    >>> _pressed(0, 0, False), _pressed(-1, 1, True)
+    >>> _joystick_action(0, 0, False), _joystick_action(-1, 1, True)
     (0, 15)
     """
     name = _UP[up] + _ACROSS[across] + "FIRE" * fires

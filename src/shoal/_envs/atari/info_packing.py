@@ -1,9 +1,9 @@
-"""What a game tells in every step, packed for the way from a worker to the caller.
+"""Transport of per-step infos from worker to caller as part of the observation.
 
-Infos of Python environments are dicts, which must be pickled and sent; that is not for what every
-slot tells in every step. Here it travels as a part of the observation, in the arena, and is made an
-info where it arrives. Rewards travel unclipped, so that the statistics of episodes are what players
-would call their scores.
+Infos of Python environments are dicts, which workers must pickle. That is too slow for infos that
+every slot reports in every step. A packed game therefore appends them to its observation, which is
+in shared memory, and :class:`AtariPool` converts them back to infos. Rewards are transported
+unclipped, so that episode statistics contain the game's score.
 """
 
 from __future__ import annotations
@@ -33,23 +33,23 @@ __all__ = ["COUNTS", "AtariPool", "packed_games"]
 COUNTS = ("lives", "frame_number", "episode_frame_number")
 _LIFE_LOST = len(COUNTS)
 
-Told = npt.NDArray[np.int32]
+Counts = npt.NDArray[np.int32]
 
 
 def packed_games(games: Sequence[GameSettings], render_mode: str | None = None) -> list[EnvFactory]:
-    """Functions that make these games, as an :class:`AtariPool` wants them."""
+    """Return factories of games whose pool must be wrapped in an :class:`AtariPool`."""
     return [partial(_PackedGame, settings, render_mode) for settings in games]
 
 
 class _PackedGame(AtariGame):
-    """A game whose observation is the pair of what it shows and what it tells."""
+    """A game whose observation is the pair of its frame stack and its infos."""
 
     def __init__(self, settings: GameSettings, render_mode: str | None = None) -> None:
         super().__init__(replace(settings, reward_clipping=False), render_mode)
-        self._told = np.zeros(_LIFE_LOST + 1, np.int32)
+        self._packed_counts = np.zeros(_LIFE_LOST + 1, np.int32)
         limits = np.iinfo(np.int32)
-        told = Box(limits.min, limits.max, self._told.shape, np.int32)
-        self.observation_space = Tuple((self.observation_space, told))  # type: ignore[assignment]
+        counts = Box(limits.min, limits.max, self._packed_counts.shape, np.int32)
+        self.observation_space = Tuple((self.observation_space, counts))  # type: ignore[assignment]
 
     def reset(self, **arguments: Any) -> Any:
         pixels, info = super().reset(**arguments)
@@ -59,13 +59,13 @@ class _PackedGame(AtariGame):
         pixels, reward, terminated, truncated, info = super().step(action)
         return self._packed(pixels, info), reward, terminated, truncated, {}
 
-    def shown(self) -> Any:
-        """What the game has shown and told last."""
+    def packed_observation(self) -> Any:
+        """Return the latest frame stack and infos."""
         return self._packed(self._window.stack, self._info(0, life_lost=False))
 
     def _packed(self, pixels: Any, info: dict[str, Any]) -> Any:
-        self._told[:] = [info[key] for key in COUNTS] + [info.get("life_lost", False)]
-        return pixels, self._told
+        self._packed_counts[:] = [info[key] for key in COUNTS] + [info.get("life_lost", False)]
+        return pixels, self._packed_counts
 
 
 class AtariPool(ForwardingPool[Pool]):
@@ -80,11 +80,11 @@ class AtariPool(ForwardingPool[Pool]):
         super().__init__(packed)
         self.games = list(games)
         first = self.games[0]
-        self._clips, self._tells_rewards = first.reward_clipping, first.unclipped_reward
-        self._tells_losses = first.life_loss_info
+        self._clips, self._reports_unclipped_rewards = first.reward_clipping, first.unclipped_reward
+        self._reports_life_loss = first.life_loss_info
         self._is_continuous = first.continuous
         # By slot: whether it is in flight, and whether its next step is a reset.
-        self.flying = np.zeros(packed.num_envs, np.bool_)
+        self.in_flight_mask = np.zeros(packed.num_envs, np.bool_)
         self.ended = np.zeros(packed.num_envs, np.bool_)
         # The observations of slots that were restored and not sent since.
         self._restored: dict[int, tuple[Any, Any]] = {}
@@ -104,12 +104,12 @@ class AtariPool(ForwardingPool[Pool]):
     ) -> None:
         """Queue resets; ``seeds`` has one for each of these slots."""
         super().reset(slots, seeds, options)
-        self._sent(slots)
+        self._note_sent(slots)
 
     def send(self, actions: Any, slots: SlotChoice = None, **options: Any) -> None:
         """Check actions, one for each of these slots, and queue their steps."""
         super().send(self._checked(actions), slots, **options)
-        self._sent(slots)
+        self._note_sent(slots)
 
     def recv(
         self,
@@ -131,7 +131,7 @@ class AtariPool(ForwardingPool[Pool]):
     def begin_step(self, actions: Any, **options: Any) -> None:
         """Check actions for every slot, and begin to step them."""
         super().begin_step(self._checked(actions), **options)
-        self._sent(None)
+        self._note_sent(None)
 
     def end_step(self, timeout: float | None = None) -> Results:
         """Wait for the step that ``begin_step`` began."""
@@ -142,46 +142,46 @@ class AtariPool(ForwardingPool[Pool]):
         return self._latest(slots)[0]
 
     def latest_counts(self, slots: SlotChoice = None) -> dict[str, npt.NDArray[np.int32]]:
-        """The counts that each of these slots has told last."""
+        """Return the newest counts of each of these slots."""
         return _counts(self._latest(slots)[1])
 
     def _latest(self, slots: SlotChoice) -> tuple[Any, Any]:
-        pixels, told = self.inner.latest(slots)
+        pixels, counts = self.inner.latest(slots)
         for row, slot in enumerate(slot_numbers(slots, self.num_envs).tolist()):
             if slot in self._restored:
-                pixels[row], told[row] = self._restored[slot]
-        return pixels, told
+                pixels[row], counts[row] = self._restored[slot]
+        return pixels, counts
 
     def save(self, slots: SlotChoice = None) -> list[SavedGame]:
-        """All that these slots need to go on from where they are."""
+        """Return a snapshot of each of these slots."""
         return self.call(AtariGame.save, slots=slots)
 
     def restore(self, saved: Sequence[SavedGame], slots: SlotChoice = None) -> None:
-        """Let slots go on from where they were saved."""
+        """Restore slots from snapshots."""
         for slot, game in zip(slot_numbers(slots, self.num_envs).tolist(), saved, strict=True):
             (self._restored[slot],) = self.call(_restored, game, slots=[slot])
 
     def drop(self) -> None:
         """Wait for all slots in flight, and discard their results."""
         super().drop()
-        self.flying[:] = False
+        self.in_flight_mask[:] = False
 
-    def _sent(self, slots: SlotChoice) -> None:
+    def _note_sent(self, slots: SlotChoice) -> None:
         chosen = slot_numbers(slots, self.num_envs)
-        self.flying[chosen] = True
+        self.in_flight_mask[chosen] = True
         if self._restored:
             for slot in chosen.tolist():
                 self._restored.pop(slot, None)
 
     def _checked(self, actions: Any) -> Any:
-        """Refuse continuous actions that are none; the packed pool checks the others."""
+        """Check the range of continuous actions; the packed pool checks everything else."""
         if not self._is_continuous:
             return actions
         batch = np.asarray(actions, np.float32)
         space = self.spaces.single_action
-        assert isinstance(space, Box), "it is continuous"
+        assert isinstance(space, Box), "continuous actions are a Box"
         if batch.ndim == 2 and batch.shape[1:] == space.shape:
-            fits = ((batch >= space.low) & (batch <= space.high)).all(axis=1)  # NaN does not
+            fits = ((batch >= space.low) & (batch <= space.high)).all(axis=1)  # False for NaN
             if not fits.all():
                 row = int(np.argmin(fits))
                 raise InvalidActionError(f"action {row}, {batch[row]}, is not in {space}")
@@ -196,12 +196,12 @@ class AtariPool(ForwardingPool[Pool]):
         truncated: Any,
         raw: Any,
     ) -> Results:
-        pixels, told = observations
-        self.flying[slots] = False
+        pixels, counts = observations
+        self.in_flight_mask[slots] = False
         if self.autoreset_mode is not AutoresetMode.SAME_STEP:
             self.ended[slots] = terminated | truncated
-        columns = self._columns(told)
-        if self._tells_rewards:
+        columns = self._columns(counts)
+        if self._reports_unclipped_rewards:
             columns["unclipped_reward"] = rewards.astype(np.int32)
         if self._clips:
             rewards = np.clip(rewards, -1, 1)  # the pool's own may be read-only
@@ -213,14 +213,14 @@ class AtariPool(ForwardingPool[Pool]):
         infos = ColumnInfos(columns, episodes, finals)
         return pixels, rewards, terminated, truncated, infos
 
-    def _columns(self, told: Told) -> dict[str, npt.NDArray[Any]]:
-        columns: dict[str, npt.NDArray[Any]] = {**_counts(told)}
-        if self._tells_losses:
-            columns["life_lost"] = told[:, _LIFE_LOST] != 0
+    def _columns(self, counts: Counts) -> dict[str, npt.NDArray[Any]]:
+        columns: dict[str, npt.NDArray[Any]] = {**_counts(counts)}
+        if self._reports_life_loss:
+            columns["life_lost"] = counts[:, _LIFE_LOST] != 0
         return columns
 
     def _finals(self, events: list[Event]) -> Finals | None:
-        """What was shown and told at the ends of episodes, in the same-step mode."""
+        """Return the final observations and counts of episodes, in the same-step mode."""
         ended = [
             (row, info["final_obs"])
             for row, info in events
@@ -229,15 +229,15 @@ class AtariPool(ForwardingPool[Pool]):
         if not ended:
             return None
         pixels = np.stack([final[0] for _, final in ended])
-        told = np.stack([final[1] for _, final in ended])
-        return Finals(np.array([row for row, _ in ended]), pixels, self._columns(told))
+        counts = np.stack([final[1] for _, final in ended])
+        return Finals(np.array([row for row, _ in ended]), pixels, self._columns(counts))
 
 
 def _restored(game: _PackedGame, saved: SavedGame) -> Any:
-    """Restore a game, and say what it shows and tells now."""
+    """Restore a game; return its packed observation."""
     game.restore(saved)
-    return game.shown()
+    return game.packed_observation()
 
 
-def _counts(told: Told) -> dict[str, npt.NDArray[np.int32]]:
-    return dict(zip(COUNTS, np.ascontiguousarray(told[:, :_LIFE_LOST].T), strict=True))
+def _counts(counts: Counts) -> dict[str, npt.NDArray[np.int32]]:
+    return dict(zip(COUNTS, np.ascontiguousarray(counts[:, :_LIFE_LOST].T), strict=True))

@@ -1,8 +1,8 @@
-"""The colours of Atari's television signals, as the emulator shows them.
+"""The emulator's colour palettes for Atari's television signals.
 
-A pixel of a screen is a number: of a colour if it is even, of that colour's grey if it is odd. Both
-tables were read off the emulator's own pictures; the tests compare them, for every game, with
-pictures that it makes.
+A pixel of a screen is an index: an even index selects a colour, an odd one the grey of the colour
+before it. The tables were read from the emulator's output; the tests compare them with its images
+for every game.
 """
 
 from __future__ import annotations
@@ -61,7 +61,7 @@ _COLOURS: dict[Signal, str] = {"NTSC": _NTSC, "PAL": _PAL}
 
 
 def signal_of(lines: int) -> Signal:
-    """The signal of a game, by the lines of its screen: games for PAL show more of them.
+    """Return the signal of a game from the height of its screen; PAL screens are higher.
 
     >>> signal_of(210), signal_of(250)
     ('NTSC', 'PAL')
@@ -70,7 +70,7 @@ def signal_of(lines: int) -> Signal:
 
 
 def reds_greens_blues(signal: Signal) -> npt.NDArray[np.uint8]:
-    """The colour of each number, (256, 3), as ``ALEInterface.getScreenRGB`` has it."""
+    """Return the colour of each index, (256, 3), equal to ``ALEInterface.getScreenRGB``."""
     colours = _colours(signal)
     table = np.empty((256, 3), np.uint8)
     table[0::2] = colours
@@ -79,10 +79,10 @@ def reds_greens_blues(signal: Signal) -> npt.NDArray[np.uint8]:
 
 
 def greys(signal: Signal) -> npt.NDArray[np.uint8]:
-    """The grey of each number, (256,), as ``ALEInterface.getScreenGrayscale`` has it.
+    """Return the grey of each index, (256,), equal to ``ALEInterface.getScreenGrayscale``.
 
-    That of an odd number is no grey at all, but the blue of the next colour: the emulator reads its
-    table one entry further than it means to.
+    For an odd index this is the blue channel of the next colour, because the emulator reads its
+    table one entry too far.
     """
     colours = _colours(signal)
     table = np.zeros(256, np.uint8)
@@ -96,5 +96,5 @@ def _colours(signal: Signal) -> npt.NDArray[np.uint8]:
 
 
 def _luminance(colours: npt.NDArray[np.uint8]) -> npt.NDArray[np.uint8]:
-    lights: npt.NDArray[np.float64] = np.rint(colours @ np.array(_LUMINANCE))
-    return lights.astype(np.uint8)
+    luminance: npt.NDArray[np.float64] = np.rint(colours @ np.array(_LUMINANCE))
+    return luminance.astype(np.uint8)

@@ -1,4 +1,4 @@
-"""The random numbers of a game, drawn as ale-py draws them: the same seed, the same episode."""
+"""Random numbers of a game, drawn as ale-py draws them, so that seeds are compatible."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ _WORDS = 2**32
 
 
 class Words:
-    """The words of a Mersenne Twister, as C++'s ``std::mt19937`` gives them.
+    """The 32-bit outputs of a Mersenne Twister, equal to those of C++'s ``std::mt19937``.
 
     >>> words = Words(5489)
     >>> words.next(), words.next()
@@ -26,21 +26,21 @@ class Words:
         self.seed(seed)
 
     def seed(self, seed: int) -> None:
-        """Begin anew; seeds of more than 32 bits are mixed into one that has 32."""
+        """Restart the sequence; a seed of more than 32 bits is hashed to 32 bits."""
         if seed >= _WORDS:
             seed = int(np.random.SeedSequence(seed).generate_state(1)[0])
         np.random.RandomState(self._twister).seed(seed)
         self._drawn: list[int] = []
 
     def next(self) -> int:
-        """The next word."""
+        """Return the next word."""
         if not self._drawn:
             self._drawn = self._twister.random_raw(self._BLOCK).tolist()
             self._drawn.reverse()
         return self._drawn.pop()
 
     def below(self, limit: int) -> int:
-        """A number from 0 to ``limit - 1``, by the method of libstdc++ (Lemire's)."""
+        """Return an integer below ``limit``, by Lemire's method as in libstdc++."""
         product = self.next() * limit
         while product % _WORDS < _WORDS % limit:
             product = self.next() * limit
@@ -48,7 +48,7 @@ class Words:
 
     @property
     def state(self) -> Any:
-        """Where the sequence stands."""
+        """The state of the generator."""
         return self._twister.state, list(self._drawn)
 
     @state.setter
@@ -58,26 +58,26 @@ class Words:
 
 
 class StickyActions:
-    """Decides, frame by frame, whether an action is taken or the last one is repeated.
+    """Decides for each frame whether an action is executed or the previous one is repeated.
 
-    The emulator could do that itself, but then the state of its generator would be out of reach
-    for a seed, for a reset from a cached state, and for saving.
+    The emulator also implements sticky actions, but its generator cannot be seeded without loading
+    the game again, and its state is neither saved nor restored with a game.
     """
 
     def __init__(self, probability: float, seed: int) -> None:
-        # As a float of 32 bits, which is what the emulator compares with.
+        # The emulator compares with a float32.
         self._limit = float(np.float32(probability)) * _WORDS
         self.words = Words(seed)
         self.last = (0, 1.0)
 
     def begin(self) -> None:
-        """Start an episode, in which no button was pressed yet."""
+        """Start an episode: the previous action is a no-op."""
         self.last = (0, 1.0)
 
     def frame(self, action: int, strength: float) -> tuple[int, float]:
-        """What is done in the next frame."""
+        """Return the action and strength to execute in the next frame."""
         word = self.words.next()
-        self.words.next()  # for the second player
+        self.words.next()  # ale-py draws a word for the second player as well
         if word >= self._limit:
             self.last = action, strength
         return self.last

@@ -1,4 +1,4 @@
-"""Games by the names that ale-py has registered them under."""
+"""Atari games by their registered environment IDs."""
 
 from __future__ import annotations
 
@@ -18,31 +18,31 @@ _VECTOR_ENTRY_POINT = "ale_py.vector_env:AtariVectorEnv"
 
 
 def is_atari(what: Any) -> bool:
-    """Whether this is the id, or the spec, of a game that ale-py makes vectors of itself.
+    """Whether this is the ID or spec of a game for which ale-py registers a vector entry point.
 
-    A spec with wrappers or a limit of steps is of an environment of Gymnasium's own.
+    A spec with wrappers or a step limit does not qualify: ale-py's vectors support neither.
 
     >>> is_atari("ALE/Breakout-v5"), is_atari("BreakoutNoFrameskip-v4")
     (True, False)
     """
     if isinstance(what, EnvSpec):
-        is_theirs = what.vector_entry_point == _VECTOR_ENTRY_POINT
-        return is_theirs and not what.additional_wrappers and what.max_episode_steps is None
+        has_vector = what.vector_entry_point == _VECTOR_ENTRY_POINT
+        return has_vector and not what.additional_wrappers and what.max_episode_steps is None
     return isinstance(what, str) and what.startswith(_NAMESPACE)
 
 
 def registered_games(
     what: str | EnvSpec, num_envs: int, env_kwargs: dict[str, Any]
 ) -> list[GameSettings]:
-    """The settings of each slot: those that are registered, unless others are given."""
+    """Return the settings of each slot: the registered ones, overridden by ``env_kwargs``."""
     if isinstance(what, EnvSpec):
         spec = what
     else:
-        ale()  # which registers its games
-        game_name(what)  # which knows better what is wrong with a name
+        ale()  # the import registers its games
+        game_name(what)  # raises a more helpful error than gymnasium.spec
         spec = gymnasium.spec(what)
-    registered, given = dict(spec.kwargs), dict(env_kwargs)
-    games = given.pop("game", None), registered.pop("game", None), spec.id
+    registered, chosen = dict(spec.kwargs), dict(env_kwargs)
+    games = chosen.pop("game", None), registered.pop("game", None), spec.id
     game = next(name for name in games if name is not None)
-    settings = {**with_current_names(registered), **with_current_names(given)}
+    settings = {**with_current_names(registered), **with_current_names(chosen)}
     return game_settings(game, num_envs, **settings)

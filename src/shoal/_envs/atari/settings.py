@@ -1,4 +1,4 @@
-"""What a game is made with, checked in one place."""
+"""The settings of a game and their validation."""
 
 from __future__ import annotations
 
@@ -13,8 +13,8 @@ from shoal.errors import InvalidSettingError
 
 __all__ = ["GameSettings", "ObservationType", "Padding"]
 
-_MOST = 10_000
-_MOST_FRAMES = 2**31 - 1
+_MAX_COUNT = 10_000
+_MAX_FRAMES = 2**31 - 1
 
 ObservationType = Literal["grayscale", "rgb", "ram"]
 Padding = Literal["zero", "reset"]
@@ -22,9 +22,9 @@ Padding = Literal["zero", "reset"]
 
 @dataclass(frozen=True)
 class GameSettings:
-    """The settings of one slot; :class:`shoal.atari.AtariVectorEnv` explains each.
+    """The settings of one slot; :class:`shoal.atari.AtariVectorEnv` documents them.
 
-    ``game`` is the name as ale-py spells it.
+    ``game`` is the name in ale-py's spelling.
     """
 
     game: str
@@ -56,25 +56,25 @@ class GameSettings:
                     f"{name} must be one of {get_args(choices)}, got {getattr(self, name)!r}"
                 )
         for name in ("img_height", "img_width", "stack_num", "frameskip"):
-            self._check_count(name, 1, _MOST)
-        self._check_count("noop_max", 0, _MOST)
+            self._check_count(name, 1, _MAX_COUNT)
+        self._check_count("noop_max", 0, _MAX_COUNT)
         if self.max_num_frames_per_episode is not None:
-            self._check_count("max_num_frames_per_episode", 1, _MOST_FRAMES)
+            self._check_count("max_num_frames_per_episode", 1, _MAX_FRAMES)
         for name in ("mode", "difficulty"):
             if getattr(self, name) is not None:
-                self._check_count(name, 0, _MOST)
+                self._check_count(name, 0, _MAX_COUNT)
         for field in fields(self):
             if field.type == "bool":
                 self._check_flag(field.name)
         for name in ("repeat_action_probability", "continuous_action_threshold"):
-            self._check_share(name)
+            self._check_fraction(name)
 
-    def _check_count(self, name: str, least: int, most: int) -> None:
+    def _check_count(self, name: str, minimum: int, maximum: int) -> None:
         value: Any = getattr(self, name)
-        is_whole = hasattr(value, "__index__") and not isinstance(value, bool)
-        if not is_whole or not least <= index(value) <= most:
+        is_integer = hasattr(value, "__index__") and not isinstance(value, bool)
+        if not is_integer or not minimum <= index(value) <= maximum:
             raise InvalidSettingError(
-                f"{name} must be an integer of at least {least} and at most {most}, got {value!r}"
+                f"{name} must be an integer from {minimum} to {maximum}, got {value!r}"
             )
         object.__setattr__(self, name, index(value))
 
@@ -84,7 +84,7 @@ class GameSettings:
             raise InvalidSettingError(f"{name} must be True or False, got {value!r}")
         object.__setattr__(self, name, bool(value))
 
-    def _check_share(self, name: str) -> None:
+    def _check_fraction(self, name: str) -> None:
         value: Any = getattr(self, name)
         number = float(value) if isinstance(value, Real) else -1.0
         if not 0.0 <= number <= 1.0:

@@ -1,9 +1,9 @@
-"""How the states recur that the episodes of a game begin in.
+"""Which games start their episodes in reproducible states.
 
-A reset of the console leaves some things as they were: a timer that is set by chance, from a
-generator that no seed reaches, and in some games memory. Which game takes notice of which was found
-out by comparing the whole state of the emulator after 80 resets, between which one emulator was
-played and another was not; ``tests/atari/test_starts.py`` does it again.
+A console reset does not clear everything: a timer keeps its value, which is set randomly by a
+generator that cannot be seeded, and in some games memory survives. Each game was classified by
+comparing the complete emulator state after 80 resets between an emulator that played an episode
+before each reset and one that did not. ``tests/atari/test_starts.py`` repeats this comparison.
 """
 
 from __future__ import annotations
@@ -13,10 +13,14 @@ from typing import Literal
 __all__ = ["Recurrence", "recurrence_of"]
 
 Recurrence = Literal["same", "counted", "none"]
-"""``"same"``: every episode begins in the same state. ``"counted"``: the n-th reset after a seed
-leads to the same state, whatever was played. ``"none"``: only a real reset tells. That is also said
-of games whose pictures, for a few frames after a state was restored, show what was there before,
-and of one (Tic-Tac-Toe 3D) that differed in a comparison with ale-py."""
+"""How start states recur.
+
+- ``"same"``: every episode starts in the same state.
+- ``"counted"``: the n-th reset after a seed always leads to the same state.
+- ``"none"``: the start state is unknown until the console is reset. Also used for games whose
+  screens show old content for a few frames after a restore, and for Tic-Tac-Toe 3D, which differed
+  in a comparison with ale-py.
+"""
 
 _SAME = """
 air_raid asterix atlantis atlantis2 basic_math battle_zone blackjack bowling breakout carnival
@@ -41,7 +45,7 @@ _RECURRENCES: dict[str, Recurrence] = {
 
 
 def recurrence_of(game: str) -> Recurrence:
-    """How the starts of a game recur, in the mode that it is delivered in.
+    """Return how the start states of a game recur in its default mode.
 
     >>> recurrence_of("pong"), recurrence_of("yars_revenge")
     ('same', 'none')

@@ -1,36 +1,32 @@
-"""Atari games behind Gymnasium's vector interface, and behind ale-py's."""
+"""Atari vectors with the interface of ale-py."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import replace
 from operator import index
 from typing import Any, get_args
 
-import gymnasium
 import numpy as np
 import numpy.typing as npt
 from gymnasium.error import AlreadyPendingCallError
 from gymnasium.vector import AutoresetMode
 from gymnasium.vector.utils import batch_space
 
+from shoal._envs.atari.atari_vector import AtariVector
 from shoal._envs.atari.construction import PerSlot, atari_pool, game_settings, with_current_names
-from shoal._envs.atari.game import SavedGame
-from shoal._envs.atari.info_packing import COUNTS, AtariPool
+from shoal._envs.atari.info_packing import COUNTS
 from shoal._envs.atari.settings import ObservationType, Padding
 from shoal._types import CRASHED, ColumnInfos
 from shoal.errors import (
     ActionTypeError,
     InvalidSettingError,
     ResetMaskError,
-    SlotFinishedError,
     SlotNotResetError,
 )
-from shoal.pools._base import SlotChoice, slot_numbers
-from shoal.pools._forwarding import find_pool
+from shoal.pools._base import SlotChoice
 from shoal.pools._restart_policy import OnCrash
 from shoal.pools._shares import cores_from
-from shoal.vector._pool_vector_env import Arrays, VectorEnv
+from shoal.vector._pool_vector_env import Arrays
 from shoal.vector._seeding import Seed, slot_seeds
 
 __all__ = ["AtariVector", "AtariVectorEnv", "VectorAtariEnv"]
@@ -38,120 +34,68 @@ __all__ = ["AtariVector", "AtariVectorEnv", "VectorAtariEnv"]
 Results = tuple[Arrays, Arrays, Arrays, Arrays, dict[str, Any]]
 
 
-# Gymnasium's class is named again for skrl, which recognises vectors by their direct bases.
-class AtariVector(VectorEnv, gymnasium.vector.VectorEnv[Any, Any, Arrays]):
-    """Atari games as :func:`shoal.make` makes them, a :class:`shoal.vector.VectorEnv`.
-
-    Infos have ``lives``, ``frame_number`` and ``episode_frame_number`` of every slot, and with
-    ``life_loss_info`` whether a life was lost, ``life_lost``. The settings are explained by
-    :class:`AtariVectorEnv`.
-    """
-
-    @property
-    def _atari_pool(self) -> AtariPool:
-        return find_pool(self._pool, AtariPool)
-
-    @property
-    def games(self) -> tuple[str, ...]:
-        """The game of each slot."""
-        return tuple(settings.game for settings in self._atari_pool.games)
-
-    def get_action_meanings(self) -> list[str]:
-        """What each action presses, such as ``"UPFIRE"``; the same in all slots."""
-        meanings: list[str] = self._pool.call("get_action_meanings", slots=[0])[0]
-        return meanings
-
-    def save(self, slots: SlotChoice = None) -> list[SavedGame]:
-        """All that these slots need to go on from where they are, one by one; can be pickled.
-
-        Slots whose episode has ended, and that have not been reset, cannot be saved.
-        """
-        self._check_saving("save", slots)
-        return self._atari_pool.save(slots)
-
-    def restore(self, saved: Sequence[SavedGame], slots: SlotChoice = None) -> None:
-        """Let slots go on from where they, or others with the same settings, were saved.
-
-        What ``statistics`` counts of the episode under way is the slot's own, and goes on.
-        """
-        chosen = self._check_saving("restore", slots)
-        games = [*saved] if isinstance(saved, Sequence) else [saved]
-        if len(games) != len(chosen):
-            raise ValueError(f"got {len(games)} saved games for {len(chosen)} slots")
-        for slot, game in zip(chosen, games, strict=True):
-            if not isinstance(game, SavedGame):
-                raise TypeError(f"expected what save() returns, got {game!r} for slot {slot}")
-            if replace(game.settings, reward_clipping=True) != replace(
-                self._atari_pool.games[slot], reward_clipping=True
-            ):
-                raise ValueError(
-                    f"slot {slot} has {self._atari_pool.games[slot]}, but was saved with "
-                    f"{game.settings}"
-                )
-        self._atari_pool.restore(games, chosen)
-
-    def _check_saving(self, doing: str, slots: SlotChoice) -> list[int]:
-        chosen: list[int] = slot_numbers(slots, self.num_envs).tolist()
-        for slot in chosen:
-            if self._atari_pool.flying[slot]:
-                raise AlreadyPendingCallError(f"{doing}: slot {slot} is in flight", "recv")
-            if self._atari_pool.ended[slot]:
-                raise SlotFinishedError(f"{doing}: slot {slot} awaits its reset")
-        return chosen
-
-
 class AtariVectorEnv(AtariVector):
-    """Many Atari games, with the arguments and results of ``ale_py.vector_env.AtariVectorEnv``.
+    """A vector of Atari games with the interface of ``ale_py.vector_env.AtariVectorEnv``.
 
-    The same seeds and actions give the same observations, rewards, flags and infos as there.
-    What is different: the mode DISABLED; ``final_info`` in the mode SAME_STEP; a wrong action is an
-    error; a seed may be a list or a NumPy integer; a vector without a seed has games that differ.
-    Its functions for JAX (``xla``) and its native object (``ale``) are not there.
+    Observations, rewards, flags and infos equal ale-py's for the same seeds and actions.
+    Differences:
+
+    - The autoreset mode DISABLED is supported, and ``final_info`` in the mode SAME_STEP.
+    - An invalid action raises an error.
+    - A seed may be a list or a NumPy integer. Without a seed, each game is seeded randomly.
+    - ``xla`` (the JAX interface) and ``ale`` (the native object) do not exist.
 
     Infos are arrays with a row for each slot of the batch: ``env_id``, ``lives``,
-    ``frame_number``, ``episode_frame_number``, and what is asked for below.
+    ``frame_number``, ``episode_frame_number``, and the optional ones below.
 
     Args:
-        game: The name of a game in any spelling (``"ms_pacman"``, ``"MsPacman"``,
-            ``"ALE/MsPacman-v5"``), or one for each slot. If they need different actions, all of
-            them have the full action space; it must be the same then, as it is but in two games.
-        num_envs: How many; follows from a list of games.
-        batch_size: How many slots a batch has: those that are done first. 0 for all of them.
-        num_threads: How many processes step games, with the calling one, which works as well
-            unless batches are smaller than the vector. 0 for as many as there are cores.
-        thread_affinity_offset: Bind worker processes to this core and those after it; -1 for none.
-        max_num_frames_per_episode: After how many frames an episode is truncated; None for never.
-        repeat_action_probability: How likely the last action is repeated in a frame.
-        full_action_space: All 18 actions (9 in Skiing and Lost Luggage), instead of those that the
-            game takes notice of.
-        continuous: Actions are (radius, angle, fire) of a joystick, or of a paddle.
-        continuous_action_threshold: How far a joystick must be moved to count.
-        autoreset_mode: When a slot whose episode has ended is reset.
-        img_height: The height of a frame; it is resized as OpenCV's INTER_AREA does it.
+        game: The name of a game in any common spelling (``"ms_pacman"``, ``"MsPacman"``,
+            ``"ALE/MsPacman-v5"``), or a name for each slot. Games with different minimal action
+            sets all use the full action set, which must be the same for all of them (it differs
+            only in Skiing and Lost Luggage).
+        num_envs: The number of slots. Defaults to the number of games.
+        batch_size: The number of slots per batch; a batch contains the slots that finish first. 0
+            means all slots.
+        num_threads: The number of processes that step games. The calling process is one of them,
+            unless ``batch_size`` is smaller than ``num_envs``. 0 means the number of cores.
+        thread_affinity_offset: The core that the first worker process is bound to; the others are
+            bound to the following cores. -1 means that processes are not bound.
+        max_num_frames_per_episode: The number of frames after which an episode is truncated; None
+            for no limit.
+        repeat_action_probability: The probability that a frame repeats the previous action.
+        full_action_space: Whether to use all 18 actions (9 in Skiing and Lost Luggage) instead of
+            the minimal action set of the game.
+        continuous: Whether actions are (radius, angle, fire) of a joystick or paddle.
+        continuous_action_threshold: The joystick position above which a direction is pressed.
+        autoreset_mode: When a slot is reset after its episode has ended.
+        img_height: The height of a frame. Frames are resized as by OpenCV's INTER_AREA.
         img_width: The width of a frame.
-        grayscale: Frames are grey, or (height, width, 3) in colour.
-        stack_num: How many frames an observation has.
-        frameskip: For how many frames an action is taken.
-        maxpool: A frame is the brighter of the last two, in each pixel.
-        noop_max: How many frames, at the most, pass before an episode begins.
+        grayscale: Whether frames are grayscale; otherwise they have shape (height, width, 3).
+        stack_num: The number of frames in an observation.
+        frameskip: The number of frames for which an action is repeated.
+        maxpool: Whether a frame is the pixel-wise maximum of the last two emulator frames.
+        noop_max: The upper bound of the random number of no-op frames at the start of an episode.
         episodic_life: Whether an episode ends when a life is lost.
-        life_loss_info: Whether a lost life is reported as terminated, while the episode goes on.
-        reward_clipping: Rewards are clipped to [-1, 1].
-        use_fire_reset: Whether FIRE is pressed at the beginning of an episode, where there is one.
-        mode: The mode of the game, or of each slot's.
-        difficulty: The position of the difficulty switches, or of each slot's.
-        obs_type: ``"grayscale"``, ``"rgb"`` or ``"ram"``, in place of ``grayscale``.
-        padding: What the first observation of an episode has before its first frame: nothing
-            (``"zero"``), or that frame (``"reset"``), as Gymnasium's FrameStackObservation has it.
-        unclipped_reward: Infos have ``unclipped_reward``.
-        statistics: Infos have ``episode``, with return (not clipped), length and seconds, at the
-            end of one.
-        render_mode: ``"rgb_array"`` for ``render``.
-        copy: Whether batches are new arrays, or views that stay valid until the batch after next.
-        on_crash: What the end of a worker process means: an error (``"raise"``), or that another
-            one takes its place and its slots come back reset, truncated and with ``crashed`` in
-            the infos (``"restart"``).
-        step_timeout: Seconds after which a game that does not answer counts as crashed.
+        life_loss_info: Whether losing a life sets ``terminated`` without ending the episode.
+        reward_clipping: Whether rewards are clipped to [-1, 1].
+        use_fire_reset: Whether FIRE is pressed at the start of an episode if the game has FIRE.
+        mode: The game mode, or one for each slot.
+        difficulty: The game difficulty, or one for each slot.
+        obs_type: ``"grayscale"``, ``"rgb"`` or ``"ram"``; overrides ``grayscale``.
+        padding: How the first observation of an episode is filled before its first frame: with
+            zeros (``"zero"``) or with that frame (``"reset"``), as Gymnasium's
+            FrameStackObservation offers.
+        unclipped_reward: Whether infos contain ``unclipped_reward``.
+        statistics: Whether infos contain ``episode`` at the end of an episode, with the unclipped
+            return, length and duration in seconds.
+        render_mode: ``"rgb_array"`` or None.
+        copy: Whether batches are new arrays. If False, they are views that stay valid until the
+            batch after next.
+        on_crash: What happens if a worker process dies. ``"raise"``: an error is raised.
+            ``"restart"``: a new process replaces it, and its slots are reported as truncated, with
+            ``crashed`` in the infos, and reset.
+        step_timeout: The number of seconds after which a game that does not respond counts as
+            crashed.
 
     Example:
         >>> envs = AtariVectorEnv("breakout", num_envs=2)
@@ -229,18 +173,18 @@ class AtariVectorEnv(AtariVector):
                 }
             ),
         )
-        size = _checked("batch_size", batch_size, 0, len(games)) or len(games)
-        threads = _checked("num_threads", num_threads, 0) or None
-        first_core = _checked("thread_affinity_offset", thread_affinity_offset, -1)
+        size = _check_integer("batch_size", batch_size, 0, len(games)) or len(games)
+        threads = _check_integer("num_threads", num_threads, 0) or None
+        first_core = _check_integer("thread_affinity_offset", thread_affinity_offset, -1)
         if on_crash not in get_args(OnCrash):
             raise InvalidSettingError(
                 f"on_crash must be one of {get_args(OnCrash)}, got {on_crash!r}"
             )
-        kept_safe = on_crash == "restart" or step_timeout is not None
+        is_supervised = on_crash == "restart" or step_timeout is not None
         pool = atari_pool(
             games,
             processes=threads,
-            caller_works=size == len(games) and not kept_safe,
+            caller_works=size == len(games) and not is_supervised,
             cores=None if first_core < 0 else cores_from(first_core),
             autoreset_mode=AutoresetMode(autoreset_mode),
             copy=copy,
@@ -256,20 +200,23 @@ class AtariVectorEnv(AtariVector):
         self.grayscale = games[0].obs_type == "grayscale"
         self.observation_space = batch_space(self.single_observation_space, size)
         self.action_space = batch_space(self.single_action_space, size)
-        self._received: npt.NDArray[np.int64] | None = None  # whom the next actions are for
+        self._received: npt.NDArray[np.int64] | None = (
+            None  # the slots that the next actions are for
+        )
 
     def reset(
         self, *, seed: Seed = None, options: dict[str, Any] | None = None
     ) -> tuple[Arrays, dict[str, Any]]:
-        """Begin new episodes.
+        """Start new episodes.
 
         Args:
-            seed: None, an integer from which to count up, or a seed for each slot that is reset.
-            options: ``reset_mask``, a boolean array, selects the slots to reset. The others are
-                left alone, and report what they have observed and told last.
+            seed: None, the seed of the first slot (others get consecutive seeds), or a seed for
+                each slot that is reset.
+            options: ``reset_mask``, a boolean array, selects the slots to reset. The other slots
+                continue, and their rows contain their latest observations and infos.
 
         Returns:
-            The observations and infos of a batch: of all slots, if it is as large as the vector.
+            The observations and infos of a batch of ``batch_size`` slots.
         """
         mask = self._mask(options)
         slots = np.arange(self.num_envs) if mask is None else np.flatnonzero(mask)
@@ -284,10 +231,10 @@ class AtariVectorEnv(AtariVector):
         if len(slots):
             self._pool.reset(slots, seeds)
             crashed = self._pool.recv().infos.columns.get(CRASHED)
-        told = {"env_id": self._received.astype(np.int32), **self._atari_pool.latest_counts()}
+        infos = {"env_id": self._received.astype(np.int32), **self._atari_pool.latest_counts()}
         if crashed is not None:
-            told[CRASHED] = _spread(slots, crashed, self.num_envs)
-        return self._pool.latest(), told
+            infos[CRASHED] = _spread(slots, crashed, self.num_envs)
+        return self._pool.latest(), infos
 
     def _mask(self, options: dict[str, Any] | None) -> npt.NDArray[np.bool_] | None:
         if options is None or "reset_mask" not in options:
@@ -315,18 +262,18 @@ class AtariVectorEnv(AtariVector):
 
     def step(self, actions: Any) -> Results:
         """Step the slots of the last batch, and return the next one."""
-        self._check_begun("step")
+        self._check_reset("step")
         if self.batch_size < self.num_envs:
             self.send(actions)
             return self.recv()
-        results = self._pool.step(self._integers(actions))
+        results = self._pool.step(self._check_dtype(actions))
         self._received = np.arange(self.num_envs)
         return self._as_ale_py(self._received, *results)
 
     def send(self, actions: Any, slots: SlotChoice = None) -> None:
-        """Begin to step these slots, by default those of the last batch."""
-        self._check_begun("send")
-        self._pool.send(self._integers(actions), self._received if slots is None else slots)
+        """Send actions to these slots, by default to those of the last batch."""
+        self._check_reset("send")
+        self._pool.send(self._check_dtype(actions), self._received if slots is None else slots)
 
     def recv(  # type: ignore[override]
         self,
@@ -335,20 +282,21 @@ class AtariVectorEnv(AtariVector):
         *,
         slots: SlotChoice = None,
     ) -> Results:
-        """The next batch of slots that are done; ``infos["env_id"]`` tells which.
+        """Return the next batch; ``infos["env_id"]`` contains its slots.
 
         Args:
-            min_slots: How many to wait for, if not for a batch.
-            timeout: Seconds to wait at the most, None for no limit.
-            slots: Wait for these slots instead, and return them in this order.
+            min_slots: The minimum number of slots to wait for. By default, a batch contains
+                ``batch_size`` slots.
+            timeout: The number of seconds to wait; None for no limit.
+            slots: The slots to wait for; they are returned in this order.
 
         Raises:
-            ReceiveTimeoutError: The time is over. What is in flight can still be received.
+            ReceiveTimeoutError: The timeout has expired. Slots in flight can still be received.
         """
-        most = None
+        max_slots = None
         if min_slots is None and slots is None and self.batch_size < self.num_envs:
-            min_slots = most = min(self.batch_size, self._pool.in_flight) or None
-        batch = self._pool.recv(min_slots, timeout, max_slots=most, slots=slots)
+            min_slots = max_slots = min(self.batch_size, self._pool.in_flight) or None
+        batch = self._pool.recv(min_slots, timeout, max_slots=max_slots, slots=slots)
         self._received = batch.slots
         return self._as_ale_py(*batch)
 
@@ -359,9 +307,10 @@ class AtariVectorEnv(AtariVector):
         rewards: Arrays,
         terminated: Arrays,
         truncated: Arrays,
-        told: ColumnInfos | Any,
+        raw_infos: ColumnInfos | Any,
     ) -> Results:
-        columns = dict(told.columns)
+        """Convert a batch of the pool to ale-py's format."""
+        columns = dict(raw_infos.columns)
         lost = columns.pop("life_lost", None)
         if lost is not None:
             terminated |= lost
@@ -369,8 +318,8 @@ class AtariVectorEnv(AtariVector):
         infos: dict[str, Any] = {"env_id": slots.astype(np.int32), **columns}
         ended = terminated | truncated
         if self.autoreset_mode is AutoresetMode.SAME_STEP and ended.any():
-            # Of a slot that has only lost a life, what it shows and tells is final in this sense.
-            rows, final, final_columns = told.finals or (np.arange(0), observations[:0], {})
+            # A slot that has only lost a life was not reset: its current row is the final one.
+            rows, final, final_columns = raw_infos.finals or (np.arange(0), observations[:0], {})
             infos["final_obs"] = np.where(_as_mask(ended, observations), observations, np.uint8(0))
             infos["final_obs"][rows] = final
             infos["final_info"] = {}
@@ -378,37 +327,37 @@ class AtariVectorEnv(AtariVector):
                 infos["final_info"][key] = np.where(ended, columns[key], np.int32(0))
                 infos["final_info"][key][rows] = final_columns.get(key, ())
             infos["_final_obs"], infos["_final_info"] = ended, ended.copy()
-        if told.episodes is not None:
-            mask, returns, lengths, seconds = told.episodes
+        if raw_infos.episodes is not None:
+            mask, returns, lengths, seconds = raw_infos.episodes
             infos["episode"] = {"r": returns, "l": lengths, "t": seconds}
             infos["_episode"] = mask
         return observations, rewards.astype(np.int32), terminated, truncated, infos
 
-    def _integers(self, actions: Any) -> Any:
-        """Refuse what ale-py refuses, and what would be cut off silently."""
+    def _check_dtype(self, actions: Any) -> Any:
+        """Reject non-integer actions, as ale-py does, instead of truncating them silently."""
         if not self.continuous and np.asarray(actions).dtype.kind not in "iu":
             raise ActionTypeError(f"actions must be integers, got {actions!r}")
         return actions
 
-    def _check_begun(self, doing: str) -> None:
+    def _check_reset(self, method: str) -> None:
         if self._received is None:
-            raise SlotNotResetError(f"{doing}: the games have not been reset yet")
+            raise SlotNotResetError(f"{method}: the games have not been reset yet")
 
 
 class VectorAtariEnv(AtariVectorEnv):
-    """:class:`AtariVectorEnv` with the names that its arguments had in earlier releases of ale-py.
+    """:class:`AtariVectorEnv` with the argument names of earlier releases of ale-py.
 
     Args:
-        game: The name of a game.
-        num_envs: How many.
-        batch_size: How many slots a batch has. 0 for all of them.
-        num_threads: How many processes step games. 0 for as many as there are cores.
-        seed: What the first reset is seeded with, if that is not given a seed itself.
-        thread_affinity_offset: Bind worker processes to this core and those after it.
-        frame_skip: ``frameskip``.
-        fire_reset: ``use_fire_reset``.
-        max_episode_steps: ``max_num_frames_per_episode``: it counts frames.
-        **settings: As there.
+        game: The name of a game, or a name for each slot.
+        num_envs: The number of slots.
+        batch_size: The number of slots per batch; 0 means all slots.
+        num_threads: The number of processes that step games; 0 means the number of cores.
+        seed: The seed of the first reset, unless that reset has a seed.
+        thread_affinity_offset: The core that the first worker process is bound to.
+        frame_skip: The same as ``frameskip``.
+        fire_reset: The same as ``use_fire_reset``.
+        max_episode_steps: The same as ``max_num_frames_per_episode``; it counts frames.
+        **settings: Further arguments of :class:`AtariVectorEnv`.
     """
 
     def __init__(
@@ -441,17 +390,17 @@ class VectorAtariEnv(AtariVectorEnv):
     def reset(
         self, *, seed: Seed = None, options: dict[str, Any] | None = None
     ) -> tuple[Arrays, dict[str, Any]]:
-        """Begin new episodes; the first time, with the seed that the vector was made with."""
+        """Start new episodes; the first reset uses the seed of the constructor."""
         if seed is None and self._received is None:
             seed = self._first_seed
         return super().reset(seed=seed, options=options)
 
 
-def _checked(name: str, value: Any, least: int, most: int | None = None) -> int:
-    if isinstance(value, bool) or not hasattr(value, "__index__") or index(value) < least:
-        raise InvalidSettingError(f"{name} must be an integer of at least {least}, got {value!r}")
-    if most is not None and index(value) > most:
-        raise InvalidSettingError(f"{name} is {value}, but there are {most} slots")
+def _check_integer(name: str, value: Any, minimum: int, maximum: int | None = None) -> int:
+    if isinstance(value, bool) or not hasattr(value, "__index__") or index(value) < minimum:
+        raise InvalidSettingError(f"{name} must be an integer of at least {minimum}, got {value!r}")
+    if maximum is not None and index(value) > maximum:
+        raise InvalidSettingError(f"{name} is {value}, but there are {maximum} slots")
     return index(value)
 
 
@@ -461,7 +410,7 @@ def _as_mask(ended: Arrays, observations: Arrays) -> Arrays:
 
 
 def _spread(rows: npt.NDArray[np.int64], values: Arrays, count: int) -> Arrays:
-    """Values of some rows in an array of all rows."""
+    """Return an array of ``count`` rows with these values in these rows, zero elsewhere."""
     spread = np.zeros((count, *values.shape[1:]), values.dtype)
     spread[rows] = values
     return spread

@@ -1,4 +1,4 @@
-"""Laser hockey. :mod:`shoal.hockey` is the frontend to it.
+"""Laser hockey; :mod:`shoal.hockey` is the public module.
 
 How it works: docs/internals/hockey.md.
 """

@@ -1,4 +1,4 @@
-"""Hockey with the interface of its reference, for code that was written for that."""
+"""Hockey environments with the interface of the reference implementation."""
 
 from __future__ import annotations
 
@@ -17,20 +17,23 @@ from shoal._envs.window import Window
 
 __all__ = ["HockeyEnv", "HockeyEnv_BasicOpponent"]
 
-_MOST_STEPS = {Mode.NORMAL: 250, Mode.TRAIN_SHOOTING: 80, Mode.TRAIN_DEFENSE: 80}
-_WITHIN = 1e3
-"""Numbers of a state are smaller than that, whatever they are."""
+_MAX_TIMESTEPS = {Mode.NORMAL: 250, Mode.TRAIN_SHOOTING: 80, Mode.TRAIN_DEFENSE: 80}
+_STATE_LIMIT = 1e3
+"""The absolute values in a state must be smaller than this."""
 
 
 class Vector(NamedTuple):
-    """A point, or a velocity."""
+    """A position or a velocity."""
 
     x: float
     y: float
 
 
 class Body(NamedTuple):
-    """Where a racket or the puck is: metres from the lower left corner, radians, and seconds."""
+    """The pose and velocity of a racket or the puck, in metres, radians and seconds.
+
+    The origin is the lower left corner.
+    """
 
     position: Vector
     angle: float
@@ -39,20 +42,29 @@ class Body(NamedTuple):
 
 
 class HockeyEnv(gymnasium.Env[npt.NDArray[np.float32], npt.NDArray[Any]]):
-    """One match, in which both players act at once and the first one observes.
+    """One match between two players; the caller provides the actions of both.
 
-    What differs from the reference, on purpose: an episode that reaches its time limit is
-    truncated, not terminated (a loop should end by ``terminated or truncated``), and a step after
-    its end is refused. All random numbers follow from the seed of the last seeded reset.
-    Observations have 18 numbers in every mode. Bodies can be looked at, and are put elsewhere by
-    ``set_state``. ``close`` is the end. A mode that is set counts from the next reset on.
+    ``step`` returns the observation, reward and info of the first player. Those of the second
+    player are available from ``obs_agent_two``, ``get_reward_agent_two`` and
+    ``get_info_agent_two``.
+
+    Intentional differences from the reference implementation:
+
+    - An episode that reaches its time limit is truncated, not terminated. End loops with
+      ``terminated or truncated``.
+    - A step after the end of an episode raises an error.
+    - All randomness follows from the seed of the last seeded reset.
+    - Observations have 18 elements in every mode.
+    - Bodies are read-only; use ``set_state`` to move them.
+    - A closed environment cannot be used again.
+    - A new mode takes effect with the next reset.
 
     Args:
-        keep_mode: Whether a racket keeps a puck that it catches, to be shot. Where it does not,
-            actions have three numbers for each player instead of four.
+        keep_mode: Whether a racket holds the puck after catching it, until it shoots. If False,
+            the action of a player has three elements instead of four.
         mode: A :class:`Mode`, its name or its number.
-        verbose: Is taken no notice of.
-        render_mode: ``"rgb_array"``, ``"human"`` or None; ``render`` can be told, too.
+        verbose: Ignored.
+        render_mode: ``"rgb_array"``, ``"human"`` or None. ``render`` also accepts a mode.
 
     Example:
         >>> from shoal.hockey import HockeyEnv, Mode
@@ -79,22 +91,22 @@ class HockeyEnv(gymnasium.Env[npt.NDArray[np.float32], npt.NDArray[Any]]):
         self.render_mode = render_mode
         kernel = make_kernel(2, mode=mode, keep_mode=keep_mode)
         self._env = KernelEnv(kernel, render_mode)
-        self._played = read_mode(mode)
+        self._episode_mode = read_mode(mode)
         self.action_space = kernel.action_space
         self.observation_space = spaces.Box(-np.inf, np.inf, (SEEN,), np.float32)
         self.num_actions = 4 if keep_mode else 3
         self.discrete_action_space = spaces.Discrete(8 if keep_mode else 7)
-        self._seen, self._infos = self._env.reset()
+        self._observations, self._infos = self._env.reset()
         self.done = False
 
     @property
     def keep_mode(self) -> bool:
-        """Whether a racket keeps a puck that it catches; said when the environment is made."""
+        """Whether a racket holds the puck after catching it."""
         return self.num_actions == 4
 
     @property
     def mode(self) -> Mode:
-        """The mode of the next match, and of this one unless it was set meanwhile."""
+        """The mode of the next episode. Assigning to it does not affect the current episode."""
         return read_mode(self._env.mode)
 
     @mode.setter
@@ -103,27 +115,27 @@ class HockeyEnv(gymnasium.Env[npt.NDArray[np.float32], npt.NDArray[Any]]):
 
     @property
     def max_timesteps(self) -> int:
-        """An episode lasts one step longer at most."""
-        return _MOST_STEPS[self._played]
+        """The time limit as the reference counts it: an episode lasts at most one step longer."""
+        return _MAX_TIMESTEPS[self._episode_mode]
 
     @property
     def time(self) -> int:
-        """How many steps the episode has had."""
+        """The number of steps in this episode."""
         return int(self._state["time"])
 
     @property
     def winner(self) -> int:
-        """1 for the first player, -1 for the second, 0 for nobody."""
+        """1 if the first player has scored, -1 if the second player has, else 0."""
         return int(self._state["winner"])
 
     @property
     def player1_has_puck(self) -> int:
-        """For how many steps the first player may still keep the puck; 0 if it does not."""
+        """The number of steps for which the first player may still hold the puck, or 0."""
         return int(self._state["observation"][16])
 
     @property
     def player2_has_puck(self) -> int:
-        """The same for the second player."""
+        """The number of steps for which the second player may still hold the puck, or 0."""
         return int(self._state["observation"][17])
 
     @property
@@ -149,7 +161,7 @@ class HockeyEnv(gymnasium.Env[npt.NDArray[np.float32], npt.NDArray[Any]]):
 
     @property
     def np_random(self) -> np.random.Generator:
-        """A copy of the generator."""
+        """A copy of the random number generator."""
         return self._env.np_random
 
     @np_random.setter
@@ -158,12 +170,12 @@ class HockeyEnv(gymnasium.Env[npt.NDArray[np.float32], npt.NDArray[Any]]):
 
     @property
     def np_random_seed(self) -> int:
-        """The seed of the generator; -1 before it has one."""
+        """The seed of the generator; -1 before the first reset."""
         return self._env.np_random_seed
 
     @property
     def window(self) -> Window:
-        """Where people see the match; it opens with the first picture."""
+        """The window; it opens with its first image."""
         return self._env.window
 
     @property
@@ -171,7 +183,7 @@ class HockeyEnv(gymnasium.Env[npt.NDArray[np.float32], npt.NDArray[Any]]):
         return self._env.pool.state[0]
 
     def seed(self, seed: int | None = None) -> list[int]:
-        """Begin anew with this seed."""
+        """Reset with a seed; return a list with the seed."""
         self.reset(seed=seed)
         return [self.np_random_seed]
 
@@ -184,105 +196,109 @@ class HockeyEnv(gymnasium.Env[npt.NDArray[np.float32], npt.NDArray[Any]]):
         seed: int | None = None,
         options: dict[str, Any] | None = None,
     ) -> tuple[npt.NDArray[np.float32], dict[str, Any]]:
-        """Begin a match.
+        """Start a new episode.
 
         Args:
-            one_starting: Whether the first player starts. By default they take turns, and the
-                first turn after a seed is drawn.
-            mode: The mode from now on; by default it stays.
-            seed: Of everything that is random.
-            options: ``one_starting`` and ``mode`` may be given here as well.
+            one_starting: Whether the first player starts. By default the players alternate; after a
+                seeded reset, the first starter is random.
+            mode: The mode of this and later episodes. By default it does not change.
+            seed: The seed of all randomness.
+            options: May contain ``one_starting`` and ``mode``.
         """
-        super().reset(seed=seed)  # for those who ask it whether it was seeded
+        super().reset(seed=seed)  # checkers inspect whether it was called
         chosen = dict(options or {})
         if one_starting is not None:
             chosen["one_starting"] = one_starting
-        in_options = chosen.pop("mode", None)
-        mode = in_options if mode is None else mode
+        option_mode = chosen.pop("mode", None)
+        mode = option_mode if mode is None else mode
         if mode is not None:
             self.mode = read_mode(mode)
         if seed is not None:
-            self._seed_others(seed)
-        self._seen, self._infos = self._env.reset(seed=seed, options=chosen)
-        self._played, self.done = self.mode, False
-        return self._seen[0].copy(), self._info(0)
+            self._seed_opponent(seed)
+        self._observations, self._infos = self._env.reset(seed=seed, options=chosen)
+        self._episode_mode, self.done = self.mode, False
+        return self._observations[0].copy(), self._info(0)
 
-    def _seed_others(self, seed: int) -> None:
-        """Seed whoever draws numbers besides the match itself: here nobody."""
+    def _seed_opponent(self, seed: int) -> None:
+        """Seed the opponent of a subclass."""
 
     def step(
         self, action: npt.ArrayLike
     ) -> tuple[npt.NDArray[np.float32], float, bool, bool, dict[str, Any]]:
-        """Let both players act: the numbers of the first one, then those of the second."""
-        return self._step(self._numbers(action))
+        """Step with the concatenated actions of the first and the second player."""
+        return self._step(self._checked(action))
 
-    def _numbers(self, action: npt.ArrayLike) -> npt.NDArray[np.float64]:
-        """An action as an array of the shape that the space says."""
+    def _checked(self, action: npt.ArrayLike) -> npt.NDArray[np.float64]:
+        """Convert an action to an array of the action space's shape, or raise an error."""
         try:
             numbers = np.asarray(action, np.float64)
         except (TypeError, ValueError) as error:
-            raise ValueError(f"an action must be numbers, got {action!r}") from error
+            raise ValueError(f"action must be numeric, got {action!r}") from error
         if numbers.shape != self.action_space.shape:
             raise ValueError(
-                f"an action has the shape {self.action_space.shape}, got {numbers.shape}; "
-                "discrete_to_continous_action makes one of a choice"
+                f"action must have shape {self.action_space.shape}, got {numbers.shape}; "
+                "discrete_to_continous_action converts a discrete action"
             )
         return numbers
 
     def _step(
         self, numbers: npt.NDArray[np.float64]
     ) -> tuple[npt.NDArray[np.float32], float, bool, bool, dict[str, Any]]:
-        was_done, self.done = self.done, True  # should it fail
+        was_done, self.done = self.done, True  # in case the step fails
         try:
-            self._seen, _, terminated, truncated, self._infos = self._env.step(numbers)
+            self._observations, _, terminated, truncated, self._infos = self._env.step(numbers)
         except ValueError:
-            self.done = was_done  # nothing has happened
+            self.done = was_done  # an invalid action changes nothing
             raise
         self.done = terminated or truncated
         info = self._info(0)
-        return self._seen[0].copy(), self.get_reward(info), terminated, truncated, info
+        return self._observations[0].copy(), self.get_reward(info), terminated, truncated, info
 
     def obs_agent_two(self) -> npt.NDArray[np.float32]:
-        """What the second player sees, as if it were the first."""
-        seen: npt.NDArray[np.float32] = self._seen[1]
-        return seen.copy()
+        """Return the observation of the second player, in its frame of reference."""
+        observation: npt.NDArray[np.float32] = self._observations[1]
+        return observation.copy()
 
     def get_info_agent_two(self) -> dict[str, Any]:
-        """The info of the second player."""
+        """Return the info of the second player."""
         return self._info(1)
 
     def get_reward(self, info: dict[str, Any]) -> float:
-        """The reward of the first player; a subclass may have another one."""
+        """Return the reward of the first player for an info; subclasses may override it."""
         return float(10 * info["winner"] + info["reward_closeness_to_puck"])
 
     def get_reward_agent_two(self, info_two: dict[str, Any]) -> float:
-        """The reward of the second player, given its info."""
+        """Return the reward of the second player for its info."""
         return float(10 * info_two["winner"] + info_two["reward_closeness_to_puck"])
 
     def set_state(self, state: npt.ArrayLike, puck_spin: float | None = None) -> None:
-        """Put everything where the first player sees it; a match that is over begins anew.
+        """Set the state from an observation of the first player.
 
-        What no observation shows stays as it is: the spin of the puck, unless it is given, and
-        which rackets it has touched in the last step. Infos are those of the last step or reset.
+        A finished episode is reset first. State that an observation does not contain is unchanged:
+        the spin of the puck, unless given, and the rackets that the puck touched in the last step.
+        Infos remain those of the last step or reset.
 
         Args:
-            state: An observation of the first player, counters of possession included.
-            puck_spin: The spin of the puck.
+            state: An observation of the first player, including the possession counters.
+            puck_spin: The angular velocity of the puck.
         """
         numbers = np.asarray(state, np.float32)
         if numbers.shape != (SEEN,):
-            raise ValueError(f"a state has {SEEN} numbers, got an array of shape {numbers.shape}")
-        if not (np.abs(numbers) < _WITHIN).all():
-            raise ValueError(f"the numbers of a state are smaller than {_WITHIN:g}, got {numbers}")
-        counters = numbers[16:]
-        most = MAX_TIME_KEEP_PUCK if self.keep_mode else 0
-        if (counters != np.clip(np.floor(counters), 0, most)).any():
+            raise ValueError(f"state must have shape ({SEEN},), got {numbers.shape}")
+        if not (np.abs(numbers) < _STATE_LIMIT).all():
             raise ValueError(
-                f"counters of possession are whole numbers from 0 to {most}, got "
-                f"{counters.tolist()}"
+                f"state must have absolute values below {_STATE_LIMIT:g}, got {numbers}"
             )
-        if puck_spin is not None and not abs(puck_spin) < _WITHIN:
-            raise ValueError(f"puck_spin must be a number, got {puck_spin!r}")
+        counters = numbers[16:]
+        limit = MAX_TIME_KEEP_PUCK if self.keep_mode else 0
+        if (counters != np.clip(np.floor(counters), 0, limit)).any():
+            raise ValueError(
+                f"possession counters must be integers from 0 to {limit}, got {counters.tolist()}"
+            )
+        if puck_spin is not None and not abs(puck_spin) < _STATE_LIMIT:
+            raise ValueError(
+                f"puck_spin must have an absolute value below {_STATE_LIMIT:g}, got {puck_spin!r}"
+            )
         if self.done:
             self.reset()
         record = self._state
@@ -290,45 +306,46 @@ class HockeyEnv(gymnasium.Env[npt.NDArray[np.float32], npt.NDArray[Any]]):
         if puck_spin is not None:
             record["puck_spin"] = puck_spin
         record["shot"] = 0.0
-        # Who keeps the puck has touched it before.
+        # A racket that holds the puck touches it.
         record["touching"] |= (numbers[16] > 0) + 2 * (numbers[17] > 0)
         record["winner"] = 0
         turned = np.array([-1, -1, 1, -1, -1, 1], np.float32)
         first, second, puck, kept = np.split(numbers, [6, 12, 16])
-        self._seen = np.stack(
+        self._observations = np.stack(
             [numbers, np.hstack([turned * second, turned * first, -puck, kept[::-1]])]
         )
 
     def discrete_to_continous_action(self, discrete_action: int) -> list[float]:
-        """The numbers for one of: nothing, x-, x+, y-, y+, turn-, turn+, shoot."""
+        """Convert a discrete action: nothing, x-, x+, y-, y+, turn-, turn+ or shoot."""
         choice = int(np.asarray(discrete_action).item())
         if choice not in self.discrete_action_space:
             raise ValueError(
-                f"expected a number from 0 to {self.discrete_action_space.n - 1}, got {choice}"
+                f"discrete_action must be from 0 to {self.discrete_action_space.n - 1}, got "
+                f"{choice}"
             )
         numbers = [0.0] * self.num_actions
         if choice:
-            which, is_positive = divmod(choice - 1, 2)
-            numbers[which] = 1.0 if is_positive or which == 3 else -1.0
+            element, is_positive = divmod(choice - 1, 2)
+            numbers[element] = 1.0 if is_positive or element == 3 else -1.0
         return numbers
 
     def render(self, mode: str | None = None) -> npt.NDArray[np.uint8] | None:
-        """Show the match.
+        """Render the match.
 
         Args:
-            mode: ``"rgb_array"`` for a picture, ``"human"`` for a window; by default the render
-                mode, or a window.
+            mode: ``"rgb_array"`` returns an image, ``"human"`` shows a window. Defaults to the
+                render mode of the environment, or to ``"human"`` if that is None.
         """
         mode = mode or self.render_mode or "human"
         if mode == "rgb_array":
-            return self._env.picture()
+            return self._env.draw_image()
         if mode != "human":
             raise ValueError(f"render mode must be 'human' or 'rgb_array', got {mode!r}")
         self._env.show()
         return None
 
     def close(self) -> None:
-        """Give everything back."""
+        """Close the window and the environment."""
         self._env.close()
 
     def _info(self, player: int) -> dict[str, Any]:
@@ -338,12 +355,13 @@ class HockeyEnv(gymnasium.Env[npt.NDArray[np.float32], npt.NDArray[Any]]):
 
 
 class HockeyEnv_BasicOpponent(HockeyEnv):  # noqa: N801 - the reference's name
-    """A match against the scripted player: an action is what the first player does.
+    """A match against the scripted player; the caller provides the actions of the first player.
+
+    The attribute ``opponent`` may be set to any object with a method ``act(obs)``.
 
     Args:
         mode: A :class:`Mode`, its name or its number.
-        weak_opponent: Whether the opponent is slow to move. (Anything that has ``act(obs)`` can
-            take its place: set ``opponent``.)
+        weak_opponent: Whether the opponent moves slowly.
         keep_mode: As in :class:`HockeyEnv`.
         render_mode: As in :class:`HockeyEnv`.
     """
@@ -359,14 +377,14 @@ class HockeyEnv_BasicOpponent(HockeyEnv):  # noqa: N801 - the reference's name
         self.opponent: Any = BasicOpponent(weak=weak_opponent, keep_mode=keep_mode)
         self.action_space = spaces.Box(-1.0, 1.0, (self.num_actions,), np.float32)
 
-    def _seed_others(self, seed: int) -> None:
-        """A seed is the scripted opponent's, too; one of the user's is seeded by the user."""
+    def _seed_opponent(self, seed: int) -> None:
+        """Seed the scripted opponent; the user seeds any other opponent."""
         if isinstance(self.opponent, BasicOpponent):
             self.opponent.seed(seed)
 
     def step(
         self, action: npt.ArrayLike
     ) -> tuple[npt.NDArray[np.float32], float, bool, bool, dict[str, Any]]:
-        """Act, and let the opponent act."""
-        first = self._numbers(action)
+        """Step with the action of the first player."""
+        first = self._checked(action)
         return self._step(np.hstack([first, self.opponent.act(self.obs_agent_two())]))

@@ -1,4 +1,4 @@
-"""Hockey for people, on a keyboard."""
+"""Hockey with the keyboard."""
 
 from __future__ import annotations
 
@@ -13,22 +13,22 @@ from shoal._envs.hockey.env import HockeyEnv
 __all__ = ["KEYS", "HumanOpponent", "Policy", "play"]
 
 Policy = Callable[[npt.NDArray[np.float32]], npt.ArrayLike]
-"""From what a player sees, 18 numbers, to what it does, 4 numbers."""
+"""A function from the 18 elements of an observation to the 4 elements of an action."""
 
-KEYS = "arrows: move, W and S: turn, space: shoot, escape: leave"
+KEYS = "arrows: move, W and S: turn, space: shoot, escape: quit"
 
-_BETWEEN = 40
-"""How many pictures a goal is shown for."""
+_PAUSE_FRAMES = 40
+"""The number of frames for which the end of an episode stays visible."""
 
 
 class HumanOpponent:
-    """A player who sits at the keyboard, and looks at the window of a match.
+    """A player controlled by the keyboard: arrows move, W and S turn, space shoots.
 
-    The keys: arrows to move, W and S to turn, space to shoot.
+    Keys are read from the window of the environment, so call ``env.render("human")`` every step.
 
     Args:
-        env: The match, which is shown by ``render``.
-        player: Which of both players this is, 1 or 2.
+        env: The environment.
+        player: The number of the player, 1 or 2.
     """
 
     def __init__(self, env: HockeyEnv, player: int = 1) -> None:
@@ -37,10 +37,10 @@ class HumanOpponent:
         self.env = env
         self.player = player
 
-    def act(self, obs: Any = None) -> npt.NDArray[np.float64]:  # noqa: ARG002 - it has eyes
-        """What the keys say that are held down now."""
+    def act(self, obs: Any = None) -> npt.NDArray[np.float64]:  # noqa: ARG002
+        """Return the action for the keys that are held down; the observation is ignored."""
         window = self.env.window
-        # The second player sees the rink turned by half.
+        # The frame of reference of the second player is rotated by 180 degrees.
         sign = 1.0 if self.player == 1 else -1.0
         pairs = (("left", "right", sign), ("down", "up", sign), ("w", "s", 1.0))
         numbers = [
@@ -51,24 +51,24 @@ class HumanOpponent:
 
 
 def play(env: HockeyEnv, policy: Policy, max_steps: int | None = None) -> tuple[int, int]:
-    """Let a person play against a policy, match after match, until that person leaves.
+    """Play episodes against a policy until the window is closed.
 
     Args:
-        env: What is played.
-        policy: Plays for the second player.
-        max_steps: Leave after so many steps.
+        env: The environment.
+        policy: The policy of the second player.
+        max_steps: Stop after this many steps.
 
     Returns:
-        The goals of both.
+        The goals of the human player and the policy.
     """
     human, goals, steps = HumanOpponent(env), [0, 0], 0
     env.reset()
-    while not env.window.is_left() and (max_steps is None or steps < max_steps):
-        env.window.say(f"You {goals[0]} : {goals[1]}      ({KEYS})")
+    while not env.window.is_closed() and (max_steps is None or steps < max_steps):
+        env.window.set_title(f"You {goals[0]} : {goals[1]}      ({KEYS})")
         env.render("human")
         second = np.asarray(policy(env.obs_agent_two()), np.float64)
         if second.shape not in ((4,), (env.num_actions,)):
-            raise ValueError(f"a policy gives 4 numbers, got an array of shape {second.shape}")
+            raise ValueError(f"policy must return 4 numbers, got an array of shape {second.shape}")
         second = second[: env.num_actions]
         _, _, terminated, truncated, info = env.step(np.hstack([human.act(), second]))
         steps += 1
@@ -81,7 +81,7 @@ def play(env: HockeyEnv, policy: Policy, max_steps: int | None = None) -> tuple[
 
 
 def _pause(env: HockeyEnv) -> None:
-    for _ in range(_BETWEEN):
-        if env.window.is_left():
+    for _ in range(_PAUSE_FRAMES):
+        if env.window.is_closed():
             break
         env.render("human")

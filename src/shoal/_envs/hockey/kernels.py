@@ -1,4 +1,4 @@
-"""Hockey as kernels."""
+"""The hockey kernels."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from shoal.kernels._definition import Kernel
 __all__ = ["METADATA", "SEEN", "make_kernel"]
 
 SEEN = 18
-"""How many numbers a player observes."""
+"""The number of elements in the observation of one player."""
 
 METADATA = {"render_modes": ["rgb_array", "human"], "render_fps": FPS}
 
@@ -28,22 +28,23 @@ def make_kernel(
     keep_mode: bool = True,
     opponent: str | None = None,
 ) -> Kernel:
-    """A kernel of hockey.
+    """Create a hockey kernel.
 
     Args:
-        players: Who acts: both players, which both observe, or the first one only.
-        discrete: Whether an action is one of 8 numbers: nothing, x-, x+, y-, y+, turn-, turn+,
-            shoot. Else it is 4 numbers from -1 to 1: x, y, turn, and shoot where it is above 0.5.
-        mode: What is played, until a slot's ``mode`` is set to something else.
-        keep_mode: Whether a racket keeps a puck that it catches, to be shot. Where it does not,
-            actions have no part for shooting.
-        opponent: A scripted second player, ``"weak"`` or ``"strong"``, in the place of the user's
-            or of one that stands still.
+        players: The number of players whose actions the caller provides. With 2, observations and
+            infos contain both players.
+        discrete: Whether an action is one of 8 choices: nothing, x-, x+, y-, y+, turn-, turn+,
+            shoot. If False, it has 4 elements from -1 to 1: x, y, turn, and shoot (above 0.5).
+        mode: The initial mode of every slot.
+        keep_mode: Whether a racket holds the puck after catching it, until it shoots. If False,
+            actions have no element or choice for shooting.
+        opponent: A scripted second player, ``"weak"`` or ``"strong"``. If None, the second player
+            follows the caller's actions, or stands still if ``players`` is 1.
     """
     if players not in (1, 2):
         raise ValueError(f"players must be 1 or 2, got {players!r}")
-    keeps = bool(CODECS["keep_mode"].read(keep_mode))
-    numbers, choices = (4, 8) if keeps else (3, 7)
+    can_keep = bool(CODECS["keep_mode"].read(keep_mode))
+    numbers, choices = (4, 8) if can_keep else (3, 7)
     shape = (SEEN,) if players == 1 else (players, SEEN)
     action_space: spaces.Space[Any]
     if not discrete:
@@ -53,16 +54,16 @@ def make_kernel(
     else:
         action_space = spaces.MultiDiscrete([choices] * players)
     name = "Hockey" if players == 2 else "HockeyOne"
-    kind = "Discrete" if discrete else "" if keeps else "WithoutShots"
-    given: dict[str, Any] = {"mode": mode, "keep_mode": keep_mode, "opponent": opponent}
+    kind = "Discrete" if discrete else "" if can_keep else "WithoutShots"
+    parameters: dict[str, Any] = {"mode": mode, "keep_mode": keep_mode, "opponent": opponent}
     return Kernel(
         _native.Kernel(name + kind),
         spaces.Box(-np.inf, np.inf, shape, np.float32),
         action_space,
-        parameters={name: CODECS[name].read(value) for name, value in given.items()},
-        codecs=CODECS if keeps else WITHOUT_KEEP_MODE,
+        parameters={name: CODECS[name].read(value) for name, value in parameters.items()},
+        codecs=CODECS if can_keep else WITHOUT_KEEP_MODE,
         metadata=dict(METADATA),
         check_nan=False,
         read_options=read_options,
-        recipe=partial(make_kernel, players, discrete=discrete, **given),
+        recipe=partial(make_kernel, players, discrete=discrete, **parameters),
     )

@@ -1,4 +1,4 @@
-"""The scripted player, for one match and for many."""
+"""The scripted player, for one match or a vector of matches."""
 
 from __future__ import annotations
 
@@ -13,19 +13,19 @@ from shoal._envs.hockey.kernels import SEEN
 __all__ = ["BasicOpponent", "BasicOpponents"]
 
 
-def _words(seed: int | None) -> list[int]:
+def _seed_words(seed: int | None) -> list[int]:
     return [int(word) for word in np.random.SeedSequence(seed).generate_state(4)]
 
 
 class BasicOpponents:
-    """A scripted player for each match of a vector.
+    """One scripted player for each match of a vector.
 
     Args:
-        num_envs: How many matches.
-        weak: Whether they are slow to move: all of them, or each. They are not by default.
-        seed: Of their random numbers, of which each player draws its own. NumPy's global generator
-            has no part in it.
-        keep_mode: Whether they shoot; else their actions have three numbers.
+        num_envs: The number of matches.
+        weak: Whether players move slowly: one value for all or one per match.
+        seed: The seed of the players' generators; each player has a separate stream of random
+            numbers. NumPy's global generator is not used.
+        keep_mode: Whether players shoot. If False, actions have three elements.
 
     Example:
         >>> import shoal
@@ -56,7 +56,7 @@ class BasicOpponents:
         self.num_envs = num_envs
         self.weak = weak
         self.keep_mode = keep_mode
-        self._players = _native.ScriptedPlayers(num_envs, _words(seed))
+        self._players = _native.ScriptedPlayers(num_envs, _seed_words(seed))
 
     @property
     def weak(self) -> npt.NDArray[np.bool_]:
@@ -67,12 +67,14 @@ class BasicOpponents:
     def weak(self, weak: bool | npt.ArrayLike) -> None:
         flags = np.asarray(weak)
         if flags.dtype != np.bool_ or flags.shape not in ((), (self.num_envs,)):
-            raise ValueError(f"weak must be True, False, or {self.num_envs} of them, got {weak!r}")
+            raise ValueError(
+                f"weak must be a bool or an array of {self.num_envs} bools, got {weak!r}"
+            )
         self._weak = np.array(np.broadcast_to(flags, self.num_envs))
 
     def seed(self, seed: int | None) -> None:
-        """Begin anew, as if made with this seed."""
-        self._players.seed(_words(seed))
+        """Reset the generators, as if the object were created with this seed."""
+        self._players.seed(_seed_words(seed))
 
     def __getstate__(self) -> dict[str, Any]:
         return {**vars(self), "_players": self._players.save()}
@@ -86,44 +88,45 @@ class BasicOpponents:
     def act(
         self, observations: npt.ArrayLike, out: npt.NDArray[np.float32] | None = None
     ) -> npt.NDArray[np.float32]:
-        """The actions of all players.
+        """Return the actions of all players.
 
         Args:
-            observations: (num_envs, 18), as each player sees its match.
-            out: Where actions are written: (num_envs, 4) float32, such as a part of a larger
-                array; (num_envs, 3) without keep mode. By default a new one.
+            observations: An array of shape (num_envs, 18), each row in the player's frame of
+                reference.
+            out: A float32 array of shape (num_envs, 4), or (num_envs, 3) without keep mode, that
+                receives the actions; it may be a slice of a larger array. By default a new array.
         """
-        seen = np.asarray(observations, np.float32)
-        if seen.shape != (self.num_envs, SEEN):
+        observed = np.asarray(observations, np.float32)
+        if observed.shape != (self.num_envs, SEEN):
             raise ValueError(
-                f"observations must have the shape {(self.num_envs, SEEN)}, got {seen.shape}"
+                f"observations must have shape {(self.num_envs, SEEN)}, got {observed.shape}"
             )
-        if seen.strides[1] != seen.itemsize:
-            seen = np.ascontiguousarray(seen)
+        if observed.strides[1] != observed.itemsize:
+            observed = np.ascontiguousarray(observed)
         shape = self.num_envs, 4 if self.keep_mode else 3
         if out is None:
             out = np.empty(shape, np.float32)
         elif out.dtype != np.float32 or out.shape != shape or out.strides[1] != out.itemsize:
             raise ValueError(
-                f"out must be float32 of the shape {shape}, the numbers of a row side by side, got "
-                f"{out.dtype} of {out.shape} with strides {out.strides}"
+                f"out must be a float32 array of shape {shape} with contiguous rows, got "
+                f"{out.dtype} of shape {out.shape} with strides {out.strides}"
             )
         if self.keep_mode:
-            self._players.act(seen, self._weak, out)
+            self._players.act(observed, self._weak, out)
             return out
-        wanted = np.empty((self.num_envs, 4), np.float32)
-        self._players.act(seen, self._weak, wanted)
-        out[...] = wanted[:, :3]
+        actions = np.empty((self.num_envs, 4), np.float32)
+        self._players.act(observed, self._weak, actions)
+        out[...] = actions[:, :3]
         return out
 
 
 class BasicOpponent:
-    """The scripted player, for one match.
+    """The scripted player for one match.
 
     Args:
-        weak: Whether it is slow to move, as it is by default.
-        keep_mode: Whether it shoots; else its actions have three numbers.
-        seed: Of its random numbers, in which NumPy's global generator has no part.
+        weak: Whether the player moves slowly.
+        keep_mode: Whether the player shoots. If False, actions have three elements.
+        seed: The seed of the player's generator. NumPy's global generator is not used.
 
     Example:
         >>> from shoal.hockey import BasicOpponent, HockeyEnv
@@ -137,22 +140,22 @@ class BasicOpponent:
     def __init__(self, weak: bool = True, keep_mode: bool = True, seed: int | None = None) -> None:
         self.weak = weak
         self.keep_mode = keep_mode
-        self._one = BasicOpponents(1, bool(weak), seed, keep_mode=keep_mode)
+        self._vector = BasicOpponents(1, bool(weak), seed, keep_mode=keep_mode)
 
     def seed(self, seed: int | None) -> None:
-        """Begin anew, as if made with this seed."""
-        self._one.seed(seed)
+        """Reset the generators, as if the object were created with this seed."""
+        self._vector.seed(seed)
 
     def act(self, obs: npt.ArrayLike, verbose: bool = False) -> npt.NDArray[np.float64]:  # noqa: ARG002
-        """What to do.
+        """Return the action for an observation.
 
         Args:
-            obs: What it sees, 18 numbers.
-            verbose: Is taken no notice of.
+            obs: The 18 elements of the player's observation.
+            verbose: Ignored.
         """
-        self._one.weak = bool(self.weak)
-        seen = np.asarray(obs, np.float32)
-        if seen.shape != (SEEN,):
-            raise ValueError(f"expected {SEEN} numbers, got an observation of shape {seen.shape}")
-        action: npt.NDArray[np.float32] = self._one.act(seen[None])[0]
+        self._vector.weak = bool(self.weak)
+        observed = np.asarray(obs, np.float32)
+        if observed.shape != (SEEN,):
+            raise ValueError(f"obs must have shape ({SEEN},), got {observed.shape}")
+        action: npt.NDArray[np.float32] = self._vector.act(observed[None])[0]
         return action.astype(np.float64)

@@ -1,4 +1,4 @@
-"""The names by which Gymnasium and :func:`shoal.make` know hockey."""
+"""Registration of the hockey environments with Gymnasium."""
 
 from __future__ import annotations
 
@@ -22,12 +22,12 @@ _ENVIRONMENTS: dict[str, dict[str, Any]] = {
 
 
 def make_env(render_mode: str | None = None, **arguments: Any) -> KernelEnv:
-    """One match, as a Gymnasium environment."""
+    """Create a single hockey environment."""
     return KernelEnv(make_kernel(**arguments), render_mode)
 
 
 def register(vector_entry_point: str) -> None:
-    """Tell Gymnasium the names, and what makes a vector of such environments."""
+    """Register the environments, and the entry point that makes vectors of them."""
     for name, arguments in _ENVIRONMENTS.items():
         gymnasium.register(
             name,

@@ -1,4 +1,4 @@
-"""Modes and opponents, and how they are named."""
+"""Constants, modes and opponents of hockey, and their names."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ __all__ = [
     "read_options",
 ]
 
-# As the reference names them: pixels, and metres.
+# Names and units (pixels, metres) as in the reference implementation.
 FPS = 50
 SCALE = 60.0
 VIEWPORT_W, VIEWPORT_H = 600, 480
@@ -39,11 +39,11 @@ MAX_TIME_KEEP_PUCK = 15
 
 
 class Mode(IntEnum):
-    """What is played.
+    """The kind of episode.
 
-    In a match both players begin at their places, and start in turns. In the training modes the
-    second player stands anywhere; in TRAIN_SHOOTING the puck lies in front of the first one, in
-    TRAIN_DEFENSE it is shot at the first one's goal.
+    NORMAL is a match: the players begin at their places and start alternately. In the training
+    modes the second player has a random position; in TRAIN_SHOOTING the puck lies in front of the
+    first player, in TRAIN_DEFENSE it is shot at the first player's goal.
     """
 
     NORMAL = 0
@@ -57,7 +57,7 @@ _OPPONENTS = (None, "weak", "strong")
 
 
 def read_mode(value: Any) -> Mode:
-    """A mode from itself, its name or its number.
+    """Convert a mode, its name or its number to a mode.
 
     >>> read_mode("TRAIN_SHOOTING")
     <Mode.TRAIN_SHOOTING: 1>
@@ -73,7 +73,7 @@ def read_mode(value: Any) -> Mode:
 
 def _hint(value: Any) -> str:
     is_many = isinstance(value, list | tuple | np.ndarray)
-    return "; set_attr takes one for each slot" if is_many else ""
+    return "; set_attr accepts a list with a value for each slot" if is_many else ""
 
 
 def _read_opponent(value: Any) -> float:
@@ -93,25 +93,25 @@ CODECS = {
     "opponent": Codec(_read_opponent, lambda number: _OPPONENTS[int(number)]),
     "keep_mode": Codec(lambda value: _read_flag("keep_mode", value), bool),
 }
-"""How the parameters of the kernels are named."""
+"""The conversions between kernel parameters and the values that users see."""
 
 
 def _read_no_keep_mode(value: Any) -> float:
     if _read_flag("keep_mode", value):
-        raise ValueError("keep_mode cannot be turned on: actions were made without a part to shoot")
+        raise ValueError("keep_mode cannot be enabled: the action space has no shoot action")
     return 0.0
 
 
 WITHOUT_KEEP_MODE = {**CODECS, "keep_mode": Codec(_read_no_keep_mode, bool)}
-"""The same for kernels whose actions have no part for shooting."""
+"""The conversions for kernels whose action space has no shoot action."""
 
 
 def read_options(options: dict[str, Any], defaults: dict[str, float]) -> list[float]:
-    """The options of a reset: ``mode`` for this episode only, and ``one_starting``."""
+    """Read the reset options: ``mode``, for this episode only, and ``one_starting``."""
     unknown = [name for name in options if name not in defaults]
     if unknown:
         raise ValueError(
-            f"hockey has no reset option {unknown[0]!r}; those it has: {', '.join(defaults)}"
+            f"hockey has no reset option {unknown[0]!r}; available: {', '.join(defaults)}"
         )
     mode, one_starting = options.get("mode"), options.get("one_starting")
     return [

@@ -69,7 +69,8 @@ class AtariVector(VectorEnv, gymnasium.vector.VectorEnv[Any, Any, Arrays]):
                 self._atari_pool.games[slot], reward_clipping=True
             ):
                 raise ValueError(
-                    f"slot {slot} has {self._atari_pool.games[slot]}, but was saved with {game.settings}"
+                    f"slot {slot} has {self._atari_pool.games[slot]}, but was saved with "
+                    f"{game.settings}"
                 )
         self._atari_pool.restore(games, chosen)
 

@@ -1,4 +1,4 @@
-"""What users may have meant: notes on the errors that ``shoal.make`` ends with."""
+"""Notes with suggestions, added to the errors that ``shoal.make`` raises."""
 
 from __future__ import annotations
 
@@ -24,10 +24,12 @@ _NO_DEFAULT = inspect.Parameter.empty
 
 @contextmanager
 def hinting(what: Any, env_kwargs: dict[str, Any], options: Collection[str]) -> Iterator[None]:
-    """Add to an exception what the user may have meant.
+    """Add a note with a suggestion to an exception that is raised in the block.
 
-    ``what`` is what environments are made of, ``env_kwargs`` the arguments that they are given,
-    and ``options`` the names of those that they are not given.
+    Args:
+        what: The argument of ``shoal.make`` that environments are created from.
+        env_kwargs: The arguments passed to the environment's constructor.
+        options: The names of the options of ``shoal.make``.
     """
     try:
         yield
@@ -38,7 +40,7 @@ def hinting(what: Any, env_kwargs: dict[str, Any], options: Collection[str]) -> 
 
 
 def named(what: Any) -> str:
-    """What environments are made of, in a word or a few.
+    """Return a short name of the object that environments are created from.
 
     >>> named("CartPole-v1"), named(gymnasium.Env), named([gymnasium.Env] * 2)
     ("'CartPole-v1'", 'Env', 'these functions')
@@ -48,7 +50,7 @@ def named(what: Any) -> str:
     if isinstance(what, Sequence):
         return "these functions"
     if isinstance(what, partial):
-        return named(what.func)  # and not the arguments, which may be large
+        return named(what.func)  # without the arguments, which may be large
     return getattr(what, "__name__", type(what).__name__)
 
 
@@ -63,12 +65,12 @@ def _hints(
         missing = _MISSING.search(text)
         names = re.findall(r"\w+", missing[1].replace(" and ", " ")) if missing else []
         if names and set(names) <= _required(what, env_kwargs):
-            it = "it" if len(names) == 1 else "them"
-            given = ", ".join(f"{name}=..." for name in names)
-            yield f"pass {it} on: shoal.make({named(what)}, {given})"
+            pronoun = "it" if len(names) == 1 else "them"
+            arguments = ", ".join(f"{name}=..." for name in names)
+            yield f"pass {pronoun} on: shoal.make({named(what)}, {arguments})"
     elif isinstance(what, str) and ":" in what:
         module, _, name = what.rpartition(":")
-        # What is registered has a version, and so a hyphen.
+        # A registered id ends with a version, and so contains a hyphen.
         if name.isidentifier() and _is_module(module):
             yield _about_class(module, name)
 
@@ -86,19 +88,21 @@ def _is_module(name: str) -> bool:
 def _about_class(module: str, name: str) -> str:
     is_file = module.endswith(_FILE)
     origin = PurePath(module).stem if is_file else module
-    known = "; file.py:Class is for the command line" if is_file else ""
-    return f"pass the class itself: from {origin} import {name}; shoal.make({name}){known}"
+    note = "; file.py:Class is for the command line" if is_file else ""
+    return f"pass the class itself: from {origin} import {name}; shoal.make({name}){note}"
 
 
 def _required(what: Any, env_kwargs: dict[str, Any]) -> set[str]:
-    """The arguments that a function cannot do without, and has not been given."""
+    """Return the names of a function's required parameters that are not in ``env_kwargs``."""
     try:
         parameters = inspect.signature(what).parameters.values()
-    except (TypeError, ValueError):  # no function, or one that does not tell
+    except (TypeError, ValueError):  # not callable, or without a signature
         return set()
     kinds = (inspect.Parameter.VAR_POSITIONAL, inspect.Parameter.VAR_KEYWORD)
     return {
-        it.name
-        for it in parameters
-        if it.kind not in kinds and it.default is _NO_DEFAULT and it.name not in env_kwargs
+        parameter.name
+        for parameter in parameters
+        if parameter.kind not in kinds
+        and parameter.default is _NO_DEFAULT
+        and parameter.name not in env_kwargs
     }

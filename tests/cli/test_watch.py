@@ -15,7 +15,7 @@ import pytest
 from typer.testing import CliRunner
 
 from shoal._cli.app import app
-from tests.live.page_client import Stream, fetched, pictures
+from tests.live.page_client import Stream, fetch, fetch_frames
 
 SHOAL = [sys.executable, "-c", "from shoal._cli import main; main()"]
 
@@ -154,16 +154,16 @@ def test_the_page_shows_frames_until_ctrl_c(module):
         url = re.search(r"http://\S+/", line).group()
         stream = Stream(url)
         deadline = time.monotonic() + 20
-        while not (found := pictures(url)):
+        while not (frames := fetch_frames(url)):
             assert time.monotonic() < deadline
             time.sleep(0.05)
-        assert set(found[0][4]) == {7}
+        assert set(frames[0][4]) == {7}
         watching.send_signal(signal.SIGINT)
-        assert stream.end()["ended"] == "closed"
+        assert stream.join()["ended"] == "closed"
         assert watching.wait(10) == 0
         assert watching.stderr.read() == ""
     with pytest.raises(OSError, match="refused"):
-        fetched(url)
+        fetch(url)
 
 
 @pytest.mark.parametrize("columns", [60, 120])

@@ -131,13 +131,13 @@ def watch(
             Screen(Console(stderr=as_json), None if page is None else page.url)
         )
 
-        def look() -> None:
+        def update_screen() -> None:
             if screen.is_due:
                 screen.show(watcher.state(screen.newest_entry))
 
         start = time.perf_counter()
         with suppress(KeyboardInterrupt), _policy_named_on_invalid_actions(policy):
-            run_loop(envs, act, seed=seed, seconds=seconds, rate=rate, look=look)
+            run_loop(envs, act, seed=seed, seconds=seconds, rate=rate, on_step=update_screen)
         elapsed = time.perf_counter() - start
     screen.show_summary(watcher.state(screen.newest_entry), elapsed)
     if as_json:

@@ -158,7 +158,7 @@ def _workers(workers: list[dict[str, Any]], is_wide: bool) -> Table:
             ProgressBar(total=1.0, completed=shown, width=width, complete_style="cyan"),
             percent(load),
             Text(str(worker["restarts"]), "yellow" if worker["restarts"] else "dim"),
-            *([_text(worker["where"])] if is_wide else []),
+            *([_text(worker["location"])] if is_wide else []),
         )
     if len(workers) > _MAX_WORKERS:
         table.add_row(f"and {len(workers) - _MAX_WORKERS} more")

@@ -1,9 +1,9 @@
 """The exceptions that Shoal raises.
 
-Several classes have more than one parent. The first is Gymnasium's exception for the error; the
-others are the exceptions that the libraries that Shoal replaces raise in the same situation, so
-``except`` clauses written for them keep working. (The ``AssertionError`` parents are for code
-written for Gymnasium before 1.3, which checked its arguments with ``assert``.)
+Several classes have more than one parent. The first is Gymnasium's exception for the error. The
+others are the exceptions that Stable-Baselines3, ale-py and others raise in the same situation, so
+that ``except`` clauses written for them keep working. ``AssertionError`` is a parent because
+Gymnasium before 1.3 checked its arguments with ``assert``.
 """
 
 from __future__ import annotations
@@ -144,7 +144,7 @@ class MissingExtraError(gymnasium.error.DependencyNotInstalled, ImportError):
 
 
 class UnknownGameError(gymnasium.error.NameNotFound, ValueError, AssertionError):
-    """The Atari game does not exist, or does not support the number of players."""
+    """The Atari game does not exist, or has no single-player mode."""
 
 
 class InvalidSettingError(gymnasium.error.Error, ValueError):
@@ -156,7 +156,7 @@ class ConfigError(ValueError):
 
 
 class NotFiniteError(ValueError):
-    """A number in training is not finite, from an environment or after an update."""
+    """A number in training is not finite: it came from an environment, or from an update."""
 
 
 class RunInUseError(RuntimeError):
@@ -182,7 +182,7 @@ class AuthenticationError(RefusedError, PermissionError):
 
 
 class LeaseError(RefusedError):
-    """A device is owned by another client, or was given to another client meanwhile."""
+    """A device is owned by another client, or was given to another client in the meantime."""
 
 
 class ConnectionLostError(ConnectionError):

@@ -57,7 +57,7 @@ def bench(
     ] = ",".join(PEERS),
     rounds: Annotated[
         int | None,
-        typer.Option(min=1, help="Number of rounds. Default: about 30 seconds in total."),
+        typer.Option(min=1, help="Number of rounds. Default: as many as fit into about 30 s."),
     ] = None,
     seconds: Annotated[float, typer.Option(help="Seconds per contender and round.")] = 0.1,
     workers: Annotated[

@@ -1,5 +1,5 @@
-/* Search without a server: a page that was opened as a file may start no worker, so a frame does its
- * work. The theme looks for a class of this name. */
+/* Search on pages that are opened as files. Such a page must not start a worker, so this class, which
+ * the theme looks up by its name, runs the worker's script in a hidden frame. */
 class IFrameWorker extends EventTarget {
   constructor(url) {
     super();

@@ -1,7 +1,7 @@
-"""An extension of Griffe: docstrings as this project writes them, as Markdown.
+"""A Griffe extension that converts the project's docstrings to Markdown.
 
-References such as ``:func:`shoal.make``` become links where there is something to link to, and
-examples with ``>>>`` become blocks of code; what announces a block needs no sign of it here.
+References such as ``:func:`shoal.make``` become links if their target exists, examples with ``>>>``
+become code blocks, and the markup that introduces a block is removed.
 """
 
 from __future__ import annotations
@@ -21,20 +21,20 @@ _QUOTED = "    "
 
 
 class Docstrings(griffe.Extension):
-    """Rewrites every docstring of a package once the package is loaded."""
+    """Rewrites all docstrings of a package when the package is loaded."""
 
     def on_package(self, *, pkg: griffe.Module, **_: Any) -> None:
-        """Rewrite the docstrings of all that is in the package."""
-        for thing in _all_in(pkg):
-            if thing.docstring is not None:
-                thing.docstring.value = _as_markdown(thing.docstring.value)
+        """Rewrite the docstrings of a package and its members."""
+        for documented in _with_members(pkg):
+            if documented.docstring is not None:
+                documented.docstring.value = _as_markdown(documented.docstring.value)
 
 
-def _all_in(thing: griffe.Object) -> Iterator[griffe.Object]:
-    yield thing
-    for member in thing.members.values():
+def _with_members(documented: griffe.Object) -> Iterator[griffe.Object]:
+    yield documented
+    for member in documented.members.values():
         if not member.is_alias:
-            yield from _all_in(member)
+            yield from _with_members(member)
 
 
 def _as_markdown(text: str) -> str:
@@ -42,22 +42,22 @@ def _as_markdown(text: str) -> str:
     return "\n".join(_with_fences(text.splitlines()))
 
 
-def _link(found: re.Match[str]) -> str:
-    short, path = found.groups()
+def _link(match: re.Match[str]) -> str:
+    short, path = match.groups()
     shown = path.rpartition(".")[2] if short else path
     return f'<autoref identifier="{path}" optional><code>{shown}</code></autoref>'
 
 
 def _with_fences(lines: list[str]) -> Iterator[str]:
-    """Lines, with a fence around each example: it goes on up to the next empty line."""
+    """Put a fence around each example, which ends at the next empty line."""
     section, indent, fenced = False, "", False
     for line in lines:
         if line and not line[0].isspace():
             section = _SECTION.match(line) is not None
-        begins = _PROMPT.match(line)
-        if begins and not fenced:
-            # What is indented outside of a section would be a block of code without a fence.
-            fenced, indent = True, begins[1] if section else ""
+        prompt = _PROMPT.match(line)
+        if prompt and not fenced:
+            # Outside of a section, indented lines would be a code block without a fence.
+            fenced, indent = True, prompt[1] if section else ""
             yield f"{indent}```pycon"
         elif fenced and not line.strip():
             yield f"{indent}```"

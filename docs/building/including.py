@@ -1,11 +1,11 @@
-"""A hook of MkDocs: what pages include.
+"""A MkDocs hook that includes files of the repository in pages.
 
-``<!-- include CHANGELOG.md -->`` on a line by itself becomes that file of the repository, without
-its title where the page has one of its own. Links in it that lead to a file with a page lead to
-the page, others become the name of the file. A drawing (``![...](drawing.svg)``) becomes a part of
-the page, so that it is light or dark as the page is.
+``<!-- include CHANGELOG.md -->`` on a separate line is replaced by that file; without its title if
+the page has one. Links in the file to another file become links to that file's page, or the name of
+the file if it has none. An SVG image (``![...](drawing.svg)``) is inlined, so that it follows the
+theme of the page.
 
-What was measured, ``benchmarks/results``, and the examples are parts of the site as well.
+The site also contains the benchmark results (``benchmarks/results``) and the examples.
 """
 
 from __future__ import annotations
@@ -31,14 +31,14 @@ PAGES = {
 
 _INCLUDE = re.compile(r"^<!-- include (\S+) -->$", re.MULTILINE)
 _LINK = re.compile(r"(?<!!)\[([^\]]*)\]\(([^)\s]+)\)")
-_DRAWING = re.compile(r"^!\[([^\]]*)\]\(([\w./-]+\.svg)\)$", re.MULTILINE)
+_IMAGE = re.compile(r"^!\[([^\]]*)\]\(([\w./-]+\.svg)\)$", re.MULTILINE)
 
 
 def on_files(files: Files, config: MkDocsConfig, **_: Any) -> Files:
-    """Add what was measured, and a page for each example."""
+    """Add the benchmark results, and a page for each example."""
     for path in sorted([*RESULTS.rglob("*.md"), *RESULTS.rglob("*.png")]):
-        place = f"results/{path.relative_to(RESULTS)}"
-        files.append(File.generated(config, place, abs_src_path=str(path)))
+        target = f"results/{path.relative_to(RESULTS)}"
+        files.append(File.generated(config, target, abs_src_path=str(path)))
     for path in sorted(EXAMPLES.rglob("*.py")):
         text = f"# {path.name}\n\n```python\n{path.read_text()}```\n"
         files.append(File.generated(config, _page_of_example(path), content=text))
@@ -46,17 +46,17 @@ def on_files(files: Files, config: MkDocsConfig, **_: Any) -> Files:
 
 
 def on_page_markdown(markdown: str, page: Page, config: MkDocsConfig, **_: Any) -> str:
-    """Put in what a page includes."""
+    """Insert the included files and images."""
     folder = Path(config.docs_dir, page.file.src_uri).parent
-    titled = markdown.startswith("# ")
-    whole = _INCLUDE.sub(lambda found: _included(found[1], titled), markdown)
-    whole = whole.replace("](../benchmarks/results/", "](results/")
-    return _DRAWING.sub(lambda found: _drawing(found[1], folder / found[2]), whole)
+    has_title = markdown.startswith("# ")
+    text = _INCLUDE.sub(lambda match: _included(match[1], has_title), markdown)
+    text = text.replace("](../benchmarks/results/", "](results/")
+    return _IMAGE.sub(lambda match: _inlined(match[1], folder / match[2]), text)
 
 
-def _drawing(words: str, file: Path) -> str:
+def _inlined(label: str, file: Path) -> str:
     lines = (line for line in file.read_text().splitlines() if line.strip())
-    svg = "\n".join(lines).replace("<svg", f'<svg aria-label="{escape(words)}"', 1)
+    svg = "\n".join(lines).replace("<svg", f'<svg aria-label="{escape(label)}"', 1)
     return f'<figure class="drawing">\n{svg}\n</figure>'
 
 
@@ -65,13 +65,13 @@ def _included(name: str, without_title: bool) -> str:
     if without_title:
         text = text.partition("\n")[2]
     folder = PurePosixPath(name).parent
-    return _LINK.sub(lambda found: _link(found[0], *found.groups(), folder), text)
+    return _LINK.sub(lambda match: _link(match[0], *match.groups(), folder), text)
 
 
-def _link(whole: str, text: str, target: str, folder: PurePosixPath) -> str:
-    """A link of an included file, which stands in that folder."""
+def _link(link: str, text: str, target: str, folder: PurePosixPath) -> str:
+    """Translate a link of an included file, which is in ``folder``."""
     if target.startswith("#") or "://" in target:
-        return whole
+        return link
     path, hash_, anchor = target.partition("#")
     file = folder / path
     page = PAGES.get(str(file))

@@ -1,8 +1,8 @@
-"""Takes the pictures of the live page: a run of hockey, after most of a minute, light and dark.
+"""Take screenshots of the live page, in both themes, 40 seconds into a training run of hockey.
 
     PYTHONPATH=. .venv/bin/python docs/building/screenshots.py
 
-It takes Debian's chromium and chromium-driver, as the tests of the page do.
+Requires Debian's packages chromium and chromium-driver, as the browser tests do.
 """
 
 from __future__ import annotations
@@ -23,8 +23,8 @@ SIZE = (1280, 1000)
 SECONDS = 40
 
 
-def look(url: str) -> None:
-    """Open the page, wait until there is much to see, and keep what it looks like."""
+def take_screenshots(url: str) -> None:
+    """Open the page, wait, and save a screenshot of each theme."""
     paths = [shutil.which(name) for name in ("chromium", "chromedriver")]
     with tempfile.TemporaryDirectory() as folder:
         driver: Any = start_browser(*paths, folder)
@@ -42,13 +42,13 @@ def look(url: str) -> None:
 
 
 def main() -> None:
-    """Train, and look."""
+    """Train, and take screenshots meanwhile."""
     page = TrainingPage(port=0, picture_share=0.05)
-    looking = threading.Thread(target=look, args=(page.url,))
-    looking.start()
+    browser = threading.Thread(target=take_screenshots, args=(page.url,))
+    browser.start()
     with tempfile.TemporaryDirectory() as folder:
         train_single_run("hockey_demo", folder, "hockey", device="cpu", seed=0, displays=[page])
-    looking.join()
+    browser.join()
 
 
 if __name__ == "__main__":

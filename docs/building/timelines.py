@@ -1,4 +1,4 @@
-"""Draws the autoreset modes as time lines, from what a vector really returns.
+"""Draw timelines of the autoreset modes from the results of a vector.
 
 ``python docs/building/timelines.py`` writes ``docs/pictures/autoreset-*.svg``.
 """
@@ -41,7 +41,7 @@ _STYLE = """
 
 
 class Counting(gym.Env[Any, Any]):
-    """Observes its episode and how many steps it has taken in it; every episode has three."""
+    """Observes the number of its episode and of the step in it; an episode has three steps."""
 
     observation_space = spaces.Box(0, 100, (2,), np.int64)
     action_space = spaces.Discrete(9)
@@ -50,13 +50,13 @@ class Counting(gym.Env[Any, Any]):
         self._episode = -1
 
     def reset(self, *, seed: int | None = None, options: dict[str, Any] | None = None) -> Any:
-        """Begin the next episode."""
+        """Start the next episode."""
         super().reset(seed=seed, options=options)
         self._episode, self._time = self._episode + 1, 0
         return self._observed(), {}
 
     def step(self, action: Any) -> Any:
-        """Count, and tell that the action was seen."""
+        """Count the step, and return the action in the info."""
         self._time += 1
         return self._observed(), float(self._time), self._time == _LENGTH, False, {"saw": action}
 
@@ -66,7 +66,7 @@ class Counting(gym.Env[Any, Any]):
 
 @dataclass
 class Call:
-    """What one slot was sent, and what came back."""
+    """A call, the action, and the results of one slot."""
 
     name: str
     action: str = ""
@@ -78,17 +78,17 @@ class Call:
 
 
 def calls(mode: str) -> list[Call]:
-    """Reset a vector of one slot, and step it, reset where that is the user's to do."""
-    told, finished = [], False
+    """Reset and step a vector of one slot. In disabled mode, reset it after each episode."""
+    results, finished = [], False
     with shoal.make(Counting, 1, backend="inline", autoreset_mode=mode, statistics=True) as envs:
         observations, _ = envs.reset()
-        told.append(Call("reset()", observation=_name(observations[0])))
+        results.append(Call("reset()", observation=_name(observations[0])))
         action = 0
-        while len(told) < _CALLS:
+        while len(results) < _CALLS:
             if finished and mode == "Disabled":
                 mask = np.array([True])
                 observations, _ = envs.reset(options={"reset_mask": mask})
-                told.append(Call("reset(mask)", observation=_name(observations[0])))
+                results.append(Call("reset(mask)", observation=_name(observations[0])))
                 finished = False
                 continue
             action += 1
@@ -103,8 +103,8 @@ def calls(mode: str) -> list[Call]:
                 call.infos.append(f"final_obs: {_name(infos['final_obs'][0])}")
             if "episode" in infos:
                 call.infos.append(f"episode: r = {infos['episode']['r'][0]:g}")
-            told.append(call)
-    return told
+            results.append(call)
+        return results
 
 
 def _name(observation: Any) -> str:
@@ -113,9 +113,9 @@ def _name(observation: Any) -> str:
 
 
 def draw(mode: str) -> str:
-    """The time line of a mode as SVG."""
-    told = calls(mode)
-    width = _LEFT + _WIDTH * len(told)
+    """Return the timeline of a mode as SVG."""
+    columns = calls(mode)
+    width = _LEFT + _WIDTH * len(columns)
     height = _HEAD + _HEIGHT * len(_LABELS) + 20
     parts = [
         f'<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 {width} {height}" role="img">',
@@ -123,7 +123,7 @@ def draw(mode: str) -> str:
         *(_text(4, _row(row), label, "name") for row, label in enumerate(_LABELS)),
         f'<line class="line" x1="{_LEFT}" x2="{width}" y1="{_HEAD - 8}" y2="{_HEAD - 8}"/>',
     ]
-    for column, call in enumerate(told):
+    for column, call in enumerate(columns):
         parts += _column(_LEFT + _WIDTH * column + _WIDTH // 2, call)
     return "\n".join([*parts, "</svg>\n"])
 
@@ -148,13 +148,13 @@ def _row(number: int) -> int:
     return _HEAD + _HEIGHT * number + 18
 
 
-def _text(x: int, y: int, text: str, kind: str = "") -> str:
-    named = f' class="{kind}"' if kind else ""
-    return f'<text{named} x="{x}" y="{y}">{text}</text>'
+def _text(x: int, y: int, text: str, css_class: str = "") -> str:
+    attribute = f' class="{css_class}"' if css_class else ""
+    return f'<text{attribute} x="{x}" y="{y}">{text}</text>'
 
 
 def main() -> None:
-    """Write the pictures of all modes."""
+    """Write the timelines of all modes."""
     for name, mode in MODES.items():
         (PICTURES / f"autoreset-{name}.svg").write_text(draw(mode))
 

@@ -1,4 +1,4 @@
-// Counts and times batches for somebody who watches, in a few hundred nanoseconds each.
+// Counts and times the batches of a watched vector, in a few hundred nanoseconds per batch.
 #pragma once
 
 #include <array>
@@ -11,48 +11,51 @@
 
 namespace shoal {
 
-/// Steps, episodes and the times of batches of a vector. Belongs to the thread that steps it.
+/// Steps, episodes and batch times of a vector. Not thread-safe: used by the stepping thread only.
 ///
-/// All slots count for how many steps and episodes there were. Returns and lengths are followed in
-/// the first slots only, as many as cost next to nothing.
+/// Steps and episodes are counted in all slots, returns and lengths only in the first `kTracked`
+/// slots, which keeps the cost negligible.
 class Meter {
  public:
-  static constexpr int64_t kFollowed = 128;
-  /// Bins of batch times: ten for each power of ten, from 100 ns on.
+  static constexpr int64_t kTracked = 128;
+  /// Bins of batch times: ten per decade, starting at 100 ns.
   static constexpr size_t kBins = 100;
 
-  /// `interval` seconds lie between two times at which a batch is said to be due for a look.
+  /// `end` and `end_some` return true once every `interval` seconds.
   Meter(int64_t num_envs, Autoreset mode, double interval);
 
-  /// A batch begins.
+  /// Starts to time a batch.
   void begin();
 
-  /// A batch of all slots is there; whether it is time to look.
+  /// Counts a batch of all slots; returns whether `interval` has passed since it last returned
+  /// true.
   bool end(nb::handle rewards, nb::handle terminated, nb::handle truncated);
 
-  /// As `end`, of a batch of these slots only.
+  /// Like `end`, for a batch of some slots.
   bool end_some(nb::handle slots, nb::handle rewards, nb::handle terminated, nb::handle truncated);
 
-  /// These slots begin new episodes, all of them where `slots` is None.
+  /// Starts new episodes in these slots; in all slots if `slots` is None.
   void reset(nb::handle slots);
 
   int64_t steps() const { return steps_; }
   int64_t batches() const { return batches_; }
   int64_t episodes() const { return episodes_; }
-  /// How long the newest batch took, in seconds.
+  /// Duration of the newest batch in seconds.
   double latest() const { return latest_; }
-  /// Seconds that counting has taken so far.
+  /// Seconds spent on counting so far.
   double spent() const { return spent_; }
 
-  /// How often a batch took how long: a count for each bin. The first has what is shorter, too, and
-  /// the last what is longer.
+  /// The histogram of batch times. The first bin includes all shorter times, the last all longer
+  /// ones.
   std::vector<int64_t> times() const { return {bins_.begin(), bins_.end()}; }
+  /// The edges of the bins in seconds.
   static std::vector<double> edges();
 
-  /// The longest batch since this was asked for, in seconds.
+  /// Returns the longest batch time in seconds since the last call.
   double take_longest();
 
-  /// Ended episodes since this was asked for, as (slot, return, length); the newest few thousand.
+  /// Returns the episodes that ended since the last call as (slot, return, length), up to the
+  /// newest few thousand.
   nb::list take_ended();
 
  private:
@@ -65,17 +68,17 @@ class Meter {
   double now() const;
   void time_batch(double seconds);
   void end_episode(int64_t slot);
-  bool finish(int64_t count, double arrived);
+  bool finish(int64_t count, double received);
 
   int64_t num_envs_;
   Autoreset mode_;
   double interval_;
-  double began_ = 0, due_ = 0, spent_ = 0, latest_ = 0, longest_ = 0;
+  double start_ = 0, due_ = 0, spent_ = 0, latest_ = 0, longest_ = 0;
   int64_t steps_ = 0, batches_ = 0, episodes_ = 0;
   std::vector<double> returns_;
   std::vector<int64_t> lengths_;
   std::array<int64_t, kBins> bins_{};
-  std::vector<Ended> ended_;  // a ring once it is full
+  std::vector<Ended> ended_;  // a ring buffer once it is full
   size_t oldest_ = 0;
 };
 

@@ -1,6 +1,7 @@
-"""Exceptions in words: what stands in for them in another process, and what slots have in common.
+"""Descriptions of exceptions, for sending them to another process, and notes on them.
 
-Nothing here can execute what it is told: an exception is a name, a message, notes and a traceback.
+Restoring a description executes none of its content: it consists of a name, a message, notes and a
+traceback, all of them text.
 """
 
 from __future__ import annotations
@@ -23,12 +24,12 @@ __all__ = [
     "stand_in",
 ]
 
-_NAMES_SLOT = re.compile(r"^shoal: in slot (\d+) of \d+")
-"""How the notes begin that say which slot an exception came from."""
+_SLOT_NOTE = re.compile(r"^shoal: in slot (\d+) of \d+")
+"""Matches the start of the notes that name the slot in which an exception was raised."""
 
 
-class RemoteTraceback(Exception):  # noqa: N818 - it tells where, not what
-    """Shows, as an exception's cause, where in another process it was raised."""
+class RemoteTraceback(Exception):  # noqa: N818 - it holds a location, it is not an error itself
+    """The cause of an exception from another process; shows the traceback in that process."""
 
     def __str__(self) -> str:
         return f"\n{self.args[0]}"
@@ -36,7 +37,7 @@ class RemoteTraceback(Exception):  # noqa: N818 - it tells where, not what
 
 @dataclass(frozen=True)
 class ErrorDescription:
-    """An exception in words; ``builtin`` is the built-in one that it is derived from."""
+    """An exception as text; ``builtin`` is the name of its most derived built-in base class."""
 
     name: str
     message: str
@@ -46,10 +47,10 @@ class ErrorDescription:
 
 
 def describe_error(error: BaseException) -> ErrorDescription:
-    """An exception in words."""
+    """Return the description of an exception."""
     kind = type(error)
     shown = traceback.TracebackException.from_exception(error)
-    shown.__notes__ = None  # they are brought over on their own
+    shown.__notes__ = None  # transferred separately
     return ErrorDescription(
         name=kind.__qualname__,
         message=error_text(error),
@@ -62,7 +63,7 @@ def describe_error(error: BaseException) -> ErrorDescription:
 
 
 def stand_in(description: ErrorDescription) -> BaseException:
-    """An exception of the same name, derived from the same built-in one where that is possible."""
+    """Return an exception with the same name and, if possible, the same built-in base class."""
     builtin = getattr(builtins, description.builtin, Exception)
     is_error = isinstance(builtin, type) and issubclass(builtin, Exception)
     bases: tuple[type[BaseException], ...] = (RemoteError,)
@@ -73,13 +74,13 @@ def stand_in(description: ErrorDescription) -> BaseException:
     error: BaseException
     try:
         error = type(name, bases, named)(description.message)
-    except TypeError:  # some built-in exceptions want more than a message
+    except TypeError:  # some built-in exceptions require more arguments than a message
         error = type(name, (RemoteError,), named)(description.message)
     return error
 
 
 def error_text(error: BaseException) -> str:
-    """The message of an exception, whatever its class does."""
+    """Return an exception's message, even if its ``__str__`` raises."""
     try:
         return str(error)
     except Exception as failure:
@@ -87,7 +88,7 @@ def error_text(error: BaseException) -> str:
 
 
 def note_others(errors: Sequence[tuple[int, BaseException]]) -> None:
-    """Note in the first error of several slots which others have failed, and how.
+    """Add a note to the first of several slots' errors that lists the other failed slots.
 
     >>> errors = [(slot, ValueError("too late")) for slot in (0, 1, 2, 3, 7)]
     >>> note_others([*errors, (8, OSError("no such device"))])
@@ -114,7 +115,7 @@ def note_others(errors: Sequence[tuple[int, BaseException]]) -> None:
 
 
 def _shown(error: BaseException) -> str:
-    """The type and message of an exception, whatever its class does."""
+    """Return an exception's type and message, even if its ``__repr__`` raises."""
     try:
         return repr(error)
     except Exception:
@@ -122,7 +123,7 @@ def _shown(error: BaseException) -> str:
 
 
 def _ranges(numbers: Sequence[int]) -> str:
-    """Numbers in rising order, with three or more that follow each other as one."""
+    """Format slot numbers; three or more consecutive ones as a range, such as ``1 to 3``."""
     runs: list[list[int]] = []
     for number in sorted(numbers):
         if runs and number == runs[-1][-1] + 1:
@@ -135,7 +136,7 @@ def _ranges(numbers: Sequence[int]) -> str:
 
 
 def renumber_notes(error: BaseException, first: int, num_envs: int) -> None:
-    """Let an exception out of a part of a vector name its slot as the whole vector counts them.
+    """Translate slot numbers in notes from those of a part of a vector to those of the vector.
 
     >>> error = ValueError("too late")
     >>> error.add_note("shoal: in slot 1 of 4, in its step")
@@ -146,6 +147,6 @@ def renumber_notes(error: BaseException, first: int, num_envs: int) -> None:
     notes = getattr(error, "__notes__", None)
     if notes:
         error.__notes__ = [
-            _NAMES_SLOT.sub(lambda it: f"shoal: in slot {int(it[1]) + first} of {num_envs}", note)
+            _SLOT_NOTE.sub(lambda it: f"shoal: in slot {int(it[1]) + first} of {num_envs}", note)
             for note in notes
         ]

@@ -1,4 +1,4 @@
-"""What users may have meant: notes on the errors that ``shoal.make`` ends with."""
+"""Notes with suggestions, added to the errors that ``shoal.make`` raises."""
 
 from __future__ import annotations
 
@@ -23,60 +23,62 @@ _NO_DEFAULT = inspect.Parameter.empty
 
 
 @contextmanager
-def hinting(what: Any, env_kwargs: dict[str, Any], options: Collection[str]) -> Iterator[None]:
-    """Add to an exception what the user may have meant.
+def hinting(source: Any, env_kwargs: dict[str, Any], options: Collection[str]) -> Iterator[None]:
+    """Add a note with a suggestion to an exception that is raised in the block.
 
-    ``what`` is what environments are made of, ``env_kwargs`` the arguments that they are given,
-    and ``options`` the names of those that they are not given.
+    Args:
+        source: The first argument of ``shoal.make``, which environments are created from.
+        env_kwargs: The arguments passed to the environment's constructor.
+        options: The names of the options of ``shoal.make``.
     """
     try:
         yield
     except (TypeError, ImportError, gymnasium.error.Error) as error:
-        for hint in _hints(error, what, env_kwargs, options):
+        for hint in _hints(error, source, env_kwargs, options):
             error.add_note(f"shoal: {hint}")
         raise
 
 
-def named(what: Any) -> str:
-    """What environments are made of, in a word or a few.
+def named(source: Any) -> str:
+    """Return a short name of the object that environments are created from.
 
     >>> named("CartPole-v1"), named(gymnasium.Env), named([gymnasium.Env] * 2)
     ("'CartPole-v1'", 'Env', 'these functions')
     """
-    if isinstance(what, str | EnvSpec):
-        return repr(getattr(what, "id", what))
-    if isinstance(what, Sequence):
+    if isinstance(source, str | EnvSpec):
+        return repr(getattr(source, "id", source))
+    if isinstance(source, Sequence):
         return "these functions"
-    if isinstance(what, partial):
-        return named(what.func)  # and not the arguments, which may be large
-    return getattr(what, "__name__", type(what).__name__)
+    if isinstance(source, partial):
+        return named(source.func)  # without the arguments, which may be large
+    return getattr(source, "__name__", type(source).__name__)
 
 
 def _hints(
-    error: BaseException, what: Any, env_kwargs: dict[str, Any], options: Collection[str]
+    error: BaseException, source: Any, env_kwargs: dict[str, Any], options: Collection[str]
 ) -> Iterator[str]:
     text = str(error)
     if isinstance(error, TypeError):
         unexpected = _UNEXPECTED.search(text)
         if unexpected and unexpected[1] in env_kwargs:
-            yield _about_option(unexpected[1], what, options)
+            yield _about_option(unexpected[1], source, options)
         missing = _MISSING.search(text)
         names = re.findall(r"\w+", missing[1].replace(" and ", " ")) if missing else []
-        if names and set(names) <= _required(what, env_kwargs):
-            it = "it" if len(names) == 1 else "them"
-            given = ", ".join(f"{name}=..." for name in names)
-            yield f"pass {it} on: shoal.make({named(what)}, {given})"
-    elif isinstance(what, str) and ":" in what:
-        module, _, name = what.rpartition(":")
-        # What is registered has a version, and so a hyphen.
+        if names and set(names) <= _required(source, env_kwargs):
+            pronoun = "it" if len(names) == 1 else "them"
+            arguments = ", ".join(f"{name}=..." for name in names)
+            yield f"pass {pronoun} on: shoal.make({named(source)}, {arguments})"
+    elif isinstance(source, str) and ":" in source:
+        module, _, name = source.rpartition(":")
+        # A registered id ends with a version, and so contains a hyphen.
         if name.isidentifier() and _is_module(module):
             yield _about_class(module, name)
 
 
-def _about_option(name: str, what: Any, options: Collection[str]) -> str:
+def _about_option(name: str, source: Any, options: Collection[str]) -> str:
     close = get_close_matches(name, options, 1)
     question = f"; did you mean {close[0]}?" if close else ""
-    return f"{name} is no option of shoal.make, so it was given to {named(what)}{question}"
+    return f"{name} is no option of shoal.make, so it was given to {named(source)}{question}"
 
 
 def _is_module(name: str) -> bool:
@@ -86,19 +88,21 @@ def _is_module(name: str) -> bool:
 def _about_class(module: str, name: str) -> str:
     is_file = module.endswith(_FILE)
     origin = PurePath(module).stem if is_file else module
-    known = "; file.py:Class is for the command line" if is_file else ""
-    return f"pass the class itself: from {origin} import {name}; shoal.make({name}){known}"
+    note = "; file.py:Class is for the command line" if is_file else ""
+    return f"pass the class itself: from {origin} import {name}; shoal.make({name}){note}"
 
 
-def _required(what: Any, env_kwargs: dict[str, Any]) -> set[str]:
-    """The arguments that a function cannot do without, and has not been given."""
+def _required(source: Any, env_kwargs: dict[str, Any]) -> set[str]:
+    """Return the names of a function's required parameters that are not in ``env_kwargs``."""
     try:
-        parameters = inspect.signature(what).parameters.values()
-    except (TypeError, ValueError):  # no function, or one that does not tell
+        parameters = inspect.signature(source).parameters.values()
+    except (TypeError, ValueError):  # not callable, or without a signature
         return set()
     kinds = (inspect.Parameter.VAR_POSITIONAL, inspect.Parameter.VAR_KEYWORD)
     return {
-        it.name
-        for it in parameters
-        if it.kind not in kinds and it.default is _NO_DEFAULT and it.name not in env_kwargs
+        parameter.name
+        for parameter in parameters
+        if parameter.kind not in kinds
+        and parameter.default is _NO_DEFAULT
+        and parameter.name not in env_kwargs
     }

@@ -1,9 +1,9 @@
-"""What Shoal raises, and what each error says about whose fault it was.
+"""The exceptions that Shoal raises.
 
-Several classes have two parents. The first says what happened in Gymnasium's own terms; the
-others are what the systems that Shoal stands in for would have raised at that place, so that an
-``except`` clause written for them still catches it. (Gymnasium before 1.3 checked its arguments by
-``assert``, which is where the ``AssertionError`` parents come from.)
+Several classes have more than one parent. The first is Gymnasium's exception for the error. The
+others are the exceptions that Stable-Baselines3, ale-py and others raise in the same situation, so
+that ``except`` clauses written for them keep working. ``AssertionError`` is a parent because
+Gymnasium before 1.3 checked its arguments with ``assert``.
 """
 
 from __future__ import annotations
@@ -49,15 +49,15 @@ __all__ = [
 
 
 class InvalidActionError(gymnasium.error.InvalidAction, ValueError, TypeError):
-    """Actions of the wrong number, shape or range. No environment was stepped."""
+    """Actions have the wrong number, shape or range. No environment was stepped."""
 
 
 class ActionTypeError(gymnasium.error.InvalidAction, TypeError):
-    """Actions of a dtype that the action space cannot hold. No environment was stepped."""
+    """Actions have a dtype that the action space cannot hold. No environment was stepped."""
 
 
 class NotAnEnvironmentError(TypeError, AttributeError):
-    """A function that is to make an environment has made something else."""
+    """A factory function returned an object that is not an environment."""
 
 
 class ObservationError(ValueError, TypeError):
@@ -65,7 +65,7 @@ class ObservationError(ValueError, TypeError):
 
 
 class StepResultError(ValueError, TypeError):
-    """An environment's ``step`` or ``reset`` returned something else than Gymnasium asks for."""
+    """An environment's ``step`` or ``reset`` returned a value that violates the Gymnasium API."""
 
 
 class SlotFinishedError(gymnasium.error.ResetNeeded, AssertionError):
@@ -73,14 +73,14 @@ class SlotFinishedError(gymnasium.error.ResetNeeded, AssertionError):
 
 
 class SlotInFlightError(gymnasium.error.AlreadyPendingCallError):
-    """A slot was asked for something while it is in flight: it must be received first."""
+    """An operation was requested for a slot in flight, which must be received first."""
 
     def __init__(self, message: str, name: str = "recv") -> None:
         super().__init__(message, name)
 
 
 class StoppedVectorError(gymnasium.error.ClosedEnvironmentError):
-    """A vector was used after it was closed, or while the interpreter is ending."""
+    """A vector was used after it was closed, or during interpreter shutdown."""
 
 
 class SlotNotResetError(gymnasium.error.ResetNeeded, RuntimeError, AssertionError):
@@ -88,11 +88,11 @@ class SlotNotResetError(gymnasium.error.ResetNeeded, RuntimeError, AssertionErro
 
 
 class KernelDefinitionError(ValueError, TypeError):
-    """A kernel does not say of itself what it must, or it does not fit its spaces."""
+    """A kernel's definition is incomplete, or does not fit its spaces."""
 
 
 class KernelError(RuntimeError):
-    """A kernel has reported a failure in a slot. The other slots of the batch have been stepped."""
+    """A kernel reported a failure in a slot. The other slots of the batch were stepped."""
 
 
 class SpaceMismatchError(RuntimeError, ValueError, TypeError, AssertionError):
@@ -100,7 +100,7 @@ class SpaceMismatchError(RuntimeError, ValueError, TypeError, AssertionError):
 
 
 class ResetMaskError(ValueError, TypeError, AssertionError):
-    """``options["reset_mask"]`` is not a boolean array that selects slots which can be reset."""
+    """``options["reset_mask"]`` is not a boolean array, or selects slots that cannot be reset."""
 
 
 class SeedError(gymnasium.error.Error, ValueError, TypeError, AssertionError):
@@ -108,86 +108,86 @@ class SeedError(gymnasium.error.Error, ValueError, TypeError, AssertionError):
 
 
 class ReceiveTimeoutError(TimeoutError, multiprocessing.TimeoutError):
-    """Slots were not done in time. They are still in flight, and nothing is lost."""
+    """Slots were not done before the timeout. They are still in flight; no result is lost."""
 
 
 class ClusterError(RuntimeError):
-    """Ray cannot be joined, or has no room for what was asked for."""
+    """Ray cannot be joined, or lacks the requested resources."""
 
 
 class WorkerCrashedError(RuntimeError):
-    """A worker has ended, or was killed, in the middle of its work."""
+    """A worker exited or was killed while it was stepping."""
 
 
 class StepTimeoutError(WorkerCrashedError, TimeoutError):
-    """An environment has taken longer than ``step_timeout``, and its worker was ended."""
+    """An environment exceeded ``step_timeout``, and its worker was killed."""
 
 
 class RemoteError(Exception):
-    """Stands in for an exception of a worker that could not be brought over as it was.
+    """Replacement for a worker's exception that cannot be pickled.
 
-    What is raised is a class derived from this one and from the built-in exception that the
-    original was derived from, under the original's name.
+    The exception raised is an instance of a class with the name of the original class, derived from
+    this class and from the built-in exception that the original was derived from.
     """
 
 
 class FactoryPicklingError(TypeError):
-    """A function that makes an environment cannot be sent to a worker process."""
+    """A factory function cannot be pickled, and so cannot be sent to a worker process."""
 
 
 class VectorFailedError(RuntimeError):
-    """An environment of the vector has failed before, and the vector does not go on without it."""
+    """The vector cannot continue because one of its environments failed earlier."""
 
 
 class MissingExtraError(gymnasium.error.DependencyNotInstalled, ImportError):
-    """Something that Shoal can do without is not installed; the message says how to get it."""
+    """An optional dependency is not installed; the message says how to install it."""
 
 
 class UnknownGameError(gymnasium.error.NameNotFound, ValueError, AssertionError):
-    """There is no Atari game of this name, or none for one player."""
+    """The Atari game does not exist, or has no single-player mode."""
 
 
 class InvalidSettingError(gymnasium.error.Error, ValueError):
-    """A setting of an Atari vector that cannot be. Nothing was made."""
+    """A setting of an Atari vector is invalid. No environment was created."""
 
 
 class ConfigError(ValueError):
-    """A training config that cannot be; the message names where it is wrong."""
+    """A training config is invalid; the message names the invalid entry."""
 
 
 class NotFiniteError(ValueError):
-    """A number in training that is not finite: of an environment, or made by updates."""
+    """A number in training is not finite: it came from an environment, or from an update."""
 
 
 class RunInUseError(RuntimeError):
-    """A training run that somebody else goes on with at the same time."""
+    """Another process is using the training run."""
 
 
 class CheckpointError(RuntimeError):
-    """A checkpoint, or the file of an agent, that cannot be written or read."""
+    """A checkpoint or an agent file cannot be written or read."""
 
 
 class ProtocolError(ConnectionError, ValueError):
-    """The other end of a connection has said something that it must not say."""
+    """The peer of a connection sent a message that violates the protocol."""
 
 
 class RefusedError(ConnectionError):
-    """A server has refused a session; the message says why, and ``reason`` in one word."""
+    """A server refused a session. The message explains why; ``reason`` is a short identifier."""
 
     reason = ""
 
 
 class AuthenticationError(RefusedError, PermissionError):
-    """A server has refused a session since the token was not the right one."""
+    """A server refused a session because the token is wrong."""
 
 
 class LeaseError(RefusedError):
-    """A device has another owner, or had a new one."""
+    """A device is owned by another client, or was given to another client in the meantime."""
 
 
 class ConnectionLostError(ConnectionError):
-    """A connection was lost. Whether the steps in flight have been executed is not known."""
+    """The connection was lost. Whether the steps in flight were executed is unknown."""
 
 
 class SessionLostError(ConnectionLostError):
-    """A server does not know a session any more: its environments are gone."""
+    """The server no longer knows the session; its environments are closed."""

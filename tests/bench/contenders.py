@@ -1,4 +1,4 @@
-"""Contenders that tests send to processes of their own."""
+"""Contenders that tests send to other processes."""
 
 from __future__ import annotations
 
@@ -27,13 +27,13 @@ class Still(gymnasium.Env[Any, Any]):
 
 
 class Nested(Still):
-    """Takes actions that are no arrays."""
+    """Has a nested action space."""
 
     action_space = gymnasium.spaces.Dict({"left": Discrete(3), "right": Discrete(5)})
 
 
 class Noting(Contender):
-    """Notes what it finds in its process."""
+    """Notes which modules are loaded in its process."""
 
     name = "noting"
 
@@ -45,7 +45,7 @@ class Noting(Contender):
 
 
 class Named(Contender):
-    """Steps as another one with the same note does."""
+    """A contender with a given note."""
 
     def __init__(self, name: str, note: str) -> None:
         self.name = name

@@ -1,4 +1,4 @@
-"""What users name as an environment: made once, made as a vector, and looked at."""
+"""Workloads are created from a user's environment, which is examined in another process."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ from tests.bench.contenders import Still
 
 
 class Failing(Still):
-    """Fails where it is told to."""
+    """Fails in the given operation."""
 
     def __init__(self, where: str) -> None:
         self.where = where
@@ -42,24 +42,24 @@ class Failing(Still):
         return super().step(action)
 
 
-def a_kernel() -> Any:
+def load_kernel() -> Any:
     return builtin_kernel("CartPole-v1", {})
 
 
-def a_class() -> Any:
+def load_class() -> Any:
     return Still
 
 
-def a_failing_one() -> Any:
+def load_failing_class() -> Any:
     return Failing
 
 
-def cart_pole() -> str:
+def load_id() -> str:
     return "CartPole-v1"
 
 
-@pytest.mark.parametrize("load", [cart_pole, a_kernel, a_class])
-def test_ids_kernels_and_functions_are_made_once_and_as_vectors(load: Any) -> None:
+@pytest.mark.parametrize("load", [load_id, load_kernel, load_class])
+def test_ids_kernels_and_classes_can_be_created_once_and_as_vectors(load: Any) -> None:
     workload = env_workload("it", load)
     env = workload.make()
     observation, _ = env.reset(seed=0)
@@ -70,7 +70,7 @@ def test_ids_kernels_and_functions_are_made_once_and_as_vectors(load: Any) -> No
         assert envs.reset(seed=0)[0].shape[0] == 2
 
 
-def test_an_id_has_its_kernel_and_arguments_reach_the_environment() -> None:
+def test_arguments_reach_the_environment_and_its_kernel() -> None:
     workload = env_workload("it", partial(operator.concat, "Pendulum", "-v1"), {"g": 1.62})
     env: Any = workload.make()
     assert env.unwrapped.g == 1.62
@@ -79,48 +79,48 @@ def test_an_id_has_its_kernel_and_arguments_reach_the_environment() -> None:
         assert np.all(envs.get_attr("g") == np.array(1.62))
 
 
-@pytest.mark.parametrize("what", [3, lambda: 3])
-def test_what_is_no_environment_is_refused(what: object) -> None:
+@pytest.mark.parametrize("source", [3, lambda: 3])
+def test_sources_that_give_no_environment_are_errors(source: object) -> None:
     with pytest.raises(TypeError, match=r"^expected .* got 3$"):
-        env_workload("it", lambda: what).make()
+        env_workload("it", lambda: source).make()
 
 
-def seen(load: Any, timeout: float = 30.0, **arguments: Any) -> EnvProfile:
+def probed(load: Any, timeout: float = 30.0, **arguments: Any) -> EnvProfile:
     return probe_env(env_workload("it", load, arguments), load, arguments, timeout)
 
 
-def test_an_environment_is_looked_at_from_afar() -> None:
-    found = seen(cart_pole)
-    assert found.has_kernel
-    assert found.has_own_vector
-    assert not found.is_kernel
-    assert 0 < found.busy <= found.step < found.making
-    assert (found.reward, found.reward_is_number) == ("float", True)
+def test_the_profile_of_an_environment() -> None:
+    profile = probed(load_id)
+    assert profile.has_kernel
+    assert profile.has_own_vector
+    assert not profile.is_kernel
+    assert 0 < profile.busy <= profile.step < profile.making
+    assert (profile.reward, profile.reward_is_number) == ("float", True)
 
 
 @pytest.mark.parametrize(
     ("where", "problem"),
     [
-        ("init", "it cannot be made: ValueError: no room"),
+        ("init", "it cannot be created: ValueError: no room"),
         ("reset", "it cannot be reset: KeyError: 'start'"),
         ("step", "it cannot be stepped: RuntimeError: lost"),
-        ("death", r"it cannot be looked at: died \(SIGABRT\): .*"),
+        ("death", r"it cannot be examined: died \(SIGABRT\): .*"),
     ],
 )
-def test_what_fails_is_told_in_one_line(where: str, problem: str) -> None:
+def test_failures_are_reported_in_one_line(where: str, problem: str) -> None:
     with pytest.raises(ValueError, match=f"^{problem}$"):
-        seen(a_failing_one, where=where)
+        probed(load_failing_class, where=where)
 
 
-def test_what_never_answers_is_given_up() -> None:
-    with pytest.raises(ValueError, match=r"^it cannot be looked at: no answer .* within 1 s$"):
-        seen(a_failing_one, timeout=1.0, where="sleep")
+def test_an_environment_that_hangs_is_an_error_after_the_timeout() -> None:
+    with pytest.raises(ValueError, match=r"^it cannot be examined: no answer .* within 1 s$"):
+        probed(load_failing_class, timeout=1.0, where="sleep")
 
 
-def test_games_take_no_settings_since_each_library_has_others() -> None:
+def test_arguments_for_atari_games_are_an_error() -> None:
     pytest.importorskip("ale_py")
     game = env_workload("Pong", lambda: "ALE/Pong-v5", {"stack_num": 2})
-    with pytest.raises(TypeError, match="give none"):
+    with pytest.raises(TypeError, match="not supported for Atari games"):
         game.make()
     env = env_workload("Pong", lambda: "ALE/Pong-v5").make()
     with shoal.make("ALE/Pong-v5", 1) as envs:

@@ -1,4 +1,4 @@
-"""Contenders in processes of their own: where those run, and what is measured of them."""
+"""Contenders in separate processes: the interpreters, and the measurements."""
 
 from __future__ import annotations
 
@@ -21,11 +21,11 @@ QUICK = Settings(rounds=2, seconds=0.02)
 STILL = {"still": Workload("still", Still)}
 
 
-def test_what_steps_others_vectors_needs_nothing_of_shoal_but_its_name() -> None:
-    without = Interpreter(
+def test_contenders_of_other_libraries_run_without_shoal_installed() -> None:
+    interpreter = Interpreter(
         Path(sys.executable), (str(Path.cwd()), *current_interpreter().path), has_shoal=False
     )
-    with Runner([Noting(), Loop(), GymnasiumSync()], STILL, QUICK, lambda _: without) as runner:
+    with Runner([Noting(), Loop(), GymnasiumSync()], STILL, QUICK, lambda _: interpreter) as runner:
         cell = runner.measure("still", 2)
     assert cell.failures == {}
     assert cell.notes == {"noting": "native: False, contender: True"}
@@ -33,14 +33,14 @@ def test_what_steps_others_vectors_needs_nothing_of_shoal_but_its_name() -> None
 
 
 @pytest.mark.parametrize("contender", [Loop(), GymnasiumSync(), Shoal("shoal", backend="inline")])
-def test_actions_may_be_nested(contender: Contender) -> None:
+def test_action_spaces_may_be_nested(contender: Contender) -> None:
     vector = contender.open(Workload("nested", Nested), 3)
     steps, _ = vector.step_many(0.001)
     vector.close()
     assert steps % 3 == 0
 
 
-def test_single_actions_are_those_of_the_batches() -> None:
+def test_action_lists_equal_action_batches() -> None:
     for workload in (STILL["still"], Workload("nested", Nested)):
         batches, lists = action_batches(workload, 3, count=2), action_lists(workload, 3, count=2)
         for batch, single in zip(batches, lists, strict=True):
@@ -50,14 +50,14 @@ def test_single_actions_are_those_of_the_batches() -> None:
                 assert single == list(batch)
 
 
-def test_of_contenders_that_step_alike_the_first_is_measured() -> None:
+def test_of_contenders_with_the_same_plan_only_the_first_is_measured() -> None:
     contenders = [Named("first", "the same"), Named("other", "other"), Named("second", "the same")]
     watched: list[tuple[str, int]] = []
 
     def watch(contender: Contender, cell: Cell) -> None:
         watched.append((contender.name, cell.num_envs))
 
-    with Runner(contenders, STILL, QUICK, watch=watch, way=lambda _, note: note) as runner:
+    with Runner(contenders, STILL, QUICK, watch=watch, plan_key=lambda _, note: note) as runner:
         cell = runner.measure("still", 2)
     assert set(cell.rates) == {"first", "other"}
     assert cell.same_as == {"second": "first"}

@@ -1,4 +1,4 @@
-"""``shoal bench`` measures what it is told to, says what to use, and leaves nothing behind."""
+"""``shoal bench`` measures, recommends a configuration, and leaves no processes behind."""
 
 import json
 import os
@@ -20,7 +20,7 @@ import gymnasium
 from gymnasium.spaces import Discrete
 
 class Quick(gymnasium.Env):
-    """Steps at once."""
+    """Steps immediately."""
 
     observation_space = Discrete(2)
     action_space = Discrete(2)
@@ -36,14 +36,14 @@ class Quick(gymnasium.Env):
         return 0, 0.0, False, False, {}
 
 class Hanging(Quick):
-    """Hangs in the processes of multiprocessing."""
+    """Hangs in processes started by multiprocessing."""
 
     def __init__(self):
         if multiprocessing.parent_process():
             time.sleep(60)
 
 class Slow(Quick):
-    """Takes its time for a step."""
+    """Takes 50 ms for a step."""
 
     def step(self, action):
         time.sleep(0.05)
@@ -56,7 +56,7 @@ class Picky(Quick):
         raise LookupError("only the left")
 
 class Deadly(Quick):
-    """Ends its process when there are too many of it."""
+    """Aborts its process when more than three instances exist."""
 
     made = 0
 
@@ -71,25 +71,25 @@ QUICK = ["--rounds", "2", "--seconds", "0.02"]
 
 @pytest.fixture
 def folder(tmp_path, monkeypatch):
-    """Where the command is called."""
+    """The folder in which the command runs."""
     (tmp_path / "mine.py").write_text(ENVIRONMENTS)
     monkeypatch.chdir(tmp_path)
     monkeypatch.setenv("COLUMNS", "100")
     return tmp_path
 
 
-def told(*words):
+def run_bench(*words):
     return CliRunner().invoke(app, ["bench", *words, *QUICK])
 
 
-def test_json_holds_all_that_was_measured_and_a_line_that_works(folder):
+def test_json_contains_all_measurements_and_a_valid_call(folder):
     words = ["--json", "--num-envs", "2,4", "--workers", "3", "--against", "gymnasium,envpool"]
-    result = told("CartPole-v1", *words, "--plot", ".")
+    result = run_bench("CartPole-v1", *words, "--plot", ".")
     assert result.exit_code == 0, result.stderr
-    found = json.loads(result.stdout)
-    assert {"machine", "versions", "settings", "cells", "recommendations"} <= set(found)
-    assert found["settings"] == {"rounds": 2, "seconds": 0.02, "timeout": 60.0}
-    two, four = (cell["contenders"] for cell in found["cells"])
+    data = json.loads(result.stdout)
+    assert {"machine", "versions", "settings", "cells", "recommendations"} <= set(data)
+    assert data["settings"] == {"rounds": 2, "seconds": 0.02, "timeout": 60.0}
+    two, four = (cell["contenders"] for cell in data["cells"])
     assert set(four) - set(two) == {"shoal-process-3"}
     for cell in (two, four):
         assert {"shoal", "loop", "gymnasium-sync", "gymnasium-own", "gymnasium-async"} <= set(cell)
@@ -97,15 +97,16 @@ def test_json_holds_all_that_was_measured_and_a_line_that_works(folder):
             assert len(measured["rates"]) == 2, name
             assert measured["times_loop"] > 0
             assert measured["times_best_peer"] > 0
-    for count, advice in zip((2, 4), found["recommendations"], strict=True):
+    for count, advice in zip((2, 4), data["recommendations"], strict=True):
         assert advice["call"].startswith(f'shoal.make("CartPole-v1", num_envs={count}')
-    assert found["left_out"] == {"envpool": "not installed: pip install envpool"}
+    assert data["left_out"] == {"envpool": "not installed: pip install envpool"}
     assert (folder / "shoal-bench-CartPole-v1.png").read_bytes().startswith(b"\x89PNG")
     assert "Measuring CartPole-v1" in result.stderr
 
 
-def test_a_person_sees_a_table_and_the_line_to_paste(folder):
-    result = told("mine.py:Quick", "--num-envs", "2", "--against", "none", "--env-arg", "level=2")
+def test_the_terminal_report_has_a_table_and_the_recommended_call(folder):
+    options = ["--num-envs", "2", "--against", "none", "--env-arg", "level=2"]
+    result = run_bench("mine.py:Quick", *options)
     assert result.exit_code == 0, result.stderr
     lines = [line.strip(" ▶│") for line in result.stdout.splitlines()]
     rows = {re.split(r"\s{2,}|\s[█▏▎▍▌▋▊▉]", line)[0] for line in lines}
@@ -116,32 +117,32 @@ def test_a_person_sees_a_table_and_the_line_to_paste(folder):
     assert os.listdir(folder) == ["mine.py"]
 
 
-def test_one_round_and_a_busy_machine_are_told_where_the_recommendation_is(folder, monkeypatch):
+def test_the_recommendation_warns_of_one_round_and_of_a_busy_machine(folder, monkeypatch):
     monkeypatch.setattr(os, "getloadavg", lambda: (500.0, 0.0, 0.0))
     words = ["mine:Quick", "--num-envs", "2", "--against", "none", "--workers", "1"]
     result = CliRunner().invoke(app, ["bench", *words, "--rounds", "1", "--seconds", "0.02"])
     assert result.exit_code == 0, result.stderr
-    assert " 1 round in turn" in result.stderr
+    assert " 1 round, about" in result.stderr
     table, _, box = result.stdout.partition("Recommended for 2")
     assert re.search(r"^[▶ ] shoal auto .* -( +|$)", table, re.MULTILINE)
     assert "%" not in table
-    said = " ".join(re.sub("[│╭╰─]", " ", box).split())
-    assert "One round is too few to be sure. The machine is busy with other work (a load" in said
+    text = " ".join(re.sub("[│╭╰─]", " ", box).split())
+    assert "One round is too few for a reliable result. The machine is busy (load av" in text
 
 
-def test_a_contender_that_hangs_is_given_up_and_named(folder):
+def test_a_contender_that_hangs_is_reported_by_name(folder):
     words = ["--num-envs", "2", "--against", "gymnasium", "--workers", "1", "--timeout", "5"]
-    result = told("mine:Hanging", *words)
+    result = run_bench("mine:Hanging", *words)
     assert result.exit_code == 0, result.stderr
     assert "gymnasium-async failed: no answer to 'open' within 5 s" in result.stdout
     assert "Recommended for 2" in result.stdout
 
 
-def test_where_no_way_can_be_measured_the_reasons_are_told(folder):
-    result = told("mine:Deadly", "--num-envs", "9", "--against", "none", "--workers", "1")
+def test_the_reasons_are_shown_if_no_configuration_of_shoal_can_be_measured(folder):
+    result = run_bench("mine:Deadly", "--num-envs", "9", "--against", "none", "--workers", "1")
     assert result.exit_code == 1
     assert "shoal inline failed: died (SIGABRT)" in result.stdout
-    assert "None of Shoal's ways could be measured." in result.stdout
+    assert "No configuration of Shoal could be measured." in result.stdout
     assert re.search(r"^  loop ", result.stdout, re.MULTILINE)
 
 
@@ -150,23 +151,26 @@ def test_where_no_way_can_be_measured_the_reasons_are_told(folder):
     [
         (["CartPole-v1", "--num-envs", "8,x"], "--num-envs must be positive numbers"),
         (["CartPole-v1", "--workers", "0"], "--workers must be positive numbers"),
-        (["CartPole-v1", "--against", "chess"], "--against knows gymnasium, sb3, envpool and none"),
-        (["CartPole-v1", "--env-arg", "level"], "--env-arg must be name=value, got 'level'"),
+        (
+            ["CartPole-v1", "--against", "chess"],
+            "--against must be none or a list of gymnasium, sb3",
+        ),
+        (["CartPole-v1", "--env-arg", "level"], "--env-arg must be NAME=VALUE, got 'level'"),
         (["CartPole-v1", "--timeout", "0"], "--timeout must be a positive number, got 0"),
-        (["CartPole-v1", "--plot", "no/where.png"], "there is no folder no for the picture"),
-        (["there.py:Env"], "there.py:Env cannot be made: FileNotFoundError: there is no file"),
+        (["CartPole-v1", "--plot", "no/where.png"], "there is no folder no for the plot"),
+        (["there.py:Env"], "there.py:Env cannot be created: FileNotFoundError: there is no file"),
     ],
 )
-def test_what_is_wrong_is_told_in_one_line(folder, words, problem):
-    result = told(*words)
+def test_errors_are_printed_in_one_line(folder, words, problem):
+    result = run_bench(*words)
     assert (result.exit_code, result.stdout) == (1, "")
     assert len(result.stderr.splitlines()) == 1
     assert result.stderr.startswith(problem)
     assert os.listdir(folder) == ["mine.py"]
 
 
-def test_what_an_environment_raises_is_told_with_where_it_was(folder):
-    result = told("mine.py:Picky", "--against", "none")
+def test_an_exception_of_the_environment_is_reported_with_its_place(folder):
+    result = run_bench("mine.py:Picky", "--against", "none")
     assert (result.exit_code, result.stdout) == (1, "")
     line = ENVIRONMENTS.splitlines().index('        raise LookupError("only the left")') + 1
     assert result.stderr.splitlines() == [
@@ -175,15 +179,15 @@ def test_what_an_environment_raises_is_told_with_where_it_was(folder):
     ]
 
 
-def test_a_picture_without_matplotlib_is_refused_before_anything_is_measured(folder, monkeypatch):
+def test_plot_without_matplotlib_is_an_error_before_anything_is_measured(folder, monkeypatch):
     monkeypatch.setattr("shoal._cli.bench.find_spec", lambda name: None)
-    result = told("CartPole-v1", "--plot", "it.png")
+    result = run_bench("CartPole-v1", "--plot", "it.png")
     assert (result.exit_code, result.stdout) == (1, "")
     assert result.stderr == 'matplotlib is not installed, run `pip install "shoal[cli]"`\n'
 
 
 def descendants(pid):
-    """The processes that this one has started, and those that they have."""
+    """Return the child processes of this one, and their children."""
     children = set()
     for tasks in Path(f"/proc/{pid}/task").glob("*/children"):
         children |= {int(child) for child in tasks.read_text().split()}
@@ -197,11 +201,11 @@ def is_running(pid):
         return False
 
 
-def waited_for(condition):
+def wait_for(condition):
     deadline = time.monotonic() + 30
-    while not (found := condition()) and time.monotonic() < deadline:
+    while not (result := condition()) and time.monotonic() < deadline:
         time.sleep(0.02)
-    return found
+    return result
 
 
 def shoal_bench(*words):
@@ -209,32 +213,32 @@ def shoal_bench(*words):
     return subprocess.Popen(command, stderr=subprocess.PIPE, stdout=subprocess.PIPE)
 
 
-def ends_of(bench, number):
-    """It ends of the signal, with everything that it has started, and says so."""
-    started = descendants(bench.pid)
+def assert_ends_cleanly(bench, number):
+    """Send a signal, and check that the command and all its children end."""
+    children = descendants(bench.pid)
     bench.send_signal(number)
     assert bench.wait(20) == 130
-    assert waited_for(lambda: not any(map(is_running, started)))
+    assert wait_for(lambda: not any(map(is_running, children)))
     assert bench.stderr.read() == b"interrupted\n"
     assert bench.stdout.read() == b""
 
 
-def test_an_interrupt_ends_every_process(folder):
+def test_sigint_ends_every_process(folder):
     words = ["mine:Slow", "--num-envs", "4", "--against", "none", "--workers", "2"]
     with shoal_bench(*words) as bench:
         try:
             assert b"Measuring mine:Slow" in bench.stderr.readline()
-            # All contenders' interpreters, and somebody's workers.
-            assert waited_for(lambda: len(descendants(bench.pid)) > 5)
-            ends_of(bench, signal.SIGINT)
+            # The interpreters of all contenders, and some workers.
+            assert wait_for(lambda: len(descendants(bench.pid)) > 5)
+            assert_ends_cleanly(bench, signal.SIGINT)
         finally:
-            bench.kill()  # a test that fails does not wait for it
+            bench.kill()  # so that a failing test does not wait for it
 
 
-def test_a_polite_kill_ends_the_process_that_looks_at_the_environment(folder):
+def test_sigterm_ends_the_process_that_examines_the_environment(folder):
     with shoal_bench("mine:Slow") as bench:
         try:
-            assert waited_for(lambda: descendants(bench.pid))
-            ends_of(bench, signal.SIGTERM)
+            assert wait_for(lambda: descendants(bench.pid))
+            assert_ends_cleanly(bench, signal.SIGTERM)
         finally:
             bench.kill()

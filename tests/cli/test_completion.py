@@ -1,4 +1,4 @@
-"""The tabulator key offers what fits, soon."""
+"""Shell completion offers matching candidates, and is fast."""
 
 import os
 import subprocess
@@ -11,8 +11,8 @@ import shoal
 from shoal._cli import completion
 
 
-def test_bash_offers_commands_environments_and_runs(tmp_path):
-    """By the script that gets installed, for lines that are typed in a folder with a run."""
+def test_bash_completes_commands_environments_and_runs(tmp_path):
+    """Runs the script that ``--install-completion`` installs, in a folder with a run."""
     run = tmp_path / "results" / "runs" / "mine"
     run.mkdir(parents=True)
     (run / "run.json").write_text("{}")
@@ -28,13 +28,13 @@ def test_bash_offers_commands_environments_and_runs(tmp_path):
         typed doc; typed serve MountainCar; typed resume ""
         typed watch CartPole-v1 --backend p; typed bench CartPole-v1 --against gymnasium,
     """
-    here = {
+    environment = {
         **os.environ,
         "PATH": f"{command.parent}{os.pathsep}{os.environ['PATH']}",
         "PYTHONPATH": str(Path(shoal.__file__).parents[1]),
     }
     done = subprocess.run(
-        ["bash", "-c", typing], capture_output=True, text=True, cwd=tmp_path, env=here
+        ["bash", "-c", typing], capture_output=True, text=True, cwd=tmp_path, env=environment
     )
     assert done.stderr == ""
     assert done.stdout.splitlines() == [
@@ -46,7 +46,7 @@ def test_bash_offers_commands_environments_and_runs(tmp_path):
     ]
 
 
-def test_the_choices_of_options_are_offered():
+def test_values_of_options_are_completed():
     assert completion.backends("") == [
         "auto", "kernel", "python", "inline", "thread", "process", "ray"
     ]  # fmt: skip
@@ -54,7 +54,7 @@ def test_the_choices_of_options_are_offered():
     assert completion.peers("sb3,envpool,gym") == ["sb3,envpool,gymnasium"]
 
 
-def test_older_versions_are_offered_where_no_newer_one_fits():
+def test_older_versions_are_offered_only_if_no_newer_one_matches():
     assert completion.environments("CartPole-v") == ["CartPole-v1"]
     assert completion.environments("CartPole-v0") == ["CartPole-v0"]
     assert completion.environments("Nothing") == []
@@ -63,7 +63,7 @@ def test_older_versions_are_offered_where_no_newer_one_fits():
 
 @pytest.fixture
 def folder(tmp_path, monkeypatch):
-    """A folder with a run elsewhere than usual, and files."""
+    """A folder with files, and with a run outside of the default folder of runs."""
     (tmp_path / "mine" / "first").mkdir(parents=True)
     (tmp_path / "mine" / "first" / "run.json").write_text("{}")
     for name in ("good.agent", "mine/best.agent", "weekly.json", "notes.txt"):
@@ -72,7 +72,7 @@ def folder(tmp_path, monkeypatch):
 
 
 @pytest.mark.usefixtures("folder")
-def test_runs_agents_and_configs_are_found_on_the_way_there():
+def test_runs_agents_and_configs_are_completed_in_the_typed_folder():
     assert completion.runs("") == []
     assert completion.runs("mine/") == ["mine/first"]
     assert completion.agents("") == ["good.agent"]
@@ -84,7 +84,7 @@ def test_runs_agents_and_configs_are_found_on_the_way_there():
     assert completion.agents("nowhere/at/all") == []
 
 
-def test_nothing_slow_is_imported():
+def test_no_slow_module_is_imported():
     code = """
 import sys
 from shoal._cli.app import app

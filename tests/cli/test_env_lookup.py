@@ -1,4 +1,4 @@
-"""What is named on the command line is found, or it is said what was meant."""
+"""Targets on the command line are loaded; errors suggest what was meant."""
 
 import subprocess
 import sys
@@ -9,7 +9,7 @@ from typer.testing import CliRunner
 from shoal._cli.app import app
 
 FILE = """
-raise SystemExit("nobody may run this")
+raise SystemExit("this module must not be executed")
 
 class Base(gymnasium.Env[np.ndarray, int]):
     pass
@@ -17,46 +17,46 @@ class Base(gymnasium.Env[np.ndarray, int]):
 class Walker(Base):
     pass
 
-class Notes(dict):
+class NoEnvironment(dict):
     pass
 """
 
 
 @pytest.mark.parametrize("command", ["watch", "bench", "serve"])
-def test_a_file_without_a_class_is_answered_by_those_in_it(tmp_path, monkeypatch, command):
+def test_a_file_without_a_class_name_is_an_error_that_lists_its_environments(
+    tmp_path, monkeypatch, command
+):
     (tmp_path / "worlds.py").write_text(FILE)
     (tmp_path / "empty.py").write_text("")
     monkeypatch.chdir(tmp_path)
-    for file, meant in (
-        ("worlds.py", "worlds.py:Base, worlds.py:Walker"),
+    for file, expected in (
+        ("worlds.py", "worlds.py:Base or worlds.py:Walker"),
         ("empty.py", "empty.py:NAME"),
     ):
         result = CliRunner().invoke(app, [command, file])
         assert result.exit_code == 1
-        assert result.stderr.endswith(f"name the class too: {meant}\n")
+        assert result.stderr.endswith(f"the name of the class is missing; expected {expected}\n")
         assert len(result.stderr.splitlines()) == 1
 
 
 @pytest.mark.parametrize(
-    ("name", "said"),
+    ("name", "message"),
     [
-        ("Sprinte", "module 'runners' has no attribute 'Sprinte', did you mean Sprinter?"),
-        ("Sprinter.maek", "type object 'Sprinter' has no attribute 'maek', did you mean make?"),
+        ("Sprinte", "module 'runners' has no attribute 'Sprinte'; did you mean Sprinter?"),
+        ("Sprinter.maek", "type object 'Sprinter' has no attribute 'maek'; did you mean make?"),
         ("Q", "module 'runners' has no attribute 'Q'"),
     ],
 )
-def test_a_name_that_is_nearly_right_is_answered_by_the_right_one(
-    tmp_path, monkeypatch, name, said
-):
+def test_a_misspelled_name_is_an_error_with_a_suggestion(tmp_path, monkeypatch, name, message):
     (tmp_path / "runners.py").write_text("class Sprinter:\n    make = print\n")
     monkeypatch.chdir(tmp_path)
     monkeypatch.syspath_prepend(tmp_path)
     result = CliRunner().invoke(app, ["watch", f"runners.py:{name}"])
-    assert (result.exit_code, result.stderr) == (1, f"{said}\n")
+    assert (result.exit_code, result.stderr) == (1, f"{message}\n")
 
 
 @pytest.mark.parametrize(
-    ("words", "said"),
+    ("words", "expected"),
     [
         (["train", "cartpole_dddqn", "--web", "--port", "0"], "training needs msgspec, "),
         (["resume", ".", "--web", "--port", "0"], "training needs msgspec, "),
@@ -65,10 +65,10 @@ def test_a_name_that_is_nearly_right_is_answered_by_the_right_one(
         (["watch", "nothing.agent"], "there is no agent nothing.agent\n"),
     ],
 )
-def test_without_the_extra_there_is_one_line_and_first_what_matters_most(words, said, tmp_path):
+def test_a_missing_path_or_a_missing_extra_is_reported_in_one_line(words, expected, tmp_path):
     code = "import sys; sys.modules['msgspec'] = None; from shoal._cli import main; main()"
     command = [sys.executable, "-c", code, *words]
     done = subprocess.run(command, capture_output=True, text=True, cwd=tmp_path)
     assert (done.returncode, done.stdout) == (1, "")
-    assert done.stderr.startswith(said)
+    assert done.stderr.startswith(expected)
     assert len(done.stderr.splitlines()) == 1

@@ -1,4 +1,4 @@
-"""``shoal serve`` hosts what it is told to, as it is told to."""
+"""``shoal serve`` passes its options to ``shoal.serve`` and hosts the named environments."""
 
 import inspect
 import os
@@ -23,7 +23,7 @@ from shoal.remote import Hosted
 def cell(num_envs=1):
     return shoal.make("Pendulum-v1", num_envs)
 
-class Shelf:
+class Container:
     cell = staticmethod(cell)
 
 only = Hosted(cell, exclusive=True)
@@ -33,21 +33,21 @@ number = 3
 
 @pytest.fixture
 def folder(tmp_path):
-    """Where the command is called."""
+    """The folder in which the command runs."""
     (tmp_path / "mine.py").write_text(CELL)
     (tmp_path / "broken.py").write_text("import nothing_of_this_name")
     (tmp_path / "token").write_text("  secret\n")
     return tmp_path
 
 
-# What reaches shoal.serve
+# Arguments passed to shoal.serve
 
 
-class Listening:
-    """A server that has been closed already."""
+class FakeServer:
+    """A server whose ``wait`` returns immediately."""
 
-    urls = ("tcp://here:1", "unix:///there")
-    names = ("it", "that")
+    urls = ("tcp://one:1", "unix:///two")
+    names = ("first", "second")
     waited = 0
     closed = 0
 
@@ -63,7 +63,7 @@ class Listening:
 
 @pytest.fixture
 def arguments_of(folder, monkeypatch):
-    """Runs the command, and gives what it has called ``shoal.serve`` with."""
+    """Runs the command, and returns the arguments that it passed to ``shoal.serve``."""
     monkeypatch.chdir(folder)
     monkeypatch.setattr(sys, "path", sys.path.copy())
     monkeypatch.delitem(sys.modules, "mine", raising=False)
@@ -72,9 +72,9 @@ def arguments_of(folder, monkeypatch):
     calls = []
 
     def serve(*args, **kwargs):
-        given = signature.bind(*args, **kwargs)
-        given.apply_defaults()
-        calls.append((given.arguments, Listening()))
+        bound = signature.bind(*args, **kwargs)
+        bound.apply_defaults()
+        calls.append((bound.arguments, FakeServer()))
         return calls[-1][1]
 
     monkeypatch.setattr(shoal, "serve", serve)
@@ -85,19 +85,19 @@ def arguments_of(folder, monkeypatch):
         arguments, server = calls.pop()
         assert (server.waited, server.closed, calls) == (1, 1, [])
         assert result.stderr.splitlines() == [
-            f"Listening at {url} with it, that" for url in server.urls
+            f"Listening on {url} for first, second" for url in server.urls
         ]
         return arguments
 
     return arguments_of
 
 
-def test_without_options_the_server_is_that_of_python(arguments_of):
+def test_without_options_the_defaults_of_shoal_serve_apply(arguments_of):
     arguments = arguments_of("CartPole-v1")
     assert arguments.pop("hosted") == {"CartPole-v1": "CartPole-v1"}
     defaults = {
-        name: each.default
-        for name, each in inspect.signature(shoal.remote.serve).parameters.items()
+        name: parameter.default
+        for name, parameter in inspect.signature(shoal.remote.serve).parameters.items()
         if name != "hosted"
     }
     assert arguments == defaults | {"bind": ["tcp://127.0.0.1:7711"]}
@@ -124,41 +124,41 @@ OPTIONS = [
 ]
 
 
-@pytest.mark.parametrize(("words", "name", "given"), OPTIONS)
-def test_an_option_reaches_the_server_and_changes_nothing_else(arguments_of, words, name, given):
+@pytest.mark.parametrize(("words", "name", "expected"), OPTIONS)
+def test_each_option_sets_one_argument_and_no_other(arguments_of, words, name, expected):
     arguments = arguments_of("CartPole-v1", *words)
-    assert arguments.pop(name) == given
-    plain = arguments_of("CartPole-v1")
-    del plain[name]
-    assert arguments == plain
+    assert arguments.pop(name) == expected
+    defaults = arguments_of("CartPole-v1")
+    del defaults[name]
+    assert arguments == defaults
 
 
-def test_every_option_that_there_is_has_been_tried():
-    said = CliRunner().invoke(app, ["serve", "--help"], env={"COLUMNS": "200"}).output
-    tried = {word for words, _, _ in OPTIONS for word in words}
-    assert set(re.findall(r"--[a-z][a-z-]+", said)) - {"--help"} <= tried
+def test_every_option_is_covered_by_these_tests():
+    text = CliRunner().invoke(app, ["serve", "--help"], env={"COLUMNS": "200"}).output
+    covered = {word for words, _, _ in OPTIONS for word in words}
+    assert set(re.findall(r"--[a-z][a-z-]+", text)) - {"--help"} <= covered
 
 
-def test_the_token_of_the_environment_is_used_where_there_is_no_file(arguments_of, monkeypatch):
-    monkeypatch.setenv("SHOAL_TOKEN", "from outside")
-    assert arguments_of("CartPole-v1")["token"] == "from outside"
+def test_the_token_file_takes_precedence_over_the_environment_variable(arguments_of, monkeypatch):
+    monkeypatch.setenv("SHOAL_TOKEN", "from the variable")
+    assert arguments_of("CartPole-v1")["token"] == "from the variable"
     assert arguments_of("CartPole-v1", "--token-file", "token")["token"] == "secret"
 
 
-def test_factories_are_found_by_their_paths_and_named(arguments_of):
-    words = ["mine:cell", "Arm=mine:cell", "mine:Shelf.cell", "mine:only", "Pole=CartPole-v1"]
+def test_factories_are_loaded_and_named_after_their_path_by_default(arguments_of):
+    words = ["mine:cell", "Arm=mine:cell", "mine:Container.cell", "mine:only", "Pole=CartPole-v1"]
     hosted = arguments_of(*words)["hosted"]
     mine = sys.modules["mine"]
     assert hosted == {
         "cell": mine.cell,
         "Arm": mine.cell,
-        "Shelf.cell": mine.cell,
+        "Container.cell": mine.cell,
         "only": mine.only,
         "Pole": "CartPole-v1",
     }
 
 
-# The command itself
+# The command in a process
 
 
 @contextmanager
@@ -170,18 +170,18 @@ def shoal_serve(folder, *arguments, **options):
         try:
             yield server
         finally:
-            server.kill()  # a test that fails does not wait for it
+            server.kill()  # so that a failing test does not wait for it
 
 
-def told_url(server):
-    """Where it says that it listens."""
+def read_url(server):
+    """Return the URL in the next line that the server prints."""
     return re.search(r"\w+://\S+", server.stderr.readline()).group()
 
 
-def test_factories_and_ids_are_hosted_until_an_interrupt(folder):
+def test_factories_and_ids_are_hosted_until_sigint(folder):
     arguments = ["mine:cell", "Pole=CartPole-v1", "--bind", "tcp://127.0.0.1:0"]
     with shoal_serve(folder, *arguments, "--token-file", "token") as server:
-        url = told_url(server)
+        url = read_url(server)
         for name, size in (("cell", 3), ("Pole", 4)):
             with shoal.connect(f"{url}/{name}", num_envs=2, token="secret") as envs:
                 assert envs.reset(seed=1)[0].shape == (2, size)
@@ -193,7 +193,7 @@ def test_factories_and_ids_are_hosted_until_an_interrupt(folder):
 
 
 @pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGHUP])
-def test_a_signal_to_end_closes_what_is_hosted(folder, number):
+def test_sigterm_and_sighup_close_the_hosted_environments(folder, number):
     (folder / "arm.py").write_text(
         """
 from shoal.remote import Hosted
@@ -206,9 +206,9 @@ class Arm(Cell):
 arm = Hosted(Arm, exclusive=True, safe_state=lambda: open("closed", "a").write("s"))
 """
     )
-    here = {**os.environ, "PYTHONPATH": str(Path(__file__).parents[2])}
-    with shoal_serve(folder, "arm:arm", "--bind", "tcp://127.0.0.1:0", env=here) as server:
-        envs = shoal.connect(f"{told_url(server)}/arm")
+    environment = {**os.environ, "PYTHONPATH": str(Path(__file__).parents[2])}
+    with shoal_serve(folder, "arm:arm", "--bind", "tcp://127.0.0.1:0", env=environment) as server:
+        envs = shoal.connect(f"{read_url(server)}/arm")
         envs.reset(seed=0)
         server.send_signal(number)
         assert server.wait(20) == 0
@@ -219,10 +219,10 @@ arm = Hosted(Arm, exclusive=True, safe_state=lambda: open("closed", "a").write("
     envs.close()
 
 
-def test_places_and_limits_are_kept(folder):
+def test_several_addresses_and_max_sessions(folder):
     words = ["CartPole-v1", "--bind", "unix://socket", "--bind", "tcp://127.0.0.1:0"]
     with shoal_serve(folder, *words, "--max-sessions", "1") as server:
-        first, second = told_url(server), told_url(server)
+        first, second = read_url(server), read_url(server)
         assert first.startswith("unix://")
         with shoal.connect(f"unix://{folder}/socket#CartPole-v1", num_envs=2) as envs:
             envs.reset(seed=0)
@@ -235,7 +235,7 @@ def test_places_and_limits_are_kept(folder):
 
 @pytest.fixture(scope="module")
 def certificates(tmp_path_factory):
-    """A certificate that is its own authority."""
+    """A self-signed certificate."""
     folder = tmp_path_factory.mktemp("certificates")
     words = "req -x509 -newkey ec -pkeyopt ec_paramgen_curve:prime256v1 -nodes -days 2 -subj /CN=me"
     words += " -addext subjectAltName=IP:127.0.0.1 -keyout key.pem -out certificate.pem"
@@ -243,11 +243,11 @@ def certificates(tmp_path_factory):
     return folder
 
 
-def test_what_is_hosted_over_tls_is_reached_over_tls(folder, certificates):
+def test_serving_over_tls(folder, certificates):
     certificate, key = certificates / "certificate.pem", certificates / "key.pem"
     words = ["mine:cell", "--bind", "tls://127.0.0.1:0", "--certificate", certificate, "--key", key]
     with shoal_serve(folder, *words) as server:
-        url = told_url(server)
+        url = read_url(server)
         assert url.startswith("tls://")
         with shoal.connect(f"{url}/cell", num_envs=2, tls=certificate) as envs:
             assert envs.reset(seed=1)[0].shape == (2, 3)
@@ -259,46 +259,46 @@ def test_what_is_hosted_over_tls_is_reached_over_tls(folder, certificates):
 
 TLS_WORDS = ["CartPole-v1", "--bind", "tls://127.0.0.1:0"]
 
-MISTAKES = {
-    "no module": (["nowhere:cell"], "No module named 'nowhere'"),
-    "a module that cannot be imported": (["broken:cell"], "No module named 'nothing_of_this_name'"),
-    "no factory": (["mine:nothing"], "no attribute 'nothing'"),
-    "no function": (["mine:number"], "expected a function that makes a vector, got 3"),
-    "no environment": (["NoSuchEnv-v0"], "NoSuchEnv"),
-    "beyond this machine": (
+ERRORS = {
+    "unknown module": (["nowhere:cell"], "No module named 'nowhere'"),
+    "module that cannot be imported": (["broken:cell"], "No module named 'nothing_of_this_name'"),
+    "unknown factory": (["mine:nothing"], "no attribute 'nothing'"),
+    "not a function": (["mine:number"], "expected a function that makes a vector, got 3"),
+    "unknown environment": (["NoSuchEnv-v0"], "NoSuchEnv"),
+    "public address without token": (
         ["CartPole-v1", "--bind", "tcp://0.0.0.0:0"],
         "can be reached from other machines",
     ),
-    "no place": (["CartPole-v1", "--bind", "carrier://pigeon"], "carrier"),
-    "a name in the place": (["CartPole-v1", "--bind", "tcp://127.0.0.1:0/it"], "listens for all"),
+    "unknown scheme": (["CartPole-v1", "--bind", "carrier://pigeon"], "carrier"),
+    "name in the address": (["CartPole-v1", "--bind", "tcp://127.0.0.1:0/it"], "listens for all"),
     "no certificate": (TLS_WORDS, "needs tls"),
-    "a key alone": (["CartPole-v1", "--key", "k.pem"], "go together"),
-    "an authority alone": (["CartPole-v1", "--authority", "a.pem"], "go together"),
-    "no such certificate": (
+    "key without certificate": (["CartPole-v1", "--key", "k.pem"], "must be given together"),
+    "authority alone": (["CartPole-v1", "--authority", "a.pem"], "must be given together"),
+    "missing certificate file": (
         [*TLS_WORDS, "--certificate", "no.pem", "--key", "no.pem"],
         "no file no.pem",
     ),
-    "an empty token": (["CartPole-v1", "--token-file", "/dev/null"], "would let everybody in"),
-    "a name twice": (["A=CartPole-v1", "A=Pendulum-v1"], "the name 'A' is given twice"),
-    "no name": (["=CartPole-v1"], "the name '' is empty"),
-    "no token file": (["CartPole-v1", "--token-file", "nowhere"], "No such file"),
+    "empty token": (["CartPole-v1", "--token-file", "/dev/null"], "token file /dev/null is empty"),
+    "duplicate name": (["A=CartPole-v1", "A=Pendulum-v1"], "the name 'A' is used twice"),
+    "empty name": (["=CartPole-v1"], "the name '' is empty"),
+    "missing token file": (["CartPole-v1", "--token-file", "nowhere"], "No such file"),
 }
 
 
-@pytest.mark.parametrize("mistake", MISTAKES)
-def test_mistakes_are_told_in_a_line(folder, mistake):
-    arguments, said = MISTAKES[mistake]
+@pytest.mark.parametrize("error", ERRORS)
+def test_errors_are_printed_in_one_line(folder, error):
+    arguments, expected = ERRORS[error]
     wide = {**os.environ, "COLUMNS": "1000"}
     with shoal_serve(folder, *arguments, env=wide) as server:
         assert server.wait(60) == 1
-        told = server.stderr.read()
-    line, *places = told.splitlines()
-    assert said in line
+        output = server.stderr.read()
+    line, *places = output.splitlines()
+    assert expected in line
     assert all(place.startswith("  broken.py:") for place in places)
 
 
 @pytest.mark.parametrize(
-    ("words", "said"),
+    ("words", "expected"),
     [
         ([], "hosted"),
         (["CartPole-v1", "--max-sessions", "0"], "--max-sessions"),
@@ -308,7 +308,7 @@ def test_mistakes_are_told_in_a_line(folder, mistake):
         (["CartPole-v1", "--colour", "red"], "--colour"),
     ],
 )
-def test_options_that_cannot_be_are_refused_by_their_names(words, said):
+def test_usage_errors_name_the_option(words, expected):
     result = CliRunner().invoke(app, ["serve", *words], env={"COLUMNS": "200"})
     assert result.exit_code == 2
-    assert said in re.sub(r"\x1b\[[0-9;]*m", "", result.stderr).lower()
+    assert expected in re.sub(r"\x1b\[[0-9;]*m", "", result.stderr).lower()

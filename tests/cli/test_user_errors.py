@@ -1,4 +1,4 @@
-"""What a user's own code raises is told with its type, its slot and its place."""
+"""Exceptions raised in a user's code are reported with the type, the slot and the place."""
 
 import json
 import re
@@ -9,7 +9,7 @@ from typer.testing import CliRunner
 
 from shoal._cli.app import app
 
-WORKSHOP = """
+MODULE = """
 import gymnasium
 import numpy as np
 
@@ -34,14 +34,14 @@ class WithMap(Mine):
     def __init__(self):
         raise FileNotFoundError("map.json")
 
-def shouts(observations):
+def returns_text(observations):
     return "left!"
 
-def stumbles(observations):
+def raises_index_error(observations):
     return observations["position"]
 """
 
-BROKEN = """
+REGISTERING_MODULE = """
 import gymnasium
 from gymnasium.envs.classic_control import CartPoleEnv
 
@@ -61,7 +61,7 @@ gymnasium.register("Unstepped-v0", Unstepped)
 
 
 def shoal(*arguments):
-    """The exit status, and what was said on standard error."""
+    """Return the exit status and standard error."""
     result = CliRunner().invoke(app, [str(argument) for argument in arguments])
     if result.exception is not None and not isinstance(result.exception, SystemExit):
         raise result.exception
@@ -69,9 +69,9 @@ def shoal(*arguments):
 
 
 @pytest.fixture
-def workshop(tmp_path, monkeypatch):
-    """A file of a user's in which all goes wrong; Python's ``sys.path`` is as before afterwards."""
-    (tmp_path / "workshop.py").write_text(WORKSHOP)
+def modules(tmp_path, monkeypatch):
+    """Modules of a user that raise errors. ``sys.path`` is restored afterwards."""
+    (tmp_path / "workshop.py").write_text(MODULE)
     (tmp_path / "unfinished.py").write_text("class Mine:\n    def step(self:\n")
     (tmp_path / "importing.py").write_text("import nothing_like_this\n")
     monkeypatch.chdir(tmp_path)
@@ -81,8 +81,8 @@ def workshop(tmp_path, monkeypatch):
 
 
 @pytest.mark.parametrize("backend", ["inline", "process"])
-@pytest.mark.usefixtures("workshop")
-def test_what_an_environment_raises_is_told_with_its_slot_and_place(backend):
+@pytest.mark.usefixtures("modules")
+def test_an_exception_in_step_is_reported_with_its_slot_and_place(backend):
     workers = ["--workers", 1] if backend == "process" else []
     options = ["--num-envs", 2, "--backend", backend, "--seconds", 5, *workers]
     status, err = shoal("watch", "workshop.py:Mine", *options)
@@ -93,7 +93,7 @@ def test_what_an_environment_raises_is_told_with_its_slot_and_place(backend):
 
 
 @pytest.mark.parametrize(
-    ("arguments", "said"),
+    ("arguments", "expected"),
     [
         (
             ["workshop.py:WithMap", "--num-envs", 1, "--backend", "inline"],
@@ -101,15 +101,15 @@ def test_what_an_environment_raises_is_told_with_its_slot_and_place(backend):
             "  workshop.py:24 in __init__\n",
         ),
         (
-            ["CartPole-v1", "--num-envs", 2, "--policy", "workshop:shouts"],
+            ["CartPole-v1", "--num-envs", 2, "--policy", "workshop:returns_text"],
             "the policy's actions: InvalidActionError: actions: got shape (), expected (2,): one "
             "action for each of 2 slots of Discrete(2)\n",
         ),
         (
-            ["CartPole-v1", "--policy", "workshop:stumbles"],
+            ["CartPole-v1", "--policy", "workshop:raises_index_error"],
             "the policy: IndexError: only integers, slices (`:`), ellipsis (`...`), numpy.newaxis "
             "(`None`) and integer or boolean arrays are valid indices\n"
-            "  workshop.py:30 in stumbles\n",
+            "  workshop.py:30 in raises_index_error\n",
         ),
         (
             ["CartPole-v1", "--policy", "workshop:WORD"],
@@ -117,7 +117,7 @@ def test_what_an_environment_raises_is_told_with_its_slot_and_place(backend):
         ),
         (
             ["CartPole-v1", "--policy", "math:pi"],
-            "math:pi is no function from observations to actions, but 3.141592653589793\n",
+            "math:pi must be a function from observations to actions, got 3.141592653589793\n",
         ),
         (
             ["importing.py:Mine"],
@@ -126,14 +126,14 @@ def test_what_an_environment_raises_is_told_with_its_slot_and_place(backend):
         ),
     ],
 )
-@pytest.mark.usefixtures("workshop")
-def test_whatever_a_users_code_raises_is_told_with_its_type_and_place(arguments, said):
+@pytest.mark.usefixtures("modules")
+def test_exceptions_in_user_code_are_reported_with_type_and_place(arguments, expected):
     status, err = shoal("watch", *arguments, "--seconds", 5)
-    assert (status, err) == (1, said)
+    assert (status, err) == (1, expected)
 
 
-@pytest.mark.usefixtures("workshop")
-def test_a_file_that_is_no_python_is_told_of_by_its_own_lines():
+@pytest.mark.usefixtures("modules")
+def test_syntax_errors_are_reported_with_the_line():
     status, err = shoal("watch", "unfinished.py:Mine")
     assert status == 1
     assert re.search(r'^ +File ".*unfinished.py", line 2\n +def step\(self:', err)
@@ -141,8 +141,8 @@ def test_a_file_that_is_no_python_is_told_of_by_its_own_lines():
     assert len(err.splitlines()) == 4
 
 
-def test_training_tells_what_an_environment_raises_in_the_same_way(tmp_path, monkeypatch):
-    (tmp_path / "broken_pole.py").write_text(BROKEN)
+def test_train_reports_exceptions_of_environments_in_the_same_way(tmp_path, monkeypatch):
+    (tmp_path / "broken_pole.py").write_text(REGISTERING_MODULE)
     monkeypatch.chdir(tmp_path)
     monkeypatch.syspath_prepend(tmp_path)
     options = ["--output", tmp_path, "--quiet", "--device", "cpu", "--num-envs", 2]
@@ -161,6 +161,6 @@ def test_training_tells_what_an_environment_raises_in_the_same_way(tmp_path, mon
     )
     assert raised_by("Unmade-v0") == (1, unmade)
     unstepped = r"slot [01], in its step: LookupError: no wind\n  broken_pole.py:12 in step\n"
-    status, told = raised_by("Unstepped-v0")
+    status, output = raised_by("Unstepped-v0")
     assert status == 1
-    assert re.fullmatch(unstepped, told)
+    assert re.fullmatch(unstepped, output)

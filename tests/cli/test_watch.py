@@ -1,4 +1,4 @@
-"""``shoal watch`` steps environments and shows them, in a terminal and on a page."""
+"""``shoal watch`` steps environments, and shows them in a terminal and on a page."""
 
 import json
 import os
@@ -15,13 +15,13 @@ import pytest
 from typer.testing import CliRunner
 
 from shoal._cli.app import app
-from tests.live.page_client import Stream, fetched, pictures
+from tests.live.page_client import Stream, fetch, fetch_frames
 
 SHOAL = [sys.executable, "-c", "from shoal._cli import main; main()"]
 
 
 def shoal(*arguments):
-    """The exit status, and what was said on both streams."""
+    """Return the exit status, standard output and standard error."""
     result = CliRunner().invoke(app, [str(argument) for argument in arguments])
     if result.exception is not None and not isinstance(result.exception, SystemExit):
         raise result.exception
@@ -30,7 +30,7 @@ def shoal(*arguments):
 
 @pytest.fixture
 def module(tmp_path, monkeypatch):
-    """A file of a user's, with an environment and a policy."""
+    """A user's module with an environment and a policy."""
     monkeypatch.chdir(tmp_path)
     monkeypatch.syspath_prepend(tmp_path)
     (tmp_path / "watched_world.py").write_text(
@@ -62,19 +62,19 @@ def module(tmp_path, monkeypatch):
     )
 
 
-def test_it_steps_for_so_long_and_tells_how_fast():
+def test_it_stops_after_the_given_time_and_prints_the_speed():
     status, out, _ = shoal("watch", "CartPole-v1", "--num-envs", 4, "--seconds", 0.1)
     assert status == 0
     first, *_, last = out.splitlines()
     assert first.startswith("start: 4 slots")
-    told = re.fullmatch(
+    match = re.fullmatch(
         r"In [\d.]+ m?s: [\d,]+ steps/s, ([\d,]+) steps, ([\d,]+) episodes, mean return .*", last
     )
-    assert told, last
-    assert all(int(number.replace(",", "")) > 0 for number in told.groups())
+    assert match, last
+    assert all(int(number.replace(",", "")) > 0 for number in match.groups())
 
 
-def test_for_programs_there_is_only_json():
+def test_json_prints_the_final_state_and_nothing_else_to_stdout():
     status, out, err = shoal("watch", "CartPole-v1", "--seconds", 0.2, "--json", "--seed", 3)
     state = json.loads(out)
     assert status == 0
@@ -85,7 +85,7 @@ def test_for_programs_there_is_only_json():
     assert "start" in err
 
 
-def test_an_environment_of_a_file_a_policy_and_arguments(module):
+def test_an_environment_from_a_file_with_a_policy_and_arguments(module):
     *_, out, _ = shoal(
         *(
             "watch",
@@ -104,7 +104,7 @@ def test_an_environment_of_a_file_a_policy_and_arguments(module):
     assert state["steps"] > 0
 
 
-def test_in_real_time_there_are_as_many_steps_as_frames(module):
+def test_speed_1_steps_at_the_frame_rate(module):
     *_, out, _ = shoal(
         *(
             "watch",
@@ -119,30 +119,30 @@ def test_in_real_time_there_are_as_many_steps_as_frames(module):
         *("--speed", 1, "--json"),
     )
     batches = json.loads(out)["batches"]
-    assert 5 <= batches <= 26  # 50 in a second
+    assert 5 <= batches <= 26  # at most 50 per second
 
 
 @pytest.mark.parametrize(
-    ("arguments", "said"),
+    ("arguments", "expected"),
     [
         (["Nope-v1"], "Nope"),
         (["math:pi"], "expected an environment's id"),
         (["nowhere.py:Env"], "there is no file nowhere.py"),
         (["CartPole-v1", "--backend", "banana"], "backend must be one of"),
-        (["CartPole-v1", "--env-arg", "g"], "--env-arg must be name=value"),
+        (["CartPole-v1", "--env-arg", "g"], "--env-arg must be NAME=VALUE"),
         (["CartPole-v1", "--policy", "math:nothing"], "nothing"),
         (["CartPole-v1", "--web", "--host", "203.0.113.1"], "Cannot assign"),
     ],
 )
-def test_mistakes_are_said_in_a_line(arguments, said):
+def test_errors_are_printed_in_one_line(arguments, expected):
     status, out, err = shoal("watch", *arguments, "--seconds", 1)
     assert status == 1
-    assert said in err
+    assert expected in err
     assert out == ""
     assert len(err.strip().splitlines()) == 1
 
 
-def test_the_page_shows_pictures_and_ctrl_c_ends_it(module):
+def test_the_page_shows_frames_until_ctrl_c(module):
     with subprocess.Popen(
         [*SHOAL, "watch", "watched_world.py:Mine", "--web", "--port", "0", "--backend", "inline"],
         stdout=subprocess.PIPE,
@@ -154,20 +154,20 @@ def test_the_page_shows_pictures_and_ctrl_c_ends_it(module):
         url = re.search(r"http://\S+/", line).group()
         stream = Stream(url)
         deadline = time.monotonic() + 20
-        while not (found := pictures(url)):
+        while not (frames := fetch_frames(url)):
             assert time.monotonic() < deadline
             time.sleep(0.05)
-        assert set(found[0][4]) == {7}
+        assert set(frames[0][4]) == {7}
         watching.send_signal(signal.SIGINT)
-        assert stream.end()["ended"] == "closed"
+        assert stream.join()["ended"] == "closed"
         assert watching.wait(10) == 0
         assert watching.stderr.read() == ""
     with pytest.raises(OSError, match="refused"):
-        fetched(url)
+        fetch(url)
 
 
 @pytest.mark.parametrize("columns", [60, 120])
-def test_in_a_terminal_it_is_drawn_and_leaves_it_as_it_was(columns):
+def test_in_a_terminal_the_display_is_drawn_and_removed(columns):
     leader, follower = pty.openpty()
     watching = subprocess.Popen(
         [*SHOAL, "watch", "CartPole-v1", "--seconds", "1.5"],
@@ -190,6 +190,6 @@ def test_in_a_terminal_it_is_drawn_and_leaves_it_as_it_was(columns):
     assert "CartPole-v1" in text
     assert "steps/s" in text
     assert "caller" in text
-    assert text.count("\x1b[?25l") == text.count("\x1b[?25h") == 1  # the cursor is there again
+    assert text.count("\x1b[?25l") == text.count("\x1b[?25h") == 1  # the cursor is restored
     plain = re.sub(r"\x1b\[[0-9;?]*[A-Za-z]", "", text)
     assert max(len(line) for line in re.split(r"[\r\n]+", plain)) <= columns

@@ -1,4 +1,4 @@
-"""What is advised follows from what was found, and from nothing else."""
+"""Findings follow from facts about the machine and the installation."""
 
 from dataclasses import replace
 
@@ -20,13 +20,13 @@ SOFTWARE = Software("1", "CPython", "python", ("fresh",), "futex", Compiler("cc"
 RAY = Extra("ray", (), "present", "pip install it")
 
 
-def told(machine=MACHINE, software=SOFTWARE, required=(), extras=(), outcomes=()):
-    """The level, the text and the advice of each finding."""
-    found = findings(machine, software, required, extras, outcomes)
-    return [(each.level, each.text, each.advice) for each in found]
+def findings_for(machine=MACHINE, software=SOFTWARE, required=(), extras=(), outcomes=()):
+    """Return the level, the text and the advice of each finding."""
+    result = findings(machine, software, required, extras, outcomes)
+    return [(finding.level, finding.text, finding.advice) for finding in result]
 
 
-def with_(machine=MACHINE, cores=(), memory=(), groups=(), **changes):
+def machine_with(machine=MACHINE, cores=(), memory=(), groups=(), **changes):
     return replace(
         machine,
         cores=replace(machine.cores, **dict(cores)),
@@ -36,77 +36,97 @@ def with_(machine=MACHINE, cores=(), memory=(), groups=(), **changes):
     )
 
 
-def test_where_all_is_well_nothing_is_said():
-    works = [
+def test_without_limits_and_problems_there_are_no_findings():
+    outcomes = [
         BackendCheck("inline", "works", 1.0),
-        BackendCheck("remote", "skipped", None, "not here"),
+        BackendCheck("remote", "skipped", None, "requires an extra"),
     ]
     parts = [PackageStatus("numpy", ">=2", "2.1", "present")]
     extras = [RAY, Extra("atari", (), "missing", "pip install it")]
-    assert told(required=parts, extras=extras, outcomes=works) == []
+    assert findings_for(required=parts, extras=extras, outcomes=outcomes) == []
 
 
 @pytest.mark.parametrize(
     ("machine", "level", "words"),
     [
         (
-            with_(cores={"usable": 2}, groups={"cpus": 1.5}),
+            machine_with(cores={"usable": 2}, groups={"cpus": 1.5}),
             "warning",
-            ["allows 1.5 CPUs", "16 are visible", "Shoal uses 2 cores", "OMP_NUM_THREADS=2"],
+            ["1.5 CPUs", "16 are visible", "Shoal uses 2 cores", "OMP_NUM_THREADS=2"],
         ),
-        (with_(cores={"allowed": 4, "usable": 4}), "note", ["4 of 16 cores"]),
-        (with_(cores={"allowed": 16, "usable": 1}), "note", ["one core"]),
-        (with_(cores={"load": 40.2}), "note", ["40 programs", "16 cores"]),
-        (with_(open_files=Limit(32, 4096)), "warning", ["open 32 files", "ulimit -n 80"]),
-        (with_(open_files=Limit(32, 32)), "warning", ["open 32 files", "give workers="]),
-        (with_(processes=Limit(50, 50)), "warning", ["this user may have 50", "ulimit -u"]),
-        (with_(groups={"processes": 20}), "warning", ["control group may have 20", "pids.max"]),
-        (with_(groups={"memory": GIB // 4}), "warning", ["256 MiB", "about 480", "start='fork'"]),
-        (with_(memory={"available": GIB // 8}), "warning", ["128 MiB"]),
+        (machine_with(cores={"allowed": 4, "usable": 4}), "note", ["4 of 16 cores"]),
+        (machine_with(cores={"allowed": 16, "usable": 1}), "note", ["only one core"]),
+        (machine_with(cores={"load": 40.2}), "note", ["load average is 40", "16 cores"]),
+        (
+            machine_with(open_files=Limit(32, 4096)),
+            "warning",
+            ["at most 32 files", "ulimit -n 80"],
+        ),
+        (
+            machine_with(open_files=Limit(32, 32)),
+            "warning",
+            ["at most 32 files", "a lower workers="],
+        ),
+        (
+            machine_with(processes=Limit(50, 50)),
+            "warning",
+            ["this user may have at most 50", "ulimit -u"],
+        ),
+        (
+            machine_with(groups={"processes": 20}),
+            "warning",
+            ["control group may have at most 20", "pids.max"],
+        ),
+        (
+            machine_with(groups={"memory": GIB // 4}),
+            "warning",
+            ["256 MiB", "about 480 MiB", "start='fork'"],
+        ),
+        (machine_with(memory={"available": GIB // 8}), "warning", ["128 MiB"]),
     ],
 )
-def test_what_limits_a_machine_is_told_with_numbers_and_a_remedy(machine, level, words):
-    ((got, text, advice),) = told(machine)
-    assert got == level
+def test_limits_of_the_machine_are_reported_with_numbers_and_a_remedy(machine, level, words):
+    ((actual, text, advice),) = findings_for(machine)
+    assert actual == level
     for word in words:
         assert word in f"{text} {advice}"
 
 
-def test_a_small_dev_shm_matters_to_ray_alone():
-    machine = with_(memory={"shm_total": 64 << 20})
-    assert told(machine) == []
-    assert told(machine, extras=[replace(RAY, state="missing")]) == []
-    ((level, text, advice),) = told(machine, extras=[RAY])
+def test_a_small_dev_shm_is_a_warning_only_if_ray_is_installed():
+    machine = machine_with(memory={"shm_total": 64 << 20})
+    assert findings_for(machine) == []
+    assert findings_for(machine, extras=[replace(RAY, state="missing")]) == []
+    ((level, text, advice),) = findings_for(machine, extras=[RAY])
     assert level == "warning"
     assert "64 MiB" in text
     assert "--shm-size" in advice
 
 
-def test_what_shoal_needs_is_a_problem_and_what_it_can_do_without_is_not():
+def test_broken_requirements_are_problems_and_broken_extras_are_warnings():
     numpy = PackageStatus("numpy", ">=2.0", "1.26", "unsuitable")
-    gone = PackageStatus("cloudpickle", ">=3.0", None, "missing")
+    absent = PackageStatus("cloudpickle", ">=3.0", None, "missing")
     old = Extra(
         "atari", (PackageStatus("ale-py", ">=0.12", "0.9", "unsuitable"),), "unsuitable", "this"
     )
-    fails = BackendCheck("process", "fails", None, "it hangs")
-    found = told(required=[numpy, gone], extras=[old], outcomes=[fails])
-    assert [level for level, _, _ in found] == ["problem"] * 3 + ["warning"]
+    fails = BackendCheck("process", "fails", None, "hangs: no response")
+    result = findings_for(required=[numpy, absent], extras=[old], outcomes=[fails])
+    assert [level for level, _, _ in result] == ["problem"] * 3 + ["warning"]
     (_, first, first_advice), (_, second, _), (_, third, third_advice), (_, last, last_advice) = (
-        found
+        result
     )
     assert "numpy>=2.0, but 1.26" in first
     assert first_advice == 'pip install "numpy>=2.0"'
-    assert "cloudpickle>=3.0, but it is missing" in second
-    assert "process does not work: it hangs" in third
+    assert "cloudpickle>=3.0, but it is not installed" in second
+    assert "process does not work: hangs: no response" in third
     assert "backend='thread'" in third_advice
-    assert "ale-py 0.9 (not >=0.12)" in last
+    assert "ale-py 0.9 is installed, but >=0.12 is required" in last
     assert last_advice == "this"
 
 
-def test_a_system_without_futexes_or_a_compiler():
+def test_missing_futexes_and_a_missing_compiler_are_notes():
     software = replace(SOFTWARE, doorbell="pipe", compiler=Compiler("cc", None))
-    found = told(software=software)
-    assert [level for level, _, _ in found] == ["note", "note"]
-    assert "no futexes" in found[0][1]
-    assert "no C compiler (cc)" in found[1][1]
-    assert "shoal[numba]" in found[1][2]
+    result = findings_for(software=software)
+    assert [level for level, _, _ in result] == ["note", "note"]
+    assert "no futexes" in result[0][1]
+    assert "no C compiler found (cc)" in result[1][1]
+    assert "shoal[numba]" in result[1][2]

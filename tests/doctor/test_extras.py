@@ -9,7 +9,7 @@ from shoal.doctor._extras import read_extras, read_required
 
 @pytest.fixture
 def installed(tmp_path, monkeypatch):
-    """Writes the metadata of packages that are then installed."""
+    """Writes the metadata of packages, which then count as installed."""
     monkeypatch.setattr(sys, "path", [str(tmp_path), *sys.path])
 
     def install(name, version, extras=(), requires=()):
@@ -25,7 +25,7 @@ def installed(tmp_path, monkeypatch):
 
 @pytest.fixture
 def extras(installed):
-    """The extras of a package that has one of each kind, by name."""
+    """The extras of a package, by name, with one of every kind."""
     installed("engine", "2.0", ["fast"], ['turbo>=1; extra == "fast"', 'slow; extra == "old"'])
     installed("turbo", "1.5rc1")
     installed("paint", "0.9")
@@ -49,11 +49,11 @@ def extras(installed):
     return {extra.name: extra for extra in read_extras("boat")}
 
 
-def test_bundles_and_what_is_for_developers_are_no_extras_of_their_own(extras):
+def test_bundles_and_developer_extras_are_not_listed(extras):
     assert list(extras) == ["motor", "sails", "colours", "never"]
 
 
-def test_what_extras_of_other_packages_bring_is_a_part(extras):
+def test_extras_of_other_packages_are_resolved(extras):
     motor = extras["motor"]
     assert [(part.name, part.version) for part in motor.parts] == [
         ("engine", "2.0"),
@@ -62,23 +62,23 @@ def test_what_extras_of_other_packages_bring_is_a_part(extras):
     assert motor.state == "present"
 
 
-def test_what_is_missing_or_too_old_is_told_with_the_line_to_install(extras):
+def test_missing_and_unsuitable_packages_are_reported_with_the_command_to_install(extras):
     sails, colours = extras["sails"], extras["colours"]
     assert (sails.state, sails.install) == ("missing", 'pip install "boat[sails]"')
     (part,) = colours.parts
     assert (colours.state, part.version, part.wanted) == ("unsuitable", "0.9", ">=1.0")
 
 
-def test_what_does_not_apply_here_is_not_asked_for(extras):
+def test_requirements_whose_marker_does_not_match_are_ignored(extras):
     assert extras["never"].parts == ()
 
 
-def test_what_a_package_cannot_do_without(extras):
+def test_required_packages(extras):
     states = {part.name: part.state for part in read_required("boat")}
     assert states == {"turbo": "present", "paint": "unsuitable"}
 
 
-def test_the_extras_of_shoal_are_told_with_the_licence_that_is_not_its_own():
+def test_the_extras_of_shoal_include_atari_with_a_note_on_its_licence():
     extras = {extra.name: extra for extra in read_extras()}
     assert {"atari", "train", "remote", "ray", "cli"} <= set(extras)
     assert not {"all", "test", "test-libraries", "dev"} & set(extras)

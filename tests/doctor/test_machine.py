@@ -1,4 +1,4 @@
-"""What is told of machines, read from made-up ones, and of this one."""
+"""Facts about machines, read from a fake file system, and about this machine."""
 
 import os
 
@@ -11,7 +11,7 @@ from shoal.pools._shares import available_cores
 
 @pytest.fixture
 def tree(tmp_path):
-    """Writes a file system."""
+    """Writes files to a fake file system and returns its root."""
 
     def write(**files):
         for name, text in files.items():
@@ -32,8 +32,8 @@ def test_threads_of_one_physical_core_are_counted_once(tree):
 
 
 def test_memory(tree):
-    told = "MemTotal:       16000 kB\nMemFree:        1 kB\nMemAvailable:   9000 kB\nHugePages: 0\n"
-    memory = read_machine(tree(**{"proc/meminfo": told, "dev/shm/x": ""})).memory
+    meminfo = "MemTotal:       16000 kB\nMemFree:   1 kB\nMemAvailable:   9000 kB\nHugePages: 0\n"
+    memory = read_machine(tree(**{"proc/meminfo": meminfo, "dev/shm/x": ""})).memory
     assert (memory.total, memory.available) == (16000 * 1024, 9000 * 1024)
     assert 0 < memory.shm_free <= memory.shm_total
 
@@ -49,30 +49,30 @@ def test_memory(tree):
         ({}, None),
     ],
 )
-def test_surroundings(tree, files, name):
+def test_containers_and_virtual_machines_are_recognized(tree, files, name):
     assert read_machine(tree(**files)).surroundings == name
 
 
-def test_limits_of_control_groups_are_those_that_shares_are_made_by(tree):
+def test_limits_of_control_groups_are_read(tree):
     mount = "30 23 0:26 / /sys/fs/cgroup rw - cgroup2 cgroup2 rw"
     files = {"proc/self/mountinfo": mount, "proc/self/cgroup": "0::/"}
     root = tree(**files, **{"sys/fs/cgroup/cpu.max": "150000 100000"})
     assert read_machine(root).groups.cpus == 1.5
 
 
-def test_what_cannot_be_read_is_not_known(tmp_path):
+def test_missing_files_give_none(tmp_path):
     machine = read_machine(tmp_path)
     assert (machine.cores.physical, machine.cores.model, machine.cores.governor) == (None,) * 3
     assert (machine.memory.available, machine.memory.shm_total) == (None, None)
 
 
-def test_this_machine():
+def test_core_counts_of_this_machine_are_consistent():
     cores = read_machine().cores
     assert cores.usable == available_cores() <= cores.allowed == len(os.sched_getaffinity(0))
     assert cores.allowed <= cores.logical
 
 
-def test_the_compiler_is_the_one_that_makefiles_call(monkeypatch, tmp_path):
+def test_the_compiler_is_that_of_the_cc_variable(monkeypatch, tmp_path):
     compiler = tmp_path / "mine"
     compiler.write_text("#!/bin/sh\necho Mine 3.0\necho Copyright\n")
     compiler.chmod(0o755)

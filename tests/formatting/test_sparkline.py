@@ -1,4 +1,4 @@
-"""A curve in a line of text has the shape of the values, whatever they are."""
+"""Sparklines show the shape of any sequence of values."""
 
 from hypothesis import given
 from hypothesis import strategies as st
@@ -14,7 +14,7 @@ def drawn(values, width):
 
 
 @given(st.lists(st.none() | st.floats(), max_size=40), st.integers(-3, 60))
-def test_anything_can_be_drawn(values, width):
+def test_any_values_can_be_drawn(values, width):
     assert len(drawn(values, width)) <= max(0, width)
 
 
@@ -27,6 +27,6 @@ def test_shapes():
     assert drawn([5e-324, 0], 2) == "█▁"
 
 
-def test_a_long_run_has_the_same_shape_as_a_short_one():
+def test_many_values_keep_the_shape():
     for length in (100, 511, 512, 513, 5000, 100_001):
         assert drawn(range(length), 8) == "▁▂▃▄▅▆▇█"

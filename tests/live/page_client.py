@@ -1,4 +1,4 @@
-"""A browser's part: reads what a page is told."""
+"""A client of the live page, in place of a browser."""
 
 import contextlib
 import http.client
@@ -8,62 +8,62 @@ import threading
 import urllib.request
 
 
-def fetched(url, data=None, headers=None):
-    """The status and the body of an answer."""
+def fetch(url, data=None, headers=None):
+    """Return the status and the body of a response."""
     request = urllib.request.Request(url, data, headers or {})
     try:
-        with urllib.request.urlopen(request, timeout=10) as answer:
-            return answer.status, answer.read()
+        with urllib.request.urlopen(request, timeout=10) as response:
+            return response.status, response.read()
     except urllib.error.HTTPError as error:
         return error.code, error.read()
 
 
-def pictures(url, query="after=0"):
-    """The pictures after a version: (slot, version, width, height, bytes) for each."""
-    status, body = fetched(f"{url}pictures?{query}")
+def fetch_frames(url, query="after=0"):
+    """Return the frames after a version, each as (slot, version, width, height, bytes)."""
+    status, body = fetch(f"{url}pictures?{query}")
     assert status == 200
-    (count,), found, place = struct.unpack_from("<I", body), [], 4
+    (count,), frames, offset = struct.unpack_from("<I", body), [], 4
     for _ in range(count):
-        slot, version, width, height = struct.unpack_from("<IIHH", body, place)
-        place += 12
-        found.append((slot, version, width, height, body[place : place + 3 * width * height]))
-        place += 3 * width * height
-    assert place == len(body)
-    return found
+        slot, version, width, height = struct.unpack_from("<IIHH", body, offset)
+        offset += 12
+        frames.append((slot, version, width, height, body[offset : offset + 3 * width * height]))
+        offset += 3 * width * height
+    assert offset == len(body)
+    return frames
 
 
 class Stream:
-    """Collects the states that are told, in a thread, until the server hangs up."""
+    """Collects the states from the event stream, in a thread, until the server closes it."""
 
     def __init__(self, url):
         self.states = []
-        self._news = threading.Condition()
-        self._answer = urllib.request.urlopen(f"{url}events", timeout=20)
-        self.kind = self._answer.headers["Content-Type"]
+        self._changed = threading.Condition()
+        self._response = urllib.request.urlopen(f"{url}events", timeout=20)
+        self.content_type = self._response.headers["Content-Type"]
         self._thread = threading.Thread(target=self._read)
         self._thread.start()
 
     def _read(self):
         with contextlib.suppress(http.client.HTTPException):
-            for line in self._answer:
+            for line in self._response:
                 if line.startswith(b"data: "):
-                    with self._news:
+                    with self._changed:
                         self.states.append(json.loads(line[6:]))
-                        self._news.notify_all()
+                        self._changed.notify_all()
 
-    def until(self, is_so, timeout=10):
-        """The first state that is so."""
-        with self._news:
-            assert self._news.wait_for(lambda: any(map(is_so, self.states)), timeout)
-            return next(filter(is_so, self.states))
+    def wait_for(self, condition, timeout=10):
+        """Wait for a state that meets the condition, and return the first one."""
+        with self._changed:
+            assert self._changed.wait_for(lambda: any(map(condition, self.states)), timeout)
+            return next(filter(condition, self.states))
 
     def log(self):
-        """All entries that were told, in their order."""
+        """Return all log entries in order."""
         return [entry for state in self.states for entry in state["log"]]
 
-    def end(self):
-        """Wait until the server has hung up; returns the last state."""
+    def join(self):
+        """Wait until the server closes the stream; return the last state."""
         self._thread.join(10)
         assert not self._thread.is_alive()
-        self._answer.close()
+        self._response.close()
         return self.states[-1]

@@ -1,4 +1,4 @@
-"""Pictures are taken while somebody looks, within their share of the time, of whatever there is."""
+"""Frames are captured while they are watched, within their share of the time."""
 
 import os
 import signal
@@ -16,7 +16,7 @@ from shoal.live._watcher import Watcher
 
 
 class Scene(gymnasium.Env):
-    """Its picture is as bright as its slot's number, and takes some time."""
+    """Renders images as bright as its number."""
 
     metadata = {"render_modes": ["rgb_array", "ansi"]}
     action_space = Discrete(2)
@@ -40,7 +40,7 @@ class Scene(gymnasium.Env):
         if self.dies:
             os.kill(os.getpid(), signal.SIGKILL)
         if self.fails:
-            raise OSError("the window is gone")
+            raise OSError("the window was closed")
         return np.full((600, 400, 3), self.number, np.uint8)
 
 
@@ -48,13 +48,13 @@ def scenes(count, **options):
     return shoal.make([partial(Scene, slot, **options) for slot in range(count)], backend="inline")
 
 
-def stepped(envs, camera, seconds):
-    """Step for a while, and look after each step, as somebody who looks at all pictures."""
+def step_for(seconds, envs, capture):
+    """Step for a while, and capture frames after each step."""
     observations, _ = envs.reset()
-    until = time.perf_counter() + seconds
-    while time.perf_counter() < until:
+    end = time.perf_counter() + seconds
+    while time.perf_counter() < end:
         observations, *_ = envs.step(np.zeros(envs.num_envs, np.int64))
-        camera.look(observations, 0.0)
+        capture.capture(observations, 0.0)
 
 
 @pytest.mark.parametrize(
@@ -74,12 +74,12 @@ def stepped(envs, camera, seconds):
         ((2, 3, 84, 84, 3), None),
     ],
 )
-def test_arrays_of_many_shapes_are_pictures(shape, expected):
-    picture = as_rgb_image(np.zeros(shape, np.uint8))
-    assert expected == (None if picture is None else picture.shape)
+def test_arrays_of_many_shapes_are_converted_to_images(shape, expected):
+    image = as_rgb_image(np.zeros(shape, np.uint8))
+    assert expected == (None if image is None else image.shape)
 
 
-def test_of_a_stack_the_newest_frame_is_shown():
+def test_of_stacked_frames_the_newest_is_returned():
     for stack in (np.arange(4)[:, None, None], np.arange(4)):
         shape = (4, 84, 84) if stack.ndim == 3 else (84, 84, 4)
         assert (as_rgb_image(np.broadcast_to(stack, shape).astype(np.uint8)) == 3).all()
@@ -87,24 +87,24 @@ def test_of_a_stack_the_newest_frame_is_shown():
     assert as_rgb_image("text") is None
 
 
-def test_all_tiles_get_pictures_of_their_own_slots():
+def test_every_tile_gets_frames_of_its_slot():
     frames = FrameStore(5)
     with scenes(5) as envs:
-        camera = FrameCapture(envs.pool, frames, share=1.0)
+        capture = FrameCapture(envs.pool, frames, share=1.0)
         frames.newer(0)
-        stepped(envs, camera, 0.3)
-    found = frames.newer(0)
-    assert [picture.slot for picture in found] == [0, 1, 2, 3, 4]
-    for picture in found:
-        assert max(picture.pixels.shape) == 200  # made small enough for a tile
-        assert (picture.pixels == picture.slot).all()
-    newest = max(picture.version for picture in found)
+        step_for(0.3, envs, capture)
+    newer = frames.newer(0)
+    assert [frame.slot for frame in newer] == [0, 1, 2, 3, 4]
+    for frame in newer:
+        assert max(frame.pixels.shape) == 200  # shrunk to the size of a tile
+        assert (frame.pixels == frame.slot).all()
+    newest = max(frame.version for frame in newer)
     assert frames.newer(newest) == []
-    assert frames.told()["version"] == newest
-    assert [picture.slot for picture in frames.newer(0, only=3)] == [3]
+    assert frames.as_dict()["version"] == newest
+    assert [frame.slot for frame in frames.newer(0, only=3)] == [3]
 
 
-def test_of_many_slots_some_are_shown():
+def test_of_many_slots_16_are_tiles():
     assert FrameStore(1).tiles == [0]
     assert FrameStore(16).tiles == list(range(16))
     tiles = FrameStore(1000).tiles
@@ -112,83 +112,83 @@ def test_of_many_slots_some_are_shown():
     assert (tiles[0], tiles[-1]) == (0, 999)
 
 
-def test_who_does_not_look_costs_nothing():
+def test_no_frames_are_captured_while_nobody_requests_them():
     frames = FrameStore(2)
     with scenes(2) as envs:
-        stepped(envs, FrameCapture(envs.pool, frames, share=1.0), 0.05)
+        step_for(0.05, envs, FrameCapture(envs.pool, frames, share=1.0))
     assert frames.version == 0
 
 
-def test_slow_pictures_are_taken_seldom_and_what_is_looked_at_is_taken_most():
+def test_captures_stay_within_the_share_and_prefer_the_focused_slot():
     frames = FrameStore(4)
     frames.focus = 2
-    taken = []
+    captured = []
     with scenes(4, seconds=0.004) as envs:
-        camera = FrameCapture(envs.pool, frames, share=0.1)
+        capture = FrameCapture(envs.pool, frames, share=0.1)
         frames.newer(0)
         put = frames.put
-        frames.put = lambda slot, pixels: (taken.append((slot, pixels.shape)), put(slot, pixels))
-        stepped(envs, camera, 1.0)
-    # 0.1 s of pictures that take 4 ms or more, and one that nobody could know the cost of.
-    assert 2 <= len(taken) <= 26
-    assert sum(slot == 2 for slot, _ in taken) > len(taken) / 2
-    assert {max(shape) for slot, shape in taken if slot == 2} == {480}
-    assert {max(shape) for slot, shape in taken if slot != 2} <= {200}
+        frames.put = lambda slot, pixels: (captured.append((slot, pixels.shape)), put(slot, pixels))
+        step_for(1.0, envs, capture)
+    # 0.1 s for frames of at least 4 ms each, and the first frame, whose cost was unknown.
+    assert 2 <= len(captured) <= 26
+    assert sum(slot == 2 for slot, _ in captured) > len(captured) / 2
+    assert {max(shape) for slot, shape in captured if slot == 2} == {480}
+    assert {max(shape) for slot, shape in captured if slot != 2} <= {200}
 
 
 def test_kernels_are_drawn_without_a_render_mode():
     frames = FrameStore(2)
     with shoal.make("CartPole-v1", 2) as envs:
-        camera = FrameCapture(envs.pool, frames, share=1.0)
+        capture = FrameCapture(envs.pool, frames, share=1.0)
         frames.newer(0)
-        stepped(envs, camera, 0.1)
-    assert frames.why_none is None
+        step_for(0.1, envs, capture)
+    assert frames.unavailable is None
     assert len(frames.newer(0)) == 2
 
 
-def test_observations_that_are_pictures_are_shown():
+def test_image_observations_are_shown_without_a_render_mode():
     frames, space = FrameStore(2), Box(0, 255, (4, 84, 84), np.uint8)
     with scenes(2, render_mode=None, space=space) as envs:
         frames.newer(0)
-        stepped(envs, FrameCapture(envs.pool, frames, share=1.0), 0.1)
-    assert [int(picture.pixels.max()) for picture in frames.newer(0)] == [0, 1]
+        step_for(0.1, envs, FrameCapture(envs.pool, frames, share=1.0))
+    assert [int(frame.pixels.max()) for frame in frames.newer(0)] == [0, 1]
 
 
-def test_where_there_are_none_it_is_said_why():
+def test_the_reason_is_stored_if_there_is_nothing_to_show():
     frames = FrameStore(2)
     with scenes(2, render_mode=None) as envs:
         FrameCapture(envs.pool, frames, share=1.0)
-    assert "render_mode='rgb_array'" in frames.why_none
+    assert "render_mode='rgb_array'" in frames.unavailable
 
 
-def test_what_rendering_raises_is_told_once_and_the_steps_go_on():
+def test_an_exception_of_render_is_logged_once_and_stepping_continues():
     watcher = Watcher("scenes")
     with scenes(2, fails=True) as envs:
         watcher.attach(envs.pool, "", 1.0)
         watcher.frames.newer(0)
         observations, _ = envs.reset()
         for _ in range(3):
-            watcher.look(envs.pool, observations)
+            watcher.on_batch(envs.pool, observations)
             envs.step(np.zeros(2, np.int64))
     state = watcher.state()
     errors = [entry["text"] for entry in state["log"] if entry["kind"] == "error"]
-    assert errors == ["OSError: the window is gone"]
-    assert "the window is gone" in state["pictures"]["why_none"]
+    assert errors == ["OSError: the window was closed"]
+    assert "the window was closed" in state["pictures"]["unavailable"]
 
 
-def test_a_worker_that_is_lost_while_it_renders_ends_no_pictures_unless_it_always_is():
+def test_capturing_stops_only_after_repeated_crashes_of_workers_that_render():
     watcher = Watcher("scenes")
-    made = [partial(Scene, slot, dies=slot == 1) for slot in range(2)]
-    with shoal.make(made, backend="process", workers=2, on_crash="restart") as envs:
+    factories = [partial(Scene, slot, dies=slot == 1) for slot in range(2)]
+    with shoal.make(factories, backend="process", workers=2, on_crash="restart") as envs:
         watcher.attach(envs.pool, "", 1.0)
         watcher.frames.newer(0)
         observations, _ = envs.reset()
         deadline = time.monotonic() + 20
-        while watcher.frames.why_none is None and time.monotonic() < deadline:
+        while watcher.frames.unavailable is None and time.monotonic() < deadline:
             observations, *_ = envs.step(np.zeros(2, np.int64))
-            watcher.look(envs.pool, observations)
+            watcher.on_batch(envs.pool, observations)
         restarts = [state.restarts for state in envs.pool.worker_states()]
-    assert "WorkerCrashedError" in watcher.frames.why_none
-    assert [picture.slot for picture in watcher.frames.newer(0)] == [0]
+    assert "WorkerCrashedError" in watcher.frames.unavailable
+    assert [frame.slot for frame in watcher.frames.newer(0)] == [0]
     assert restarts[0] == 0
     assert 2 <= restarts[1] <= 3

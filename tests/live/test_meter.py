@@ -1,4 +1,4 @@
-"""A meter counts as somebody would who looks at each slot of each batch."""
+"""``Meter`` agrees with a slow implementation that handles each slot separately."""
 
 import numpy as np
 import pytest
@@ -11,56 +11,56 @@ MODES = [Autoreset.NEXT_STEP, Autoreset.SAME_STEP, Autoreset.DISABLED]
 
 
 class PlainMeter:
-    """The same, slot by slot."""
+    """A reference implementation of ``Meter``."""
 
     def __init__(self, num_envs, mode):
         self.mode = mode
         self.totals = [[0.0, 0] for _ in range(num_envs)]
-        self.over = [False] * num_envs
+        self.finished = [False] * num_envs
         self.ended = []
 
     def step(self, slots, rewards, ends):
         for slot, reward, end in zip(slots, rewards, ends, strict=True):
-            if self.over[slot] and self.mode is Autoreset.NEXT_STEP:
-                self.totals[slot] = [0.0, 0]  # this is its reset
+            if self.finished[slot] and self.mode is Autoreset.NEXT_STEP:
+                self.totals[slot] = [0.0, 0]  # this step is the reset
             else:
                 self.totals[slot][0] += reward
                 self.totals[slot][1] += 1
-            self.over[slot] = end
+            self.finished[slot] = end
             if end:
                 self.ended.append((slot, *self.totals[slot]))
                 self.totals[slot] = [0.0, 0]
 
     def reset(self, slots):
         for slot in slots:
-            self.totals[slot], self.over[slot] = [0.0, 0], False
+            self.totals[slot], self.finished[slot] = [0.0, 0], False
 
 
 @given(st.data(), st.sampled_from(MODES), st.integers(1, 20))
-def test_episodes(data, mode, num_envs):
+def test_counts_and_episodes_equal_the_reference(data, mode, num_envs):
     meter, plain = Meter(num_envs, mode, 60.0), PlainMeter(num_envs, mode)
     steps = batches = 0
     some = st.lists(st.integers(0, num_envs - 1), unique=True)
     for _ in range(data.draw(st.integers(1, 12))):
-        what = data.draw(st.sampled_from(["step", "some", "reset"]))
+        operation = data.draw(st.sampled_from(["step", "some", "reset"]))
         slots = np.array(data.draw(some), np.int64)
-        if what == "reset":
+        if operation == "reset":
             meter.reset(slots)
             plain.reset(slots.tolist())
             continue
-        if what == "step":
+        if operation == "step":
             slots = np.arange(num_envs)
         count = len(slots)
         flags = st.lists(st.booleans(), min_size=count, max_size=count)
         terminated, truncated = (np.array(data.draw(flags), np.bool_) for _ in range(2))
         ends = terminated | truncated
-        # A slot that is reset by its next step gets no reward for it, and does not end by it.
-        resets = np.array([plain.over[slot] for slot in slots], np.bool_)
+        # In next-step mode, a reset has no reward and does not end an episode.
+        resets = np.array([plain.finished[slot] for slot in slots], np.bool_)
         resets &= mode is Autoreset.NEXT_STEP
         terminated[resets] = truncated[resets] = ends[resets] = False
         rewards = np.where(resets, 0.0, np.arange(count) + 0.5)
         meter.begin()
-        if what == "step":
+        if operation == "step":
             meter.end(rewards, terminated, truncated)
         else:
             meter.end_some(slots, rewards, terminated, truncated)
@@ -72,7 +72,7 @@ def test_episodes(data, mode, num_envs):
     assert meter.take_ended() == []
 
 
-def test_of_many_slots_all_episodes_count_and_the_first_ones_are_followed():
+def test_all_episodes_are_counted_but_returns_only_of_the_first_128_slots():
     meter = Meter(5000, Autoreset.SAME_STEP, 60.0)
     ones, none = np.ones(5000), np.zeros(5000, np.bool_)
     some = np.arange(5000) % 7 == 0
@@ -83,7 +83,7 @@ def test_of_many_slots_all_episodes_count_and_the_first_ones_are_followed():
     assert meter.take_ended() == [(slot, 2.0, 2) for slot in range(0, 128, 7)]
 
 
-def test_of_many_episodes_the_newest_are_kept():
+def test_the_newest_4096_episodes_are_kept():
     meter = Meter(8, Autoreset.SAME_STEP, 60.0)
     every = np.ones(8, np.bool_)
     for number in range(1000):
@@ -94,7 +94,7 @@ def test_of_many_episodes_the_newest_are_kept():
     assert ended[-1] == (7, 999.0, 1)
 
 
-def test_it_says_when_it_is_time_to_look():
+def test_end_returns_whether_the_interval_has_passed():
     flags = np.zeros(1, np.bool_)
     never, always = Meter(1, Autoreset.DISABLED, 60.0), Meter(1, Autoreset.DISABLED, 0.0)
     for _ in range(3):
@@ -102,7 +102,7 @@ def test_it_says_when_it_is_time_to_look():
         assert always.end(np.zeros(1), flags, flags)
 
 
-def test_edges_hold_every_time():
+def test_edges_cover_all_batch_times():
     edges = Meter.edges
     assert len(edges) == len(Meter(1, Autoreset.DISABLED, 1.0).times) + 1
     assert edges == sorted(edges)
@@ -121,13 +121,13 @@ def test_edges_hold_every_time():
         ([0.0, 0.0], [False, False]),
     ],
 )
-def test_what_is_no_batch_is_refused_and_does_not_count(rewards, flags):
+def test_invalid_batches_raise_and_are_not_counted(rewards, flags):
     meter = Meter(2, Autoreset.SAME_STEP, 1.0)
     with pytest.raises(TypeError, match="must be a contiguous array"):
         meter.end(rewards, flags, flags)
     assert meter.steps == meter.episodes == meter.batches == 0
 
 
-def test_there_must_be_slots():
+def test_zero_slots_are_an_error():
     with pytest.raises(ValueError, match="slots"):
         Meter(0, Autoreset.SAME_STEP, 1.0)

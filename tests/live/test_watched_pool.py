@@ -1,4 +1,4 @@
-"""A pool that is watched does what it did before, and everything that it does is noticed."""
+"""A watched pool behaves like the pool inside, and its watcher counts and logs everything."""
 
 import os
 import signal
@@ -27,16 +27,16 @@ class TestWatchedPool(PythonPoolConformance):
         return WatchedPool(pool, watcher, watcher.attach(pool, "", 0.01), lambda: None)
 
 
-def counted(watcher):
-    """What there is to tell, of all batches so far."""
-    watcher._counts.note()
-    watcher.tell()
+def updated_state(watcher):
+    """Return the state, up to date with all batches so far."""
+    watcher._metrics.update()
+    watcher.notify()
     return watcher.state()
 
 
 @pytest.mark.parametrize("mode", ["NextStep", "SameStep"])
 @pytest.mark.parametrize("backend", ["kernel", "inline", "process"])
-def test_it_steps_as_ever_and_counts_as_the_stepper_does(backend, mode):
+def test_results_are_unchanged_and_counts_equal_the_statistics(backend, mode):
     options = {"autoreset_mode": mode, "statistics": True}
     if backend == "process":
         options["workers"] = 1
@@ -60,7 +60,7 @@ def test_it_steps_as_ever_and_counts_as_the_stepper_does(backend, mode):
                 infos["episode"].pop("t")
                 other["episode"].pop("t")
             assert_identical(result, expected)
-        state = counted(watcher)
+        state = updated_state(watcher)
         assert state["steps"] == 600
         assert state["batches"] == 150
         assert state["episodes"] == len(returns)
@@ -70,7 +70,7 @@ def test_it_steps_as_ever_and_counts_as_the_stepper_does(backend, mode):
         assert state["step_times"]["median"] <= state["step_times"]["p99"]
 
 
-def test_slots_sent_by_themselves_count_once_and_resets_do_not():
+def test_slots_stepped_separately_count_once_and_resets_do_not():
     with shoal.make("CartPole-v1", 4, autoreset_mode="Disabled") as envs:
         watcher = Watcher("poles")
         attach(watcher, envs)
@@ -82,31 +82,30 @@ def test_slots_sent_by_themselves_count_once_and_resets_do_not():
         batch = envs.recv(min_slots=3)
         assert sorted(batch.slots) == [1, 2, 3]
         envs.step([0, 0, 0, 0])
-        state = counted(watcher)
+        state = updated_state(watcher)
         assert (state["steps"], state["batches"]) == (7, 3)
-        envs.state["theta"][2] = 0.125  # a feature of kernels alone
-        assert envs.save([2]).shape[0] == 1
+        envs.state["theta"][2] = 0.125  # only kernels have states
         assert envs.pool.inner.state["theta"][2] == 0.125
 
 
-def test_any_door_and_wrappers_can_be_watched():
+def test_every_frontend_and_wrapped_vectors_can_be_watched():
     watcher = Watcher("normalized")
     with NormalizeReward(shoal.make("CartPole-v1", 2)) as envs:
         attach(watcher, envs)
         envs.reset()
         envs.step(envs.action_space.sample())
-        assert counted(watcher)["steps"] == 2
+        assert updated_state(watcher)["steps"] == 2
     watcher = Watcher("stable")
     envs = VecNormalize(DummyVecEnv([partial(FaultyEnv, 0)] * 3))
     attach(watcher, envs)
     envs.reset()
     envs.step(np.zeros(3, np.int64))
-    assert counted(watcher)["steps"] == 3
+    assert updated_state(watcher)["steps"] == 3
     envs.close()
     assert watcher.state()["ended"] == "closed"
 
 
-def test_a_vector_is_watched_once_and_can_be_left_alone_again():
+def test_a_vector_is_watched_once_and_can_be_detached():
     with shoal.make("CartPole-v1", 2) as envs:
         pool = envs.pool
         detach = attach(Watcher("one"), envs)
@@ -114,13 +113,13 @@ def test_a_vector_is_watched_once_and_can_be_left_alone_again():
             attach(Watcher("two"), envs)
         detach()
         assert envs.pool is pool
-    with pytest.raises(TypeError, match="this is a list"):
+    with pytest.raises(TypeError, match="of type list"):
         attach(Watcher("none"), [])
     with shoal.make("CartPole-v1", 2) as envs, pytest.raises(ValueError, match="picture_share"):
         attach(Watcher("greedy"), envs, 1.5)
 
 
-def test_crashes_and_restarts_are_told_with_their_slots():
+def test_crashes_and_restarts_are_logged_with_their_slots():
     watcher = Watcher("faulty")
     with shoal.make(
         [partial(FaultyEnv, slot) for slot in range(4)],
@@ -133,19 +132,19 @@ def test_crashes_and_restarts_are_told_with_their_slots():
         before = {state.name: state.process for state in envs.pool.worker_states()}
         os.kill(before["worker 1"], signal.SIGKILL)
         envs.step(np.full(4, fault("nothing")))
-        watcher._tell_at = 0
-        watcher.look(envs.pool.inner, None)
+        watcher._next_update = 0
+        watcher.on_batch(envs.pool.inner, None)
         log = [(entry["kind"], entry["text"]) for entry in watcher.state()["log"]]
         assert [text for kind, text in log if kind == "crash"] == [
-            f"slot {slot} has lost its environment, and begins anew" for slot in (2, 3)
+            f"slot {slot} lost its environment and starts with a new one" for slot in (2, 3)
         ]
         (text,) = [text for kind, text in log if kind == "restart"]
         after = {state.name: state for state in envs.pool.worker_states()}
-        assert text == f"worker 1 was lost, and is now process {after['worker 1'].process}"
+        assert text == f"worker 1 was replaced by process {after['worker 1'].process}"
         assert [worker["restarts"] for worker in watcher.state()["workers"]] == [0, 1]
 
 
-def test_what_a_step_raises_is_told_and_raised():
+def test_an_exception_of_a_step_is_logged_and_raised():
     watcher = Watcher("faulty")
     with shoal.make([partial(FaultyEnv, slot) for slot in range(2)], backend="inline") as envs:
         attach(watcher, envs)
@@ -157,7 +156,7 @@ def test_what_a_step_raises_is_told_and_raised():
         assert errors[0]["text"].startswith("ArithmeticError")
 
 
-def test_the_load_of_workers_is_that_of_their_processes():
+def test_the_load_of_a_worker_is_that_of_its_process():
     watcher = Watcher("poles")
     with shoal.make("CartPole-v1", 4, backend="process", workers=1) as envs:
         attach(watcher, envs)
@@ -166,7 +165,7 @@ def test_the_load_of_workers_is_that_of_their_processes():
         watcher.state()
         for _ in range(4000):
             envs.step(actions)
-        watcher.tell()
+        watcher.notify()
         loads = [worker["load"] for worker in watcher.state()["workers"]]
         assert len(loads) == 2
         assert all(0 < load < 1.5 for load in loads)

@@ -1,8 +1,8 @@
-"""Measuring vectors of environments against each other, in turn; ``shoal bench`` and more.
+"""Compare the speed of vectors in alternating rounds: ``shoal bench`` and ``benchmarks/``.
 
-What runs in a contender's process (``server``, ``session``, ``workload``, ``contenders``) imports
-at its top nothing but the standard library, NumPy and Gymnasium, from 0.29 on: some contenders run
-where the rest of Shoal cannot be imported.
+The modules that run in a contender's process (``server``, ``session``, ``workload``,
+``contenders``) import at module level only the standard library, NumPy and Gymnasium >= 0.29,
+because some contenders run where the rest of Shoal cannot be imported.
 
 How it works: docs/internals/tools.md.
 """

@@ -1,4 +1,4 @@
-"""Which of the ways to step an environment to use, given what was measured."""
+"""Choose the recommended configuration from the measured speeds."""
 
 from __future__ import annotations
 
@@ -9,74 +9,72 @@ from shoal._bench.results import Summary, paired_ratio, summarize
 
 __all__ = ["Advice", "advise"]
 
-_AS_GOOD = 0.97
-"""A way that reaches so much of the best one's median is as good: the rest is not worth an option.
-"""
+_EQUAL_SHARE = 0.97
+"""A configuration with at least this fraction of the best median counts as equally fast."""
 
-_LEAST = 0.9
-"""Noise or not, no way is recommended whose median is below so much of the best one's."""
+_MIN_SHARE = 0.9
+"""A configuration below this fraction of the best median is never recommended, however noisy."""
 
 
 @dataclass(frozen=True)
 class Advice:
-    """Which way to take, and how sure that is."""
+    """A recommended configuration, and how reliable the recommendation is."""
 
-    way: str
-    """The recommended one."""
+    recommended: str
+    """The name of the recommended configuration."""
     best: str
-    """The one with the highest median."""
+    """The name of the configuration with the highest median."""
     share: float
-    """How much of the best one's rate the recommended one reaches: the inverse of how many times as
-    fast the best one is, as the median of the ratios within a round."""
+    """The recommended configuration's speed as a fraction of the best one's: the inverse of the
+    median ratio over paired rounds."""
     runner_up: str | None
-    """The next best, where there is another."""
+    """The name of the second best configuration, if any."""
     lead: float | None
-    """How many times as fast as the runner-up the best one is, as the median of the ratios within a
-    round."""
+    """The speed of the best one divided by that of the runner-up: the median over paired rounds."""
     rounds: int
-    """How often each was measured."""
+    """The number of rounds."""
     is_sure: bool
-    """Whether there were several rounds, and the quartiles of the best two are apart."""
+    """Whether there were several rounds, and the quartiles of the best two do not overlap."""
 
 
 def advise(rates: Mapping[str, Sequence[float]]) -> Advice | None:
-    """Recommend the simplest way that is as good as the best, within the noise.
+    """Recommend the simplest configuration that is, within the noise, as fast as the best.
 
     Args:
-        rates: Of each way the steps per second in every round, the simplest way first.
+        rates: Steps per second in every round, by configuration, the simplest first.
 
     Returns:
-        None where nothing was measured.
+        None if nothing was measured.
 
     Example:
         >>> advice = advise({"auto": [95.0, 99.0, 103.0], "process": [98.0, 101.0, 105.0]})
-        >>> advice.way, advice.best, advice.is_sure
+        >>> advice.recommended, advice.best, advice.is_sure
         ('auto', 'process', False)
-        >>> advise({"auto": [50.0, 51.0, 52.0], "process": [98.0, 101.0, 105.0]}).way
+        >>> advise({"auto": [50.0, 51.0, 52.0], "process": [98.0, 101.0, 105.0]}).recommended
         'process'
     """
-    summaries = {way: summarize(rounds) for way, rounds in rates.items()}
+    summaries = {name: summarize(rounds) for name, rounds in rates.items()}
     if not summaries:
         return None
-    ranked = sorted(summaries, key=lambda way: summaries[way].median, reverse=True)
+    ranked = sorted(summaries, key=lambda name: summaries[name].median, reverse=True)
     best, runner_up = ranked[0], ranked[1] if len(ranked) > 1 else None
-    most = summaries[best]
-    chosen = next(way for way, summary in summaries.items() if _is_as_good(summary, most))
+    fastest = summaries[best]
+    chosen = next(name for name, summary in summaries.items() if _is_as_good(summary, fastest))
     return Advice(
-        way=chosen,
+        recommended=chosen,
         best=best,
         share=1 / paired_ratio(rates[best], rates[chosen]),
         runner_up=runner_up,
         lead=None if runner_up is None else paired_ratio(rates[best], rates[runner_up]),
         rounds=len(rates[best]),
         is_sure=len(rates[best]) > 1
-        and (runner_up is None or not _overlap(summaries[runner_up], most)),
+        and (runner_up is None or not _overlap(summaries[runner_up], fastest)),
     )
 
 
 def _is_as_good(summary: Summary, best: Summary) -> bool:
     share = summary.median / best.median
-    return share >= _AS_GOOD or (share >= _LEAST and _overlap(summary, best))
+    return share >= _EQUAL_SHARE or (share >= _MIN_SHARE and _overlap(summary, best))
 
 
 def _overlap(one: Summary, other: Summary) -> bool:

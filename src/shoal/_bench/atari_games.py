@@ -1,4 +1,4 @@
-"""Atari games as single environments, for those who cannot step them as vectors of their own."""
+"""Atari games as single environments, for libraries without vectors of Atari games."""
 
 from __future__ import annotations
 
@@ -12,9 +12,9 @@ __all__ = ["make_preprocessed_game"]
 
 
 def make_preprocessed_game(game_id: str, **settings: Any) -> Environment:
-    """Make a game as ale-py's vectors have it: four grey frames of 84 by 84, every fourth shown.
+    """Create a game preprocessed as in ale-py's vectors: 4 gray frames of 84x84, frame skip 4.
 
-    Made by ``gymnasium.make``, which is given the settings, and by Gymnasium's usual wrappers.
+    It is created by ``gymnasium.make``, which receives ``settings``, and Gymnasium's wrappers.
     """
     import ale_py
     from gymnasium.wrappers import AtariPreprocessing, FrameStackObservation

@@ -1,4 +1,4 @@
-"""A comparison of all contenders for one environment: measured, judged, and as plain data."""
+"""A comparison of all contenders for one environment."""
 
 from __future__ import annotations
 
@@ -22,90 +22,93 @@ __all__ = ["CellResult", "Comparison", "compare"]
 
 @dataclass(frozen=True)
 class CellResult:
-    """What was measured with one number of environments, and what follows from it."""
+    """The measurements for one number of environments, and the recommendation."""
 
     cell: Cell
     best_peer: str | None
-    """The fastest of the other libraries."""
+    """The fastest contender of the other libraries."""
     advice: Advice | None
-    """None where no way of Shoal's could be measured."""
+    """None if no configuration of Shoal could be measured."""
 
-    def times(self, name: str, other: str | None) -> float | None:
-        """How many times another contender's rate one's is, where both were measured."""
+    def speedup(self, name: str, other: str | None) -> float | None:
+        """Return the speed of one contender divided by another's; None if one is not measured."""
         return None if other is None else self.cell.ratio(other, name)
 
 
 @dataclass(frozen=True)
 class Comparison:
-    """All that was found out about an environment."""
+    """All results for one environment."""
 
     report: Report
-    seen: EnvProfile
-    field: ContenderSelection
+    profile: EnvProfile
+    selection: ContenderSelection
     outcomes: list[CellResult]
     load: float
-    """How many processes wanted to run on the machine just before."""
+    """The load average before the measurements."""
 
     @property
     def doubts(self) -> list[str]:
-        """What of the machine makes this uncertain, in words."""
+        """Reasons in the machine's state why the results are unreliable, as sentences."""
         cores = self.report.machine["cores"]
         if self.load <= cores / 2:
             return []
         return [
-            f"The machine is busy with other work (a load of {self.load:.1f} on {cores} cores), so "
-            "little of this is certain."
+            f"The machine is busy (load average {self.load:.1f} on {cores} cores): the results are "
+            "unreliable."
         ]
 
     def warnings(self) -> list[str]:
-        """Say what of the environment or of the machine is in the way."""
-        return [*self.seen.warnings(), *self.doubts]
+        """Return the warnings about the environment and the machine."""
+        return [*self.profile.warnings(), *self.doubts]
 
     def as_json(self) -> dict[str, Any]:
-        """Give all of it as plain data."""
+        """Return all results as plain data."""
         return {
             **self.report.as_json(),
-            "environment": asdict(self.seen),
+            "environment": asdict(self.profile),
             "load": self.load,
             "warnings": self.warnings(),
-            "left_out": self.field.left_out,
+            "left_out": self.selection.skipped,
             "cells": [self._cell_as_json(outcome) for outcome in self.outcomes],
         }
 
     def _cell_as_json(self, outcome: CellResult) -> dict[str, Any]:
-        told = outcome.cell.as_json()
-        for name, measured in told["contenders"].items():
+        data = outcome.cell.as_json()
+        for name, measured in data["contenders"].items():
             if name in outcome.cell.rates:
-                measured["times_loop"] = outcome.times(name, LOOP)
-                measured["times_best_peer"] = outcome.times(name, outcome.best_peer)
-        return {**told, "best_peer": outcome.best_peer}
+                measured["times_loop"] = outcome.speedup(name, LOOP)
+                measured["times_best_peer"] = outcome.speedup(name, outcome.best_peer)
+        return {**data, "best_peer": outcome.best_peer}
 
 
 def compare(
     workload: Workload,
-    seen: EnvProfile,
-    field: ContenderSelection,
+    profile: EnvProfile,
+    selection: ContenderSelection,
     num_envs: Sequence[int],
     settings: Settings,
     watch: Callable[[Contender, Cell], object] | None = None,
 ) -> Comparison:
-    """Measure everybody with each number of environments.
+    """Measure all contenders with each number of environments.
 
     ``watch`` is called with a contender and its cell before each of its turns.
     """
-    here, load = machine.describe(), os.getloadavg()[0]
+    description, load = machine.describe(), os.getloadavg()[0]
     with Runner(
-        field.contenders, {workload.name: workload}, settings, watch=watch, way=_way
+        selection.contenders, {workload.name: workload}, settings, watch=watch, plan_key=_plan_key
     ) as runner:
-        cells = [runner.measure(workload.name, count, field.names(count)) for count in num_envs]
-    report = Report(here, asdict(settings), runner.versions, cells)
-    return Comparison(report, seen, field, [_judged(cell, field) for cell in cells], load)
+        cells = [runner.measure(workload.name, count, selection.names(count)) for count in num_envs]
+    report = Report(description, asdict(settings), runner.versions, cells)
+    return Comparison(
+        report, profile, selection, [_result(cell, selection) for cell in cells], load
+    )
 
 
-def _way(contender: Contender, note: str) -> str | None:
+def _plan_key(contender: Contender, note: str) -> str | None:
     return plan_summary(note) if isinstance(contender, Shoal) else None
 
 
-def _judged(cell: Cell, field: ContenderSelection) -> CellResult:
-    ways = {way.name: cell.rates[way.name] for way in field.ways if way.name in cell.rates}
-    return CellResult(cell, cell.best(peer.name for peer in field.peers), advise(ways))
+def _result(cell: Cell, selection: ContenderSelection) -> CellResult:
+    names = [each.name for each in selection.configurations if each.name in cell.rates]
+    advice = advise({name: cell.rates[name] for name in names})
+    return CellResult(cell, cell.best(peer.name for peer in selection.peers), advice)

@@ -1,4 +1,4 @@
-"""Who is measured for an environment: the loop, all of Shoal's ways to step it, and peers."""
+"""Select the contenders for an environment: a loop, configurations of Shoal, other libraries."""
 
 from __future__ import annotations
 
@@ -20,76 +20,79 @@ from shoal.pools._shares import available_cores
 __all__ = ["LOOP", "PEERS", "ContenderSelection", "select_contenders", "worker_counts"]
 
 PEERS = ("gymnasium", "sb3", "envpool")
-"""The libraries that may be measured besides."""
+"""The other libraries that can be compared."""
 
 LOOP = Loop.name
 
-_MOST_WAITING = 64
-"""No more workers than that are tried."""
+_MAX_WORKERS_IF_WAITING = 64
+"""For environments that wait, a worker for each environment is measured up to this number."""
 
 
 @dataclass
 class ContenderSelection:
-    """The contenders, in the order in which to show them, and who is left out, with the reason."""
+    """The contenders in display order, and the libraries that are skipped, with the reasons."""
 
     loop: Loop
-    ways: list[Shoal]
-    """Shoal's, the simplest to ask for first; the very first is ``backend="auto"``."""
+    configurations: list[Shoal]
+    """Configurations of Shoal, the simplest first; the first is ``backend="auto"``."""
     peers: list[Contender]
-    left_out: dict[str, str] = field(default_factory=dict)
+    skipped: dict[str, str] = field(default_factory=dict)
 
     @property
     def contenders(self) -> list[Contender]:
-        """All of them."""
-        return [*self.ways, self.loop, *self.peers]
+        """All contenders."""
+        return [*self.configurations, self.loop, *self.peers]
 
     def names(self, num_envs: int) -> list[str]:
-        """Those to be measured with so many: no worker is to be without an environment."""
-        idle = {way.name for way in self.ways if way.options.get("workers", 0) > num_envs}
+        """Return the contenders to measure: those without more workers than environments."""
+        idle = {
+            each.name for each in self.configurations if each.options.get("workers", 0) > num_envs
+        }
         return [each.name for each in self.contenders if each.name not in idle]
 
 
 def select_contenders(
     workload: Workload,
-    seen: EnvProfile,
+    profile: EnvProfile,
     against: Collection[str],
     num_envs: Sequence[int],
     *,
     workers: Sequence[int] = (),
     has_arguments: bool = False,
 ) -> ContenderSelection:
-    """Choose who is measured.
+    """Select the contenders.
 
     Args:
-        workload: What is stepped.
-        seen: What it is like.
-        against: Which of ``PEERS``.
-        num_envs: With how many environments they will be measured.
-        workers: How many worker processes Shoal has, in turn; by default it depends on the cores,
-            and for an environment that waits on the number of environments.
-        has_arguments: Whether its constructor is given any, which other libraries may not know.
+        workload: The environment.
+        profile: Its properties.
+        against: Libraries to include, from ``PEERS``.
+        num_envs: The numbers of environments that will be measured.
+        workers: The numbers of Shoal's worker processes; by default derived from the number of
+            cores, and for an environment that waits also from ``num_envs``.
+        has_arguments: Whether the user passes constructor arguments, which other libraries'
+            environments may not accept.
     """
-    chosen = ContenderSelection(Loop(), _ways(seen, workers, num_envs), [])
+    chosen = ContenderSelection(Loop(), _configurations(profile, workers, num_envs), [])
     if "gymnasium" in against:
         chosen.peers += [GymnasiumSync(), GymnasiumAsync()]
-        if seen.has_own_vector and not has_arguments:
+        if profile.has_own_vector and not has_arguments:
             chosen.peers.append(GymnasiumOwn())
     if "sb3" in against:
         if find_spec("stable_baselines3") is None:
-            chosen.left_out["sb3"] = 'not installed: pip install "shoal[sb3]"'
+            chosen.skipped["sb3"] = 'not installed: pip install "shoal[sb3]"'
         else:
             chosen.peers += [Sb3Dummy(), Sb3Subproc()]
     if "envpool" in against:
-        reason = _why_no_envpool(workload, has_arguments)
+        reason = _envpool_skip_reason(workload, has_arguments)
         if reason:
-            chosen.left_out["envpool"] = reason
+            chosen.skipped["envpool"] = reason
         else:
             chosen.peers.append(EnvPool())
     return chosen
 
 
 def worker_counts(cores: int) -> list[int]:
-    """Choose a few numbers of workers: powers of two, and as many as cores, with a caller or not.
+    """Return numbers of workers to try: powers of two, all cores, and one core less.
 
     >>> worker_counts(1), worker_counts(2), worker_counts(6)
     ([1], [1, 2], [1, 2, 4, 5, 6])
@@ -98,30 +101,34 @@ def worker_counts(cores: int) -> list[int]:
     return sorted(powers | {max(1, cores - 1), cores})
 
 
-def _ways(seen: EnvProfile, workers: Sequence[int], num_envs: Sequence[int]) -> list[Shoal]:
-    ways = [Shoal(SUBJECT)]
-    if seen.has_kernel:
-        # What auto is where there is one; here on one thread.
-        ways.append(Shoal(f"{SUBJECT}-kernel-0", backend="kernel", workers=0))
-    if seen.is_kernel:
-        return ways
-    ways.append(Shoal(f"{SUBJECT}-inline", backend="inline"))
-    ways.append(Shoal(f"{SUBJECT}-thread", backend="thread"))
-    waiting = [count for count in num_envs if seen.waits and 1 < count <= _MOST_WAITING]
+def _configurations(
+    profile: EnvProfile, workers: Sequence[int], num_envs: Sequence[int]
+) -> list[Shoal]:
+    configurations = [Shoal(SUBJECT)]
+    if profile.has_kernel:
+        # "auto" uses the kernel with several threads; this one uses the calling thread only.
+        configurations.append(Shoal(f"{SUBJECT}-kernel-0", backend="kernel", workers=0))
+    if profile.is_kernel:
+        return configurations
+    configurations.append(Shoal(f"{SUBJECT}-inline", backend="inline"))
+    configurations.append(Shoal(f"{SUBJECT}-thread", backend="thread"))
+    waiting = [
+        count for count in num_envs if profile.waits and 1 < count <= _MAX_WORKERS_IF_WAITING
+    ]
     processes = workers or sorted({*worker_counts(available_cores()), *waiting})
     for backend, counts in (("thread", waiting), ("process", processes)):
-        ways += [
+        configurations += [
             Shoal(f"{SUBJECT}-{backend}-{count}", backend=backend, workers=count)
             for count in counts
         ]
-    return ways
+    return configurations
 
 
-def _why_no_envpool(workload: Workload, has_arguments: bool) -> str | None:
+def _envpool_skip_reason(workload: Workload, has_arguments: bool) -> str | None:
     if workload.id is None:
-        return "steps environments of its own only, known by their ids"
+        return "supports only its built-in environments, by id"
     if has_arguments:
-        return "steps environments of its own, whose arguments are others"
+        return "its built-in environments take different arguments"
     if find_spec("envpool") is None:
         return "not installed: pip install envpool"
     return None

@@ -1,4 +1,4 @@
-"""How long a comparison will take, and how many rounds fit into a given time."""
+"""Estimate the duration of a comparison, and the number of rounds that fit into a budget."""
 
 from __future__ import annotations
 
@@ -13,54 +13,57 @@ from shoal._bench.runner import Settings
 __all__ = ["expected_seconds", "fitting_rounds"]
 
 _START = 0.8
-"""Seconds until a contender's process is there."""
+"""Seconds to start a contender's process."""
 _IMPORT_TORCH = 2.5
 _FORK = 0.02
-"""Seconds for each environment that has a process of its own, to begin and to end."""
+"""Seconds to start and stop the process of one environment."""
 _WARM_UP = 0.15
 
-_FEWEST, _MOST = 3, 9
+_MIN_ROUNDS, _MAX_ROUNDS = 3, 9
 
 
 def expected_seconds(
-    field: ContenderSelection, seen: EnvProfile, num_envs: Sequence[int], settings: Settings
+    selection: ContenderSelection, profile: EnvProfile, num_envs: Sequence[int], settings: Settings
 ) -> float:
-    """Guess how long it takes to measure all contenders with each number of environments."""
-    return _before_rounds(field, seen, num_envs) + settings.rounds * _of_round(
-        field, seen, num_envs, settings.seconds
+    """Estimate the seconds to measure all contenders with each number of environments."""
+    return _before_rounds(selection, profile, num_envs) + settings.rounds * _per_round(
+        selection, profile, num_envs, settings.seconds
     )
 
 
 def fitting_rounds(
-    field: ContenderSelection,
-    seen: EnvProfile,
+    selection: ContenderSelection,
+    profile: EnvProfile,
     num_envs: Sequence[int],
     seconds: float,
     budget: float,
 ) -> int:
-    """Choose how many rounds to measure so that all is done within the budget, but a few at least.
+    """Return the number of rounds that fit into the budget, within fixed limits.
 
-    ``seconds`` is how long a contender is measured in each.
+    ``seconds`` is how long each contender is measured per round.
     """
-    left = budget - _before_rounds(field, seen, num_envs)
-    fitting = int(left / _of_round(field, seen, num_envs, seconds))
-    return min(_MOST, max(_FEWEST, fitting))
+    remaining = budget - _before_rounds(selection, profile, num_envs)
+    fitting = int(remaining / _per_round(selection, profile, num_envs, seconds))
+    return min(_MAX_ROUNDS, max(_MIN_ROUNDS, fitting))
 
 
-def _before_rounds(field: ContenderSelection, seen: EnvProfile, num_envs: Sequence[int]) -> float:
-    with_torch = sum(isinstance(peer, Sb3Dummy | Sb3Subproc) for peer in field.peers)
-    forking = sum(isinstance(peer, GymnasiumAsync | Sb3Subproc) for peer in field.peers)
-    seconds = _START * len(field.contenders) + _IMPORT_TORCH * with_torch
+def _before_rounds(
+    selection: ContenderSelection, profile: EnvProfile, num_envs: Sequence[int]
+) -> float:
+    with_torch = sum(isinstance(peer, Sb3Dummy | Sb3Subproc) for peer in selection.peers)
+    forking = sum(isinstance(peer, GymnasiumAsync | Sb3Subproc) for peer in selection.peers)
+    seconds = _START * len(selection.contenders) + _IMPORT_TORCH * with_torch
     for count in num_envs:
-        opening = count * (seen.making + seen.reset + seen.step) + _WARM_UP
-        seconds += opening * len(field.names(count)) + forking * _FORK * count
+        opening = count * (profile.making + profile.reset + profile.step) + _WARM_UP
+        seconds += opening * len(selection.names(count)) + forking * _FORK * count
     return seconds
 
 
-def _of_round(
-    field: ContenderSelection, seen: EnvProfile, num_envs: Sequence[int], seconds: float
+def _per_round(
+    selection: ContenderSelection, profile: EnvProfile, num_envs: Sequence[int], seconds: float
 ) -> float:
-    # The warm-up before it is a part of it; either is a step of all environments at the least.
+    # The warm-up takes a tenth of the time. Both it and the measurement step at least once.
     return sum(
-        len(field.names(count)) * max(1.1 * seconds, 2 * count * seen.step) for count in num_envs
+        len(selection.names(count)) * max(1.1 * seconds, 2 * count * profile.step)
+        for count in num_envs
     )

@@ -1,4 +1,4 @@
-"""The environment that a user has named, as something that can be measured."""
+"""Create a workload from the environment that a user has named."""
 
 from __future__ import annotations
 
@@ -20,19 +20,19 @@ from shoal.kernels import Kernel
 __all__ = ["env_workload", "has_kernel"]
 
 LoadEnv = Callable[[], Any]
-"""Gives an environment's id or spec, a function that makes an environment, or a kernel."""
+"""Returns an environment's id or spec, a factory function, or a kernel."""
 
 
 def env_workload(
     name: str, load: LoadEnv, arguments: Mapping[str, Any] | None = None, env_id: str | None = None
 ) -> Workload:
-    """Make a workload of what a user has.
+    """Return the workload for a user's environment.
 
     Args:
-        name: What it is called.
-        load: Called wherever an environment or a vector is made; travels by pickle.
-        arguments: Of the environment's constructor.
-        env_id: Its id, where ``load`` gives nothing else.
+        name: The name shown in results.
+        load: Called wherever an environment or a vector is created; must be picklable.
+        arguments: Arguments of the environment's constructor.
+        env_id: The environment's id, if ``load`` returns one.
 
     Example:
         >>> from functools import partial
@@ -43,37 +43,40 @@ def env_workload(
         ...     print(envs.plan)
         2 slots, inline: asked for
     """
-    given = dict(arguments or {})
-    return Workload(name, partial(_single, load, given), env_id, partial(_vector, load, given))
+    env_kwargs = dict(arguments or {})
+    return Workload(
+        name, partial(_make_env, load, env_kwargs), env_id, partial(_make_vector, load, env_kwargs)
+    )
 
 
-def has_kernel(what: Any, arguments: Mapping[str, Any]) -> bool:
-    """Whether Shoal has native code for it."""
-    if isinstance(what, str | EnvSpec):
-        return has_builtin_kernel(what, dict(arguments))
-    return isinstance(what, Kernel)
+def has_kernel(env: Any, arguments: Mapping[str, Any]) -> bool:
+    """Whether Shoal has a native kernel for this environment."""
+    if isinstance(env, str | EnvSpec):
+        return has_builtin_kernel(env, dict(arguments))
+    return isinstance(env, Kernel)
 
 
-def _single(load: LoadEnv, arguments: dict[str, Any]) -> Environment:
-    what = load()
-    if isinstance(what, Kernel):
-        return KernelEnv(what.with_arguments(**arguments))
-    if is_atari(what) and isinstance(what, str):
+def _make_env(load: LoadEnv, arguments: dict[str, Any]) -> Environment:
+    source = load()
+    if isinstance(source, Kernel):
+        return KernelEnv(source.with_arguments(**arguments))
+    if is_atari(source) and isinstance(source, str):
         if arguments:
-            raise TypeError("Atari games have other settings in each library: give none")
-        return make_preprocessed_game(what)
-    if isinstance(what, str | EnvSpec):
-        return gymnasium.make(what, **arguments)
-    if not callable(what):
+            raise TypeError(
+                "arguments are not supported for Atari games, because libraries differ in them"
+            )
+        return make_preprocessed_game(source)
+    if isinstance(source, str | EnvSpec):
+        return gymnasium.make(source, **arguments)
+    if not callable(source):
         raise TypeError(
-            "expected an environment's id, a function that makes an environment, or a kernel, "
-            f"got {what!r}"
+            f"expected an environment id, a factory function or a kernel, got {source!r}"
         )
-    env = what(**arguments)
+    env = source(**arguments)
     if not isinstance(env, gymnasium.Env):
-        raise TypeError(f"expected a gymnasium.Env to be made, got {env!r}")
+        raise TypeError(f"expected the factory function to return a gymnasium.Env, got {env!r}")
     return env
 
 
-def _vector(load: LoadEnv, arguments: dict[str, Any], num_envs: int, **options: Any) -> Any:
+def _make_vector(load: LoadEnv, arguments: dict[str, Any], num_envs: int, **options: Any) -> Any:
     return make(load(), num_envs, **options, **arguments)

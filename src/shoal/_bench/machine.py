@@ -1,4 +1,4 @@
-"""On what a run ran."""
+"""A description of the machine that a benchmark runs on."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ __all__ = ["core_count", "describe", "use_cores"]
 
 
 def describe() -> dict[str, Any]:
-    """Describe this machine at this moment, as plain data."""
+    """Return a description of this machine and the date, as plain data."""
     return {
         "date": datetime.now(UTC).isoformat(timespec="seconds"),
         "cpu": _cpu_model(),
@@ -23,12 +23,12 @@ def describe() -> dict[str, Any]:
 
 
 def core_count() -> int:
-    """Count the cores that this process may use."""
+    """Return the number of cores that this process may use."""
     return len(os.sched_getaffinity(0))
 
 
 def use_cores(count: int) -> None:
-    """Keep this process, and those that it will start, to so many of the cores that it may use."""
+    """Restrict this process, and its future children, to the first ``count`` usable cores."""
     os.sched_setaffinity(0, sorted(os.sched_getaffinity(0))[:count])
 
 

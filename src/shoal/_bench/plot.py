@@ -1,4 +1,4 @@
-"""A run's results as a picture: one panel for each workload."""
+"""Plot the results of a run, one panel for each workload."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ __all__ = ["save"]
 
 _COLUMNS = 4
 _BARS_SHARE = 0.78
-"""The part of a contender's row that its bars fill."""
+"""The fraction of a contender's row that its bars fill."""
 _SUBJECT_SHADES = ("#9ad9d2", "#0a5c56")
 _OTHER_SHADES = ("#d5dae1", "#596678")
 _INK = "#2b3440"
@@ -50,9 +50,9 @@ _STYLE: dict[Any, Any] = {
 
 
 def save(report: Report, path: Path, label: Callable[[str], str] = str) -> None:
-    """Draw environment steps per second, on logarithmic scales, and write the picture.
+    """Plot environment steps per second on a logarithmic scale, and write the image to ``path``.
 
-    ``label`` says what a contender is called in it.
+    ``label`` maps a contender to its display name.
     """
     workloads = by_workload(report.cells)
     contenders = contenders_of(report.cells)
@@ -85,13 +85,13 @@ def _draw_panel(
                 color = _shade(contender, number, len(cells))
                 _draw_bar(panel, row + shift, height, summarize(cell.rates[contender]), color)
             elif contender in cell.failures:
-                _write_beside(panel, ("axes fraction", "data"), (0, row + shift), "failed")
+                _annotate(panel, ("axes fraction", "data"), (0, row + shift), "failed")
             elif contender in cell.same_as:
-                other = f"as {label(cell.same_as[contender])}"
-                _write_beside(panel, ("axes fraction", "data"), (0, row + shift), other)
+                other = f"same as {label(cell.same_as[contender])}"
+                _annotate(panel, ("axes fraction", "data"), (0, row + shift), other)
     medians = [summarize(rates).median for cell in cells for rates in cell.rates.values()]
     if medians:
-        # The least bar must still be seen, and the greatest leaves room for its number.
+        # Keep the shortest bar visible, and leave room for the number beside the longest.
         panel.set_xlim(min(medians) / 3, max(medians) * 8)
     panel.set_xscale("log")
     panel.xaxis.set_major_formatter(EngFormatter(sep=" "))
@@ -113,10 +113,10 @@ def _draw_bar(panel: Any, y: float, height: float, summary: Summary, color: Any)
         xerr=whisker,
         error_kw={"ecolor": _INK, "elinewidth": 0.7},
     )
-    _write_beside(panel, "data", (summary.upper, y), short_number(summary.median))
+    _annotate(panel, "data", (summary.upper, y), short_number(summary.median))
 
 
-def _write_beside(panel: Any, coordinates: Any, place: tuple[float, float], text: str) -> None:
+def _annotate(panel: Any, coordinates: Any, place: tuple[float, float], text: str) -> None:
     panel.annotate(
         text,
         place,
@@ -153,6 +153,6 @@ def _draw_frame(figure: Figure, report: Report) -> None:
 
 
 def _shade(contender: str, number: int, count: int) -> Any:
-    """Choose a color: the darker, the more environments; of its own hue for Shoal."""
+    """Return a color: darker for more environments, with a different hue for Shoal."""
     shades = _SUBJECT_SHADES if contender.startswith(SUBJECT) else _OTHER_SHADES
     return LinearSegmentedColormap.from_list("", shades)(number / max(1, count - 1))

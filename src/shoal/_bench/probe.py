@@ -1,4 +1,4 @@
-"""What an environment is like: found out in a process of its own, before anybody is measured."""
+"""Examine an environment in a separate process, before the contenders are measured."""
 
 from __future__ import annotations
 
@@ -28,136 +28,141 @@ _LARGE_BYTES = 100_000
 
 @dataclass(frozen=True)
 class EnvProfile:
-    """What was seen of an environment. Times are in seconds."""
+    """Properties of an environment. Times are in seconds."""
 
     making: float
     reset: float
     step: float
     busy: float
-    """Of a step, how much it kept the processor busy."""
+    """CPU time of a step."""
     infos: float
-    """To send the infos of a step from one process to another."""
+    """Time to send the infos of a step to another process."""
     observation_bytes: int
     has_kernel: bool
     is_kernel: bool
-    """Whether it is nothing but one."""
+    """Whether the environment is a kernel, without a Python class."""
     has_own_vector: bool
-    """Whether it is registered with a vector of its own, as ``gymnasium.make_vec`` makes it."""
+    """Whether it is registered with its own vector, which ``gymnasium.make_vec`` creates."""
     is_atari: bool
     reward: str
-    """The type of its rewards."""
+    """The type of the reward."""
     reward_is_number: bool
     render_mode: str | None
 
     @property
     def waits(self) -> bool:
-        """Whether most of a step is spent waiting, so that many may wait at once."""
+        """Whether most of a step is spent waiting, so that many workers can wait in parallel."""
         return self.busy < 0.5 * self.step
 
     def warnings(self) -> list[str]:
-        """Say what of it makes every vector slower, or breaks some."""
-        found = []
+        """Return warnings, as sentences, about properties that vectors handle badly."""
+        warnings = []
         if self.render_mode == "human":
-            found.append("It opens a window (render_mode='human') and draws in every step.")
+            warnings.append(
+                "The environment opens a window (render_mode='human') and renders every step."
+            )
         if not self.reward_is_number:
-            found.append(f"Its rewards are no numbers but {self.reward}, which vectors may refuse.")
+            warnings.append(
+                f"The rewards are of type {self.reward}, not numbers: some vectors reject them."
+            )
         if self.infos > self.step:
-            found.append(
-                f"Its infos take {self.infos * 1e6:.0f} us to be sent between processes, longer "
-                "than a step."
+            warnings.append(
+                f"Sending the infos between processes takes {self.infos * 1e6:.0f} us, longer than "
+                "a step."
             )
         if self.observation_bytes > _LARGE_BYTES:
-            found.append(
-                f"Its observations are large ({self.observation_bytes / 1e6:.1f} MB): views "
-                "(copy=False) save a copy of each batch."
+            warnings.append(
+                f"The observations are large ({self.observation_bytes / 1e6:.1f} MB): copy=False "
+                "saves a copy of each batch."
             )
-        return found
+        return warnings
 
 
 def probe_env(
     workload: Workload, load: LoadEnv, arguments: dict[str, Any], timeout: float
 ) -> EnvProfile:
-    """Make the environment, reset it and step it for a moment.
+    """Create the environment, reset it, and step it briefly.
 
     Raises:
-        ValueError: It cannot be made, reset or stepped; the message says why, in one line, and the
-            cause where.
+        ValueError: It cannot be created, reset or stepped. The message is one line; the cause has
+            the traceback.
     """
-    looking = partial(_Looking, workload, load, arguments)
+    probe = partial(_Probe, workload, load, arguments)
     try:
-        process = ServiceProcess(looking, current_interpreter(), timeout)
+        process = ServiceProcess(probe, current_interpreter(), timeout)
         try:
-            seen = process.request("look")
+            answer = process.request("probe")
         finally:
             process.kill()
     except ContenderError as error:
-        raise ValueError(f"{workload.name} cannot be looked at: {error}") from None
-    if "failure" in seen:
-        raise ValueError(f"{workload.name} {seen['failure']}") from RemoteTraceback(seen["where"])
-    return EnvProfile(**seen)
+        raise ValueError(f"{workload.name} cannot be examined: {error}") from None
+    if "failure" in answer:
+        cause = RemoteTraceback(answer["traceback"])
+        raise ValueError(f"{workload.name} {answer['failure']}") from cause
+    return EnvProfile(**answer)
 
 
-class _Looking:
+class _Probe:
     def __init__(self, workload: Workload, load: LoadEnv, arguments: dict[str, Any]) -> None:
         self._workload = workload
         self._load = load
         self._arguments = arguments
-        self.requests: dict[str, Callable[..., Any]] = {"look": self.look}
+        self.requests: dict[str, Callable[..., Any]] = {"probe": self.probe}
 
-    def look(self) -> dict[str, Any]:
-        """What was seen, or in words what cannot be done, and where it was tried."""
+    def probe(self) -> dict[str, Any]:
+        """Return the profile's fields, or a description of the failure and its traceback."""
         try:
-            return asdict(self._seen())
-        except _LookingError as failure:
-            tried = traceback.format_exception(failure.__cause__)
-            return {"failure": str(failure), "where": "".join(tried)}
+            return asdict(self._profile())
+        except _ProbeError as failure:
+            lines = traceback.format_exception(failure.__cause__)
+            return {"failure": str(failure), "traceback": "".join(lines)}
 
     def close(self) -> None:
-        """Nothing is open."""
+        """Do nothing: the environment is closed already."""
 
-    def _seen(self) -> EnvProfile:
-        begun = time.perf_counter()
-        with _doing("be made"):
+    def _profile(self) -> EnvProfile:
+        start = time.perf_counter()
+        with _attempt("created"):
             env = self._workload.make()
         made = time.perf_counter()
-        with _doing("be reset"):
+        with _attempt("reset"):
             env.reset(seed=0)
         reset = time.perf_counter()
-        with _doing("be stepped"):
+        with _attempt("stepped"):
             _, reward, _, _, _ = env.step(env.action_space.sample())
             render_mode = env.render_mode
             env.close()
             measured = measure(self._workload.make)
-        what = self._load()
+        source = self._load()
         is_number = isinstance(reward, Real)
         return EnvProfile(
-            making=made - begun,
+            making=made - start,
             reset=reset - made,
             step=measured.step,
             busy=measured.busy,
             infos=measured.infos,
             observation_bytes=measured.nbytes,
-            has_kernel=has_kernel(what, self._arguments),
-            is_kernel=isinstance(what, Kernel),
-            has_own_vector=isinstance(what, str) and _has_own_vector(what),
-            is_atari=is_atari(what),
+            has_kernel=has_kernel(source, self._arguments),
+            is_kernel=isinstance(source, Kernel),
+            has_own_vector=isinstance(source, str) and _has_own_vector(source),
+            is_atari=is_atari(source),
             reward=type(reward).__name__,
             reward_is_number=is_number,
             render_mode=render_mode,
         )
 
 
-class _LookingError(Exception):
-    """What cannot be done with an environment, and why."""
+class _ProbeError(Exception):
+    """An operation that failed, and the reason."""
 
 
 @contextmanager
-def _doing(what: str) -> Iterator[None]:
+def _attempt(participle: str) -> Iterator[None]:
     try:
         yield
     except Exception as error:
         reason = " ".join(f"{type(error).__name__}: {error}".split())
-        raise _LookingError(f"cannot {what}: {reason}") from error
+        raise _ProbeError(f"cannot be {participle}: {reason}") from error
 
 
 def _has_own_vector(env_id: str) -> bool:

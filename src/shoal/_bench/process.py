@@ -1,4 +1,4 @@
-"""A contender's process, as the runner sees it."""
+"""The process of a contender, seen from the runner."""
 
 from __future__ import annotations
 
@@ -31,55 +31,57 @@ _SERVER = Path(__file__).with_name("server.py")
 
 
 class ContenderError(Exception):
-    """A contender could not do what was asked; the message is the reason, in one line."""
+    """A contender failed; the message is the reason, in one line."""
 
 
 @dataclass(frozen=True)
 class Interpreter:
-    """Where a process runs."""
+    """The Python interpreter that a process runs."""
 
     python: Path
     path: tuple[str, ...]
-    """Where it looks for modules, before it looks where this interpreter does."""
+    """Folders that come first in its module search path."""
     has_shoal: bool = True
-    """Whether Shoal can be imported there. If not, only those of its modules can be that say so."""
+    """Whether Shoal can be imported; if not, only modules documented to work without it can be."""
     environment: Mapping[str, str] = field(default_factory=dict)
-    """Variables besides those of this process."""
+    """Additional environment variables."""
 
 
 def current_interpreter() -> Interpreter:
-    """Where this process runs itself."""
-    return Interpreter(Path(sys.executable), tuple(os.path.abspath(place) for place in sys.path))
+    """Return the interpreter of this process."""
+    return Interpreter(Path(sys.executable), tuple(os.path.abspath(entry) for entry in sys.path))
 
 
 class ServiceProcess:
-    """Runs a session in an interpreter of its own.
+    """Runs a session in a separate process.
 
-    It runs during ``request`` only: outside, its process group is stopped, because workers that
-    wait for work by spinning would slow down whoever is measured next. After any exception from
-    ``request`` the process is gone, with everything that it started. (Shoal's workers lead groups
-    of their own: they sleep while there is no work, and end with the process that they work for.)
+    The process runs only during ``request``. In between, its process group is stopped, because
+    workers that spin while they wait would slow down the contender that is measured next. (Shoal's
+    workers are in separate process groups: they sleep while idle, and exit with their parent.)
+    After an exception from ``request`` the process and its children have been killed.
 
     Args:
-        session: Makes the session there; travels by pickle.
-        home: Where to run.
-        timeout: Seconds that a request may take, beyond those that it asks to step for.
+        session: Creates the session in the process; must be picklable.
+        interpreter: The interpreter to run.
+        timeout: Seconds that a request may take, in addition to the seconds that it steps for.
     """
 
-    def __init__(self, session: Callable[[], Service], home: Interpreter, timeout: float) -> None:
+    def __init__(
+        self, session: Callable[[], Service], interpreter: Interpreter, timeout: float
+    ) -> None:
         self._timeout = timeout
-        folder = None if home.has_shoal else str(_SERVER.parents[1])
-        modules = json.dumps({"path": home.path, "shoal": folder})
-        # A process group of its own, in this session: Ctrl-C reaches the runner alone, which cleans
-        # up, and should the runner be killed itself, the kernel hangs up on stopped groups.
+        folder = None if interpreter.has_shoal else str(_SERVER.parents[1])
+        modules = json.dumps({"path": interpreter.path, "shoal": folder})
+        # A separate process group in the same session: Ctrl-C reaches only the runner, which cleans
+        # up; if the runner is killed, the kernel sends SIGHUP to the stopped groups.
         with ExitStack() as resources:
             self._stderr = resources.enter_context(tempfile.TemporaryFile())
             self._process = resources.enter_context(
                 subprocess.Popen(
-                    # Without -P, the server's neighbours would be modules that anybody may import.
-                    [home.python, "-P", _SERVER, modules, pickle.dumps(session).hex()],
+                    # -P: do not add the server's folder to the module search path.
+                    [interpreter.python, "-P", _SERVER, modules, pickle.dumps(session).hex()],
                     bufsize=0,
-                    env={**os.environ, **home.environment},
+                    env={**os.environ, **interpreter.environment},
                     stdin=subprocess.PIPE,
                     stdout=subprocess.PIPE,
                     stderr=self._stderr,
@@ -92,7 +94,7 @@ class ServiceProcess:
             self._resources = resources.pop_all()
 
     def request(self, do: str, **arguments: Any) -> Any:
-        """Have something done by the session, and return its result."""
+        """Send a request to the session, and return its result."""
         try:
             os.killpg(self._process.pid, signal.SIGCONT)
             reply = self._exchange({"do": do, **arguments})
@@ -105,7 +107,7 @@ class ServiceProcess:
         return reply["result"]
 
     def kill(self) -> None:
-        """End the process and all that it started; a second call does nothing."""
+        """Kill the process and its children. Further calls have no effect."""
         self._resources.close()
 
     def _exchange(self, request: dict[str, Any]) -> dict[str, Any]:
@@ -117,7 +119,7 @@ class ServiceProcess:
         except BrokenPipeError:
             raise self._died() from None
         timeout = self._timeout + request.get("seconds", 0.0)
-        # Workers may hold the other end of the pipe open, so its end alone does not tell of death.
+        # Workers may hold the pipe open, so the end of the stream alone does not signal an exit.
         sources: list[IO[bytes] | int] = [replies, self._exit]
         ready, _, _ = select.select(sources, [], [], timeout)
         if not ready:
@@ -131,19 +133,19 @@ class ServiceProcess:
     def _died(self) -> ContenderError:
         kill_group(self._process)
         status = self._process.returncode
-        how = signal.Signals(-status).name if status < 0 else f"exit status {status}"
+        reason = signal.Signals(-status).name if status < 0 else f"exit status {status}"
         self._stderr.seek(0)
         lines = self._stderr.read().decode(errors="replace").split("\n")
-        return ContenderError(f"died ({how}): {last_line(lines)}")
+        return ContenderError(f"died ({reason}): {last_line(lines)}")
 
 
 def kill_group(process: subprocess.Popen[Any]) -> None:
-    """Kill a process that leads a process group, and all of the group; once more does nothing."""
+    """Kill a process that leads a process group, with its group. Further calls have no effect."""
     if process.returncode is None:
         os.killpg(process.pid, signal.SIGKILL)
         process.wait()
 
 
 def last_line(lines: Iterable[str]) -> str:
-    """Find the last line of a program's output that is not blank."""
+    """Return the last line of a program's output that is not blank."""
     return next((line.strip() for line in reversed(list(lines)) if line.strip()), "no output")

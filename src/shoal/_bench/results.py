@@ -1,4 +1,4 @@
-"""What a run has measured, and the numbers that sum it up."""
+"""The measurements of a run, and statistics of them."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ SUBJECT = "shoal"
 
 
 class Summary(NamedTuple):
-    """The median of a cell's rounds, and the quartiles around it."""
+    """The median over a cell's rounds, and the quartiles."""
 
     median: float
     lower: float
@@ -32,21 +32,21 @@ class Summary(NamedTuple):
 
     @property
     def spread(self) -> float:
-        """Half the distance between the quartiles, as a share of the median."""
+        """Half the interquartile range, as a fraction of the median."""
         return (self.upper - self.lower) / 2 / self.median
 
 
 def summarize(values: Sequence[float]) -> Summary:
-    """Sum up the rounds of a measurement."""
+    """Return the median and quartiles of the rounds of a measurement."""
     lower, median, upper = np.percentile(values, [25, 50, 75])
     return Summary(float(median), float(lower), float(upper))
 
 
 def paired_ratio(rates: Sequence[float], others: Sequence[float]) -> float:
-    """How many times faster ``rates`` are than ``others``, as the median over paired rounds.
+    """Return the median over paired rounds of ``rates`` divided by ``others``.
 
-    The two of a round were measured within the same second or two, so that most of a machine's
-    changing mood cancels out.
+    Both rates of a round were measured within a second or two, so most of the machine's changes in
+    speed cancel out.
     """
     if len(rates) != len(others):
         raise ValueError(f"{len(rates)} rounds cannot be paired with {len(others)}")
@@ -57,10 +57,10 @@ def paired_ratio(rates: Sequence[float], others: Sequence[float]) -> float:
 class Cell:
     """One workload at one number of environments.
 
-    Each of ``contenders``, those that support the workload, is either in ``rates``, with its
-    environment steps per second in every round, or in ``failures``, with the reason, or, where it
-    was not measured since it steps as another one does, in ``same_as``, with that one's name.
-    ``notes`` tell how some of them stepped the environments.
+    ``contenders`` lists those that support the workload. Each is in exactly one of three dicts: in
+    ``rates`` with its environment steps per second in every round, in ``failures`` with the reason,
+    or in ``same_as`` with the name of another contender, if it steps in the same way and so was not
+    measured. ``notes`` describe how some of them step the environments.
     """
 
     workload: str
@@ -72,18 +72,18 @@ class Cell:
     same_as: dict[str, str] = field(default_factory=dict)
 
     def ratio(self, other: str, subject: str = SUBJECT) -> float | None:
-        """One contender's rate over another's, where both were measured."""
+        """Return one contender's rate divided by another's; None if one was not measured."""
         if subject not in self.rates or other not in self.rates:
             return None
         return paired_ratio(self.rates[subject], self.rates[other])
 
     def best(self, names: Iterable[str]) -> str | None:
-        """Of these contenders, the one with the highest median; none where none was measured."""
+        """Return the contender with the highest median; None if none of them was measured."""
         medians = {name: summarize(self.rates[name]).median for name in names if name in self.rates}
         return max(medians, key=medians.__getitem__, default=None)
 
     def as_json(self) -> dict[str, Any]:
-        """Give every round's value and their summary, as plain data."""
+        """Return every round's value and the statistics as plain data."""
         measured = {
             name: {
                 "rates": rates,
@@ -103,12 +103,12 @@ class Cell:
 
 
 def contenders_of(cells: Sequence[Cell]) -> list[str]:
-    """List the contenders that are in any of these cells, in the order in which to show them."""
+    """Return the contenders in any of these cells, in display order."""
     return list(dict.fromkeys(name for cell in cells for name in cell.contenders))
 
 
 def by_workload(cells: Sequence[Cell]) -> dict[str, list[Cell]]:
-    """Sort cells by their workload."""
+    """Group cells by their workload."""
     groups: dict[str, list[Cell]] = {}
     for cell in cells:
         groups.setdefault(cell.workload, []).append(cell)
@@ -117,7 +117,7 @@ def by_workload(cells: Sequence[Cell]) -> dict[str, list[Cell]]:
 
 @dataclass
 class Report:
-    """A whole run: where, how and with which versions, and all its cells."""
+    """A run: the machine, the settings, the versions, and all cells."""
 
     machine: dict[str, Any]
     settings: dict[str, Any]
@@ -125,7 +125,7 @@ class Report:
     cells: list[Cell]
 
     def as_json(self) -> dict[str, Any]:
-        """Give the whole report as plain data."""
+        """Return the report as plain data."""
         return {
             "machine": self.machine,
             "settings": self.settings,

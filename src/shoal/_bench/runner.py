@@ -1,4 +1,4 @@
-"""Measures contenders against each other, in turn, so that all see the same machine."""
+"""Measure contenders in alternating rounds, so that all see the same state of the machine."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ from shoal._bench.workload import Workload
 __all__ = ["OTHER_TURNS", "Runner", "Settings"]
 
 OTHER_TURNS = 4
-"""What a contender does in a cell besides its rounds: start, greet, open, close."""
+"""Turns of a contender in a cell besides its rounds: start, query versions, open, close."""
 
 
 @dataclass(frozen=True)
@@ -29,25 +29,25 @@ class Settings:
 
     rounds: int = 15
     seconds: float = 0.1
-    """How long a contender is measured in one round."""
+    """Seconds that a contender is measured per round."""
     timeout: float = 120.0
-    """Seconds after which a contender that does not answer is given up for this cell."""
+    """Seconds to wait for a contender before it is skipped in this cell."""
 
 
 class Runner:
-    """Runs cells. A context manager: at its end no process is left.
+    """Measures cells. As a context manager, it kills all processes on exit.
 
-    Every contender has a process that lives as long as the runner, unless it fails: then it is
-    killed, the cell reports why, and the next cell starts it anew.
+    Every contender has a process that lives as long as the runner. If the contender fails, its
+    process is killed, the cell records the reason, and the next cell starts a new process.
 
     Args:
-        contenders: Who is measured.
-        workloads: What may be stepped, by name.
-        settings: How they are measured.
-        home: Says where a contender's process runs; may raise a ``ContenderError``.
-        watch: Called with a contender and the cell before it does anything.
-        way: Given a contender and its vector's note, says how it steps, or none where it does as no
-            other. Of those that step alike only the first is measured.
+        contenders: The contenders.
+        workloads: The workloads by name.
+        settings: How cells are measured.
+        interpreter_for: Returns the interpreter for a contender; may raise a ``ContenderError``.
+        watch: Called with a contender and the cell before each of its turns.
+        plan_key: Given a contender and its vector's note, returns a key of how it steps, or None if
+            it is unique. Of the contenders with the same key, only the first is measured.
     """
 
     def __init__(
@@ -55,18 +55,18 @@ class Runner:
         contenders: Iterable[Contender],
         workloads: Mapping[str, Workload],
         settings: Settings,
-        home: Callable[[Contender], Interpreter] | None = None,
+        interpreter_for: Callable[[Contender], Interpreter] | None = None,
         watch: Callable[[Contender, Cell], object] | None = None,
-        way: Callable[[Contender, str], str | None] | None = None,
+        plan_key: Callable[[Contender, str], str | None] | None = None,
     ) -> None:
         self.settings = settings
         self.versions: dict[str, dict[str, str]] = {}
-        """The versions of each contender that has run, by its name."""
+        """The package versions of each contender that has run, by the contender's name."""
         self._contenders = list(contenders)
         self._workloads = workloads
-        self._home = home
+        self._interpreter_for = interpreter_for
         self._watch = watch
-        self._way = way
+        self._plan_key = plan_key
         self._processes: dict[str, ServiceProcess] = {}
         self._random = Random(0)
 
@@ -83,7 +83,7 @@ class Runner:
             process.kill()
 
     def measure_all(self, places: Sequence[tuple[str, int]]) -> list[Cell]:
-        """Measure cells, each a workload and a number of environments, and say which is next."""
+        """Measure cells, each a workload and a number of environments, and print the progress."""
         cells = []
         for number, (workload, num_envs) in enumerate(places, 1):
             print(f"[{number}/{len(places)}] {workload} x {num_envs}", file=sys.stderr, flush=True)
@@ -93,7 +93,7 @@ class Runner:
     def measure(self, workload: str, num_envs: int, names: Collection[str] | None = None) -> Cell:
         """Measure every contender that supports this workload, round by round.
 
-        With ``names``, only those contenders.
+        With ``names``, only those contenders are measured.
         """
         running = [
             each
@@ -101,61 +101,65 @@ class Runner:
             if each.supports(workload) and (names is None or each.name in names)
         ]
         cell = Cell(workload, num_envs, [each.name for each in running])
-        # They begin side by side, and nobody makes anything before all of them are there.
-        for act in (self._start, self._greet, self._open):
-            running = self._one_by_one(running, act, cell)
-        running = self._different(running, cell)
+        # All processes start concurrently; no contender opens a vector before all have started.
+        for turn in (self._start, self._query_versions, self._open):
+            running = self._take_turns(running, turn, cell)
+        running = self._without_duplicates(running, cell)
         for _ in range(self.settings.rounds):
             self._random.shuffle(running)
-            running = self._one_by_one(running, self._take_round, cell)
-        self._one_by_one(running, self._close, cell)
+            running = self._take_turns(running, self._take_round, cell)
+        self._take_turns(running, self._close, cell)
         return cell
 
-    def _different(self, contenders: list[Contender], cell: Cell) -> list[Contender]:
-        """Close what another one does as well, and return the others."""
-        if self._way is None:
+    def _without_duplicates(self, contenders: list[Contender], cell: Cell) -> list[Contender]:
+        """Close contenders that step in the same way as an earlier one, and return the others."""
+        if self._plan_key is None:
             return contenders
         first: dict[str, str] = {}
-        different, alike = [], []
+        unique, duplicates = [], []
         for contender in contenders:
-            way = self._way(contender, cell.notes.get(contender.name, ""))
-            other = contender.name if way is None else first.setdefault(way, contender.name)
+            key = self._plan_key(contender, cell.notes.get(contender.name, ""))
+            other = contender.name if key is None else first.setdefault(key, contender.name)
             if other == contender.name:
-                different.append(contender)
+                unique.append(contender)
             else:
                 cell.same_as[contender.name] = other
                 del cell.rates[contender.name]
-                alike.append(contender)
-        self._one_by_one(alike, self._close, cell)
-        return different
+                duplicates.append(contender)
+        self._take_turns(duplicates, self._close, cell)
+        return unique
 
-    def _one_by_one(
+    def _take_turns(
         self,
         contenders: list[Contender],
-        act: Callable[[Contender, Cell], None],
+        turn: Callable[[Contender, Cell], None],
         cell: Cell,
     ) -> list[Contender]:
-        """Have every contender act, and return those that did not fail."""
-        able = []
+        """Call ``turn`` for every contender, and return those that did not fail."""
+        remaining = []
         for contender in contenders:
             if self._watch is not None:
                 self._watch(contender, cell)
             try:
-                act(contender, cell)
-                able.append(contender)
+                turn(contender, cell)
+                remaining.append(contender)
             except ContenderError as error:
                 cell.failures[contender.name] = str(error)
                 cell.rates.pop(contender.name, None)
                 self._processes.pop(contender.name, None)
-        return able
+        return remaining
 
     def _start(self, contender: Contender, cell: Cell) -> None:  # noqa: ARG002
         if contender.name not in self._processes:
-            home = current_interpreter() if self._home is None else self._home(contender)
-            process = ServiceProcess(partial(Session, contender), home, self.settings.timeout)
+            if self._interpreter_for is None:
+                interpreter = current_interpreter()
+            else:
+                interpreter = self._interpreter_for(contender)
+            session = partial(Session, contender)
+            process = ServiceProcess(session, interpreter, self.settings.timeout)
             self._processes[contender.name] = process
 
-    def _greet(self, contender: Contender, cell: Cell) -> None:  # noqa: ARG002
+    def _query_versions(self, contender: Contender, cell: Cell) -> None:  # noqa: ARG002
         if contender.name not in self.versions:
             process = self._processes[contender.name]
             self.versions[contender.name] = process.request("versions")

@@ -1,8 +1,8 @@
 """The main module of a contender's process: serves requests over standard input and output.
 
-``shoal._bench.process`` starts this file by its path with two arguments: the module search path as
-JSON, and a factory of the session as a pickle in hexadecimal digits. Requests and replies are lines
-of JSON, one reply per request: ``{"do": "step", "seconds": 0.25}`` is answered by
+``shoal._bench.process`` runs this file by its path with two arguments: the module search path as
+JSON, and a pickled factory of the session in hexadecimal digits. Requests and replies are lines of
+JSON, one reply per request: the reply to ``{"do": "step", "seconds": 0.25}`` is either
 ``{"result": ...}`` or ``{"error": "one line"}``.
 """
 
@@ -18,7 +18,7 @@ from typing import Any, Protocol, TextIO
 
 
 class Service(Protocol):
-    """Answers requests, each by a function of its name."""
+    """Handles requests, each with the function of that name."""
 
     @property
     def requests(self) -> Mapping[str, Callable[..., Any]]:
@@ -29,7 +29,7 @@ class Service(Protocol):
 
 
 def serve(session: Service, requests: TextIO, replies: TextIO) -> None:
-    """Answer requests until there are no more."""
+    """Handle requests until the stream ends."""
     for line in requests:
         request = json.loads(line)
         do = session.requests[request.pop("do")]
@@ -43,12 +43,12 @@ def serve(session: Service, requests: TextIO, replies: TextIO) -> None:
 
 
 def _find_modules(path: list[str], shoal: str | None) -> None:
-    """Let modules be found in these places first.
+    """Put ``path`` first in the module search path.
 
-    ``shoal``, where it is given, is the folder of a package that cannot be imported here. It
-    becomes a mere name, so that those of its modules can be that need nothing else of it.
+    ``shoal`` is the package's folder if the package cannot be imported here. An empty package
+    replaces it then, so that modules which need nothing else of Shoal can be imported.
     """
-    sys.path[:] = [*path, *(place for place in sys.path if place not in path)]
+    sys.path[:] = [*path, *(entry for entry in sys.path if entry not in path)]
     if shoal is not None:
         package = ModuleType("shoal")
         package.__path__ = [shoal]
@@ -56,14 +56,14 @@ def _find_modules(path: list[str], shoal: str | None) -> None:
 
 
 def _claim_standard_streams() -> tuple[TextIO, TextIO]:
-    """Keep standard input and output for the protocol.
+    """Reserve standard input and output for the protocol, and return them.
 
-    What an environment, or a library under it, prints goes to standard error.
+    Output that an environment or a library prints goes to standard error.
     """
     requests, replies = os.fdopen(os.dup(0), "r"), os.fdopen(os.dup(1), "w")
-    nothing = os.open(os.devnull, os.O_RDONLY)
-    os.dup2(nothing, 0)
-    os.close(nothing)
+    null = os.open(os.devnull, os.O_RDONLY)
+    os.dup2(null, 0)
+    os.close(null)
     os.dup2(2, 1)
     return requests, replies
 

@@ -1,4 +1,4 @@
-"""What can be requested of a contender, in its process."""
+"""The requests that a contender's process handles."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ _WARM_UP_SHARE = 0.1
 
 
 class Session:
-    """Steps a contender's environments. One vector at most is open at any time."""
+    """Steps a contender's environments. At most one vector is open at a time."""
 
     def __init__(self, contender: Contender) -> None:
         self._contender = contender
@@ -30,24 +30,24 @@ class Session:
         }
 
     def versions(self) -> dict[str, str]:
-        """Tell the versions of Python and of the contender's packages."""
+        """Return the versions of Python and of the contender's packages."""
         packages = {package: version(package) for package in self._contender.packages}
         return {"python": platform.python_version(), **packages}
 
     def open(self, workload: str, num_envs: int) -> str:
-        """Make environments and step them for a moment; returns the vector's note.
+        """Create the vector, step it briefly, and return its note.
 
-        The workload is a pickle in hexadecimal digits.
+        ``workload`` is a pickle in hexadecimal digits.
         """
         self._vector = self._contender.open(pickle.loads(bytes.fromhex(workload)), num_envs)
         self._vector.step_many(_WARM_UP_SECONDS)
         return self._vector.note
 
     def step(self, seconds: float) -> tuple[int, float]:
-        """Step the open vector; returns environment steps and the seconds that they took.
+        """Step the open vector; return the environment steps and the seconds that they took.
 
-        Others ran since the last request, so a part of the time is spent first to get back caches
-        and wake workers, and is not counted.
+        Other contenders ran since the last request, so an uncounted warm-up comes first: it refills
+        caches and wakes workers.
         """
         if self._vector is None:
             raise RuntimeError("no vector is open")
@@ -55,7 +55,7 @@ class Session:
         return self._vector.step_many(seconds)
 
     def close(self) -> None:
-        """Close the vector, where one is open."""
+        """Close the vector if one is open."""
         if self._vector is not None:
             vector, self._vector = self._vector, None
             vector.close()

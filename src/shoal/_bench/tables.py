@@ -1,4 +1,4 @@
-"""Tables of text, for the terminal and for Markdown."""
+"""Text tables for the terminal and for Markdown."""
 
 from __future__ import annotations
 
@@ -10,21 +10,21 @@ __all__ = ["Table", "markdown", "plain", "short_number"]
 
 @dataclass
 class Table:
-    """Rows under a header. The first column names the row; the others hold numbers."""
+    """Rows with a header. The first column holds names, the others hold numbers."""
 
     header: Sequence[str]
     rows: Sequence[Sequence[str]]
 
 
 def plain(table: Table) -> str:
-    """Draw a table for the terminal."""
+    """Format a table for the terminal."""
     header, *rows = _aligned(table)
     rule = ["─" * len(text) for text in header]
     return "\n".join("  ".join(row).rstrip() for row in (header, rule, *rows))
 
 
 def markdown(table: Table) -> str:
-    """Write a table in Markdown."""
+    """Format a table in Markdown."""
     header, *rows = _aligned(table)
     rule = [
         "-" * len(text) if column == 0 else "-" * (len(text) - 1) + ":"
@@ -34,7 +34,7 @@ def markdown(table: Table) -> str:
 
 
 def short_number(value: float) -> str:
-    """Write a number with three digits that count: 1.23 M, 45.6 k, 789."""
+    """Format a number with three significant digits: 1.23 M, 45.6 k, 789."""
     rounded = float(f"{value:.3g}")
     units = ((1e6, " M"), (1e3, " k"))
     unit, suffix = next((each for each in units if rounded >= each[0]), (1.0, ""))

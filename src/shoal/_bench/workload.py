@@ -1,4 +1,4 @@
-"""What is stepped: a kind of environment, and who can make it."""
+"""The environment to step, and how to create it."""
 
 from __future__ import annotations
 
@@ -15,19 +15,19 @@ Environment = gymnasium.Env[Any, Any]
 
 @dataclass(frozen=True)
 class Workload:
-    """A kind of environment. Workloads travel to contenders' processes by pickle."""
+    """An environment to measure. Workloads are pickled and sent to contenders' processes."""
 
     name: str
     make: Callable[[], Environment]
-    """Makes one environment."""
+    """Creates one environment."""
     id: str | None = None
-    """Its id with Gymnasium, which other libraries may know as well."""
+    """Its Gymnasium id, which other libraries may know too."""
     make_vector: Callable[..., Any] | None = None
-    """Makes a vector of Shoal's as ``shoal.make`` does, of a number of environments and options;
-    without it vectors are made of ``make``."""
+    """Creates a vector of Shoal like ``shoal.make``, given a number of environments and options; by
+    default ``shoal.make`` is called with ``make``."""
 
     def vector(self, num_envs: int, **options: Any) -> Any:
-        """Make a vector of Shoal's."""
+        """Create a vector of Shoal."""
         if self.make_vector is not None:
             return self.make_vector(num_envs, **options)
         import shoal

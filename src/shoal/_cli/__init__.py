@@ -18,4 +18,4 @@ def main() -> None:
         if error.name not in ("typer", "rich"):
             raise
         sys.exit(f'{error.name} is not installed, run `pip install "shoal[cli]"`')
-    app(prog_name="shoal")  # also where it is run as a module
+    app(prog_name="shoal")  # the same name for ``python -m shoal``

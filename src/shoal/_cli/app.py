@@ -23,14 +23,14 @@ from shoal._cli.watch import watch
 
 __all__ = ["app"]
 
-TRY, SERVE, WRITE = "Try", "Serve", "Write"
-"""Titles under which the help has commands, in this order; training has one of its own."""
+EXPLORE, SERVE, DEVELOP = "Explore", "Serve", "Develop"
+"""Panels of commands in the help text; ``shoal._cli.training`` has another one."""
 
 app = typer.Typer(no_args_is_help=True)
 
 
-def _say_version(wanted: bool) -> None:
-    if wanted:
+def _print_version(requested: bool) -> None:
+    if requested:
         print_line(shoal.__version__)
         raise typer.Exit
 
@@ -40,44 +40,44 @@ def shoal_command(
     _version: Annotated[
         bool,
         typer.Option(
-            "--version", callback=_say_version, is_eager=True, help="Say which version this is."
+            "--version", callback=_print_version, is_eager=True, help="Show the version and exit."
         ),
     ] = False,
 ) -> None:
-    """Steps many reinforcement-learning environments as one."""
+    """Step many reinforcement-learning environments as one."""
 
 
-app.command(rich_help_panel=TRY)(doctor)
-app.command(rich_help_panel=TRY)(envs)
-app.command(rich_help_panel=TRY)(bench)
-app.command(rich_help_panel=TRY)(watch)
-app.add_typer(play, name="play", rich_help_panel=TRY)
+app.command(rich_help_panel=EXPLORE)(doctor)
+app.command(rich_help_panel=EXPLORE)(envs)
+app.command(rich_help_panel=EXPLORE)(bench)
+app.command(rich_help_panel=EXPLORE)(watch)
+app.add_typer(play, name="play", rich_help_panel=EXPLORE)
 add_training(app)
 app.command("serve", rich_help_panel=SERVE)(serve_command)
 
 
-@app.command(rich_help_panel=WRITE)
+@app.command(rich_help_panel=DEVELOP)
 def new_kernel(
-    name: Annotated[str, typer.Argument(help="What the environment is called, as in CatchBall.")],
+    name: Annotated[str, typer.Argument(help="Name of the environment, such as CatchBall.")],
     folder: Annotated[
-        Path | None, typer.Option(help="Where to write it; by default a folder of its name.")
+        Path | None, typer.Option(help="Output folder. Default: the name in snake case.")
     ] = None,
     as_json: AsJson = False,
 ) -> None:
-    """Write a native environment to start from."""
+    """Create a native environment to start from."""
     with report_user_errors():
-        written = write_kernel(name, folder)
-    files = sorted(path.name for path in written.iterdir())
+        path = write_kernel(name, folder)
+    files = sorted(file.name for file in path.iterdir())
     if as_json:
-        print_json({"folder": str(written), "files": files})
+        print_json({"folder": str(path), "files": files})
         return
-    print_line(f"{written}/: {', '.join(files)}")
-    print_line(f"Next: cd {written} && make test")
+    print_line(f"Created {path}/: {', '.join(files)}")
+    print_line(f"Next: cd {path} && make test")
 
 
-@app.command(rich_help_panel=TRY)
+@app.command(rich_help_panel=EXPLORE)
 def version(as_json: AsJson = False) -> None:
-    """Say which version this is."""
+    """Show the version."""
     if not as_json:
         print_line(shoal.__version__)
         return

@@ -1,4 +1,4 @@
-"""``shoal bench``: a user's environment on the user's machine, next to what others make of it."""
+"""``shoal bench``: compare the backends, and other libraries, on a user's environment."""
 
 from __future__ import annotations
 
@@ -32,60 +32,60 @@ from shoal.errors import MissingExtraError
 __all__ = ["bench"]
 
 _BUDGET = 30.0
-"""Seconds that all may take, unless the user says how many rounds to measure."""
+"""The number of rounds is chosen so that the command takes about this many seconds."""
 
 
 def bench(
     env: Annotated[
         str,
         typer.Argument(
-            help="An environment's id, module:factory or file.py:Class.",
+            help="Environment: an id, module:factory or file.py:Class.",
             show_default=False,
             autocompletion=completion.environments,
         ),
     ],
     num_envs: Annotated[
-        str, typer.Option(metavar="N,N,...", help="How many environments, in turn.")
+        str, typer.Option(metavar="N,N,...", help="Numbers of environments to measure.")
     ] = "8,64",
     against: Annotated[
         str,
         typer.Option(
             metavar="NAME,...",
-            help="Other libraries to measure, or none.",
+            help="Other libraries to compare with, or none.",
             autocompletion=completion.peers,
         ),
     ] = ",".join(PEERS),
     rounds: Annotated[
         int | None,
-        typer.Option(min=1, help="How often each is measured; by default for half a minute."),
+        typer.Option(min=1, help="Number of rounds. Default: as many as fit into about 30 s."),
     ] = None,
-    seconds: Annotated[float, typer.Option(help="How long each is measured in a round.")] = 0.1,
+    seconds: Annotated[float, typer.Option(help="Seconds per contender and round.")] = 0.1,
     workers: Annotated[
         str | None,
         typer.Option(
             metavar="N,N,...",
-            help="How many worker processes, in turn; by default a few numbers up to all cores.",
+            help="Numbers of worker processes to measure. Default: several, up to all cores.",
         ),
     ] = None,
     env_arg: Annotated[
         list[str] | None,
         typer.Option(
-            metavar="NAME=VALUE", help="For the environment's constructor; may be repeated."
+            metavar="NAME=VALUE", help="Argument of the environment's constructor. Can be repeated."
         ),
     ] = None,
     timeout: Annotated[
-        float, typer.Option(help="Seconds after which one that does not answer is given up.")
+        float, typer.Option(help="Seconds to wait for a contender that does not respond.")
     ] = 60.0,
     plot: Annotated[
         Path | None,
-        typer.Option(help="Draw a picture: a file, or a folder for shoal-bench-ENV.png."),
+        typer.Option(help="Save a plot: a file name, or a folder for shoal-bench-ENV.png."),
     ] = None,
     as_json: AsJson = False,
 ) -> None:
-    """Measure your environment on every backend, and elsewhere."""
+    """Compare backends and other libraries on an environment."""
     try:
-        with _ended_politely(), report_user_errors():
-            asked = _Asked(
+        with _interrupt_on_sigterm(), report_user_errors():
+            request = _Request(
                 env,
                 parse_env_args(env_arg or []),
                 _counts("--num-envs", num_envs),
@@ -95,26 +95,26 @@ def bench(
                 _positive("--seconds", seconds),
                 _positive("--timeout", timeout),
             )
-            picture = None if plot is None else _picture(plot, env)
-            comparison = _measured(asked)
-            if picture is not None:
-                _draw(comparison, picture)
+            plot_path = None if plot is None else _plot_path(plot, env)
+            comparison = _measure(request)
+            if plot_path is not None:
+                _save_plot(comparison, plot_path)
     except KeyboardInterrupt:
         print_error("interrupted")
         raise typer.Exit(INTERRUPTED) from None
     source = _source(env)
     if as_json:
-        advice = recommendations(comparison, *source, asked.arguments)
+        advice = recommendations(comparison, *source, request.arguments)
         print_json({**comparison.as_json(), "recommendations": advice})
     else:
-        show(Console(), comparison, *source, asked.arguments, picture)
+        show(Console(), comparison, *source, request.arguments, plot_path)
     if not any(outcome.advice for outcome in comparison.outcomes):
         raise typer.Exit(1)
 
 
 @dataclass(frozen=True)
-class _Asked:
-    """What the user wants to be measured."""
+class _Request:
+    """The options of the command, parsed."""
 
     env: str
     arguments: dict[str, Any]
@@ -126,50 +126,52 @@ class _Asked:
     timeout: float
 
 
-def _measured(asked: _Asked) -> Comparison:
-    load = partial(load_target, asked.env)
-    known = asked.env if is_env_id(asked.env) else None
-    workload = env_workload(asked.env, load, asked.arguments, known)
+def _measure(request: _Request) -> Comparison:
+    load = partial(load_target, request.env)
+    env_id = request.env if is_env_id(request.env) else None
+    workload = env_workload(request.env, load, request.arguments, env_id)
     console = Console(stderr=True)
-    with console.status(Text(f"Looking at {asked.env}")):
-        seen = probe_env(workload, load, asked.arguments, asked.timeout)
-    field = select_contenders(
+    with console.status(Text(f"Examining {request.env} ...")):
+        profile = probe_env(workload, load, request.arguments, request.timeout)
+    selection = select_contenders(
         workload,
-        seen,
-        asked.against,
-        asked.num_envs,
-        workers=asked.workers,
-        has_arguments=bool(asked.arguments),
+        profile,
+        request.against,
+        request.num_envs,
+        workers=request.workers,
+        has_arguments=bool(request.arguments),
     )
-    rounds = asked.rounds or fitting_rounds(field, seen, asked.num_envs, asked.seconds, _BUDGET)
-    settings = Settings(rounds, asked.seconds, asked.timeout)
-    expected = expected_seconds(field, seen, asked.num_envs, settings)
-    names = [name for count in asked.num_envs for name in field.names(count)]
+    rounds = request.rounds or fitting_rounds(
+        selection, profile, request.num_envs, request.seconds, _BUDGET
+    )
+    settings = Settings(rounds, request.seconds, request.timeout)
+    expected = expected_seconds(selection, profile, request.num_envs, settings)
+    names = [name for count in request.num_envs for name in selection.names(count)]
     turns = len(names) * (rounds + OTHER_TURNS)
-    with progress(console, asked.env, len(set(names)), rounds, expected, turns) as watch:
-        return compare(workload, seen, field, asked.num_envs, settings, watch)
+    with progress(console, request.env, len(set(names)), rounds, expected, turns) as watch:
+        return compare(workload, profile, selection, request.num_envs, settings, watch)
 
 
-def _draw(comparison: Comparison, path: Path) -> None:
-    from shoal._bench import plot  # which needs matplotlib
+def _save_plot(comparison: Comparison, path: Path) -> None:
+    from shoal._bench import plot  # requires matplotlib
 
     plot.save(comparison.report, path, label)
 
 
-def _picture(path: Path, env: str) -> Path:
-    """Where to draw, refused before anything is measured."""
+def _plot_path(path: Path, env: str) -> Path:
+    """Return the file to save the plot to. Errors are raised before anything is measured."""
     if find_spec("matplotlib") is None:
         raise MissingExtraError('matplotlib is not installed, run `pip install "shoal[cli]"`')
     if path.is_dir():
         name = "".join(each if each.isalnum() or each in "-._" else "-" for each in env)
         path = path / f"shoal-bench-{name}.png"
     if not path.parent.is_dir():
-        raise FileNotFoundError(f"there is no folder {path.parent} for the picture")
+        raise FileNotFoundError(f"there is no folder {path.parent} for the plot")
     return path
 
 
 def _source(env: str) -> tuple[str, str]:
-    """What to import, and the expression that then means the environment."""
+    """Return the import line, if any, and the expression for the environment."""
     if is_env_id(env):
         return "", f'"{env}"'
     module, _, name = env.partition(":")
@@ -180,7 +182,7 @@ def _source(env: str) -> tuple[str, str]:
 def _counts(option: str, text: str) -> list[int]:
     parts = [part.strip() for part in text.split(",")]
     if not all(part.isdecimal() and int(part) > 0 for part in parts):
-        raise ValueError(f"{option} must be positive numbers with commas between, got {text!r}")
+        raise ValueError(f"{option} must be positive numbers separated by commas, got {text!r}")
     return list(dict.fromkeys(map(int, parts)))
 
 
@@ -190,7 +192,8 @@ def _peers(text: str, known: Collection[str] = PEERS) -> list[str]:
         return []
     if unknown := [name for name in names if name not in known]:
         raise ValueError(
-            f"--against knows {', '.join(known)} and none, got {', '.join(map(repr, unknown))}"
+            f"--against must be none or a list of {', '.join(known)}; got "
+            f"{', '.join(map(repr, unknown))}"
         )
     return names
 
@@ -202,8 +205,8 @@ def _positive(option: str, value: float) -> float:
 
 
 @contextmanager
-def _ended_politely() -> Iterator[None]:
-    """SIGTERM ends contenders' processes as Ctrl-C does."""
+def _interrupt_on_sigterm() -> Iterator[None]:
+    """Handle SIGTERM like Ctrl-C, so that the processes of contenders are killed."""
     before = signal.signal(signal.SIGTERM, signal.default_int_handler)
     try:
         yield

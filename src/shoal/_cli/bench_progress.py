@@ -1,4 +1,4 @@
-"""What ``shoal bench`` shows while it measures, on standard error."""
+"""The progress display of ``shoal bench``, on standard error."""
 
 from __future__ import annotations
 
@@ -22,9 +22,9 @@ Watch = Callable[[Contender, Cell], None]
 def progress(
     console: Console, env: str, contenders: int, rounds: int, seconds: float, turns: int
 ) -> Iterator[Watch]:
-    """Say what will be done and how long it takes; what is yielded counts the turns."""
-    many = f"{contenders} contenders, {_rounds(rounds)} in turn, about {_duration(seconds)}."
-    console.print(Text(f"Measuring {env}: {many}"))
+    """Print what will be measured, and yield a function to call before each turn."""
+    summary = f"{contenders} contenders, {_rounds(rounds)}, about {_duration(seconds)}."
+    console.print(Text(f"Measuring {env}: {summary}"))
     columns = (
         BarColumn(24),
         TimeElapsedColumn(),
@@ -34,8 +34,8 @@ def progress(
         *columns,
         console=console,
         transient=True,
-        refresh_per_second=2,  # what is measured needs the cores
-        disable=not console.is_terminal,  # where nobody looks, the line above says it all
+        refresh_per_second=2,  # rarely, because the contenders need the cores
+        disable=not console.is_terminal,
     ) as it:
         task = it.add_task("", total=turns)
 
@@ -50,7 +50,7 @@ def _rounds(count: int) -> str:
 
 
 def _duration(seconds: float) -> str:
-    """A time that is a guess.
+    """Format an estimated duration.
 
     >>> _duration(33.2), _duration(4.1), _duration(400.0)
     ('35 seconds', '5 seconds', '7 minutes')

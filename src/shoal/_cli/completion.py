@@ -1,7 +1,7 @@
-"""What the shell offers when a user presses the tabulator key.
+"""Shell completion: candidates for arguments and options.
 
-This runs at each press, so nothing slow is imported. Where there is nothing to offer, the shell
-offers files.
+The shell runs this on every press of Tab, so slow modules are not imported. If there is no
+candidate, the shell completes file names.
 """
 
 from __future__ import annotations
@@ -23,89 +23,89 @@ __all__ = [
 ]
 
 RUNS = Path("results/runs")
-"""Where runs of training are, unless the user says otherwise."""
+"""The default folder of training runs."""
 
 _SCRIPTED = ("weak", "strong")
 _AGENT = ".agent"
 
 
 def environments(incomplete: str) -> list[str]:
-    """Ids of environments; the newest versions, unless only older ones fit."""
+    """Return matching environment ids; old versions only if no newest version matches."""
     from shoal._envs.catalogue import known_envs
 
     known = known_envs()
-    newest = _beginning(incomplete, (env.id for env in known if not env.is_old))
-    return newest or _beginning(incomplete, (env.id for env in known))
+    newest = _matching(incomplete, (env.id for env in known if not env.is_old))
+    return newest or _matching(incomplete, (env.id for env in known))
 
 
 def configs(incomplete: str) -> list[str]:
-    """Configs of training that come along, and JSON files."""
-    return [*_beginning(incomplete, _shipped_configs()), *_paths(incomplete, ".json")]
+    """Return matching names of bundled training configs, and JSON files."""
+    return [*_matching(incomplete, _shipped_configs()), *_paths(incomplete, ".json")]
 
 
 def runs(incomplete: str) -> list[str]:
-    """Folders of training runs."""
-    usual = (path.parent for path in RUNS.glob("*/run.json"))
-    # Another folder that has begun to be written out may hold runs as well.
-    here = (path.parent for path in _parent(incomplete).glob("*/run.json"))
-    return _beginning(incomplete, sorted({str(path) for path in (*usual, *here)}))
+    """Return matching folders of training runs."""
+    default = (path.parent for path in RUNS.glob("*/run.json"))
+    # Also look for runs in the folder that has been typed so far.
+    typed = (path.parent for path in _parent(incomplete).glob("*/run.json"))
+    return _matching(incomplete, sorted({str(path) for path in (*default, *typed)}))
 
 
 def agents(incomplete: str) -> list[str]:
-    """Runs, and files of agents."""
+    """Return matching runs and agent files."""
     return [*runs(incomplete), *_paths(incomplete, _AGENT)]
 
 
 def players(incomplete: str) -> list[str]:
-    """Who can play hockey: scripted players, and agents."""
-    return [*_beginning(incomplete, _SCRIPTED), *agents(incomplete)]
+    """Return matching hockey players: scripted players and agents."""
+    return [*_matching(incomplete, _SCRIPTED), *agents(incomplete)]
 
 
 def watchable(incomplete: str) -> list[str]:
-    """What can be watched: environments, runs, and files of agents."""
+    """Return matching environments, runs and agent files."""
     return [*environments(incomplete), *agents(incomplete)]
 
 
 def backends(incomplete: str) -> list[str]:
-    """What steps a vector."""
+    """Return matching backends."""
     from shoal._options import Backend
 
-    return _beginning(incomplete, (name for part in get_args(Backend) for name in get_args(part)))
+    return _matching(incomplete, (name for part in get_args(Backend) for name in get_args(part)))
 
 
 def peers(incomplete: str) -> list[str]:
-    """The libraries to measure besides, the last of those that are typed with commas between."""
+    """Return completions of the last name in a comma-separated list of libraries."""
     from shoal._bench.contender_selection import PEERS
 
     before, comma, last = incomplete.rpartition(",")
     chosen = before.split(",")
     names = [name for name in PEERS if name not in chosen] if comma else [*PEERS, "none"]
-    return [f"{before}{comma}{name}" for name in _beginning(last, names)]
+    return [f"{before}{comma}{name}" for name in _matching(last, names)]
 
 
 def _shipped_configs() -> list[str]:
     try:
         from shoal.train._config.loading import SHIPPED
-    except ImportError:  # training needs an extra, and its configs are of no use without it
+    except ImportError:  # the training extra is not installed
         return []
     return sorted(file.stem for file in SHIPPED.glob("*.json"))
 
 
 def _paths(incomplete: str, suffix: str) -> list[str]:
-    """Files with this suffix, and folders on the way to others, that what is typed leads to."""
+    """Return matching files with this suffix, and folders that may contain some."""
     folder = _parent(incomplete)
     if not folder.is_dir():
         return []
-    found = [path for path in folder.iterdir() if not path.name.startswith(".")]
-    files = (str(path) for path in found if path.suffix == suffix)
-    folders = (f"{path}/" for path in found if path.is_dir() and not (path / "run.json").exists())
-    return _beginning(incomplete, sorted((*files, *folders))) if incomplete else sorted(files)
+    entries = [path for path in folder.iterdir() if not path.name.startswith(".")]
+    files = (str(path) for path in entries if path.suffix == suffix)
+    folders = (f"{path}/" for path in entries if path.is_dir() and not (path / "run.json").exists())
+    return _matching(incomplete, sorted((*files, *folders))) if incomplete else sorted(files)
 
 
 def _parent(incomplete: str) -> Path:
-    """The folder of what is typed so far."""
+    """Return the folder of the path that has been typed so far."""
     return Path(incomplete) if incomplete.endswith("/") else Path(incomplete).parent
 
 
-def _beginning(incomplete: str, names: Iterable[str]) -> list[str]:
+def _matching(incomplete: str, names: Iterable[str]) -> list[str]:
     return [name for name in names if name.startswith(incomplete)]

@@ -1,4 +1,4 @@
-"""``shoal doctor``: what this machine is, and whether Shoal works on it."""
+"""``shoal doctor``: check the installation on this machine."""
 
 from __future__ import annotations
 
@@ -39,43 +39,43 @@ _STYLES = {
 
 def doctor(
     seconds: Annotated[
-        float, typer.Option(min=0, max=600, help="How long backends are timed, all together.")
+        float, typer.Option(min=0, max=600, help="Total seconds to measure the speed of backends.")
     ] = 2.0,
     ray: Annotated[
-        bool, typer.Option("--ray", help="Try Ray as well, which starts a cluster for it.")
+        bool, typer.Option("--ray", help="Also check Ray, which starts a temporary cluster.")
     ] = False,
     as_json: AsJson = False,
 ) -> None:
-    """Tell what this machine is, and try every backend on it."""
+    """Check the installation and run every backend on this machine."""
     with report_user_errors():
         from shoal.doctor import examine
         from shoal.doctor._backend_checks import BACKENDS
 
         names = [name for name in BACKENDS if ray or name != "ray"]
-        with Console(stderr=True).status("Looking around ...") as status:
+        with Console(stderr=True).status("Examining this machine ...") as status:
             examination = examine(
-                seconds, names, lambda name: status.update(f"Trying the backend {name} ...")
+                seconds, names, lambda name: status.update(f"Checking the {name} backend ...")
             )
     if as_json:
         print_json(examination.as_data())
     else:
-        _tell(examination)
+        _show(examination)
     if not examination.is_well:
         raise typer.Exit(1)
 
 
-def _tell(examination: Examination) -> None:
+def _show(examination: Examination) -> None:
     from shoal.doctor._backend_trial import ENVIRONMENT, NUM_ENVS
 
     software = examination.software
     console = Console(highlight=False)
     console.print(Text(f"Shoal {software.shoal}", style="bold"))
-    tested = f"Backends: {NUM_ENVS} slots of {ENVIRONMENT}, the same seeds for each"
+    backends = f"Backends ({NUM_ENVS} x {ENVIRONMENT}, same seeds)"
     sections: list[tuple[str, RenderableType]] = [
-        ("Machine", _facts(_of_machine(examination.machine))),
-        ("Software", _facts(_of_software(software, examination.required))),
+        ("Machine", _facts(_machine_facts(examination.machine))),
+        ("Software", _facts(_software_facts(software, examination.required))),
         ("Extras", _extras(examination.extras)),
-        (tested, _backends(examination.backends)),
+        (backends, _backends(examination.backends)),
     ]
     if examination.findings:
         sections.append(("Findings", _findings(examination.findings)))
@@ -85,9 +85,11 @@ def _tell(examination: Examination) -> None:
         console.print(Padding(content, (0, 0, 0, 2), expand=False))
     console.print()
     if examination.is_well:
-        console.print(Text("All that Shoal needs is here, and works.", style="green"))
+        console.print(Text("Everything that Shoal needs is installed and works.", style="green"))
     else:
-        console.print(Text("Something that Shoal needs is broken: see above.", style="bold red"))
+        console.print(
+            Text("Shoal does not work correctly; see the problems above.", style="bold red")
+        )
 
 
 def _facts(facts: Iterable[tuple[str, str]]) -> Table:
@@ -97,16 +99,16 @@ def _facts(facts: Iterable[tuple[str, str]]) -> Table:
     return table
 
 
-def _of_machine(machine: Machine) -> Iterator[tuple[str, str]]:
+def _machine_facts(machine: Machine) -> Iterator[tuple[str, str]]:
     cores, memory, groups = machine.cores, machine.memory, machine.groups
     where = f", in {machine.surroundings}" if machine.surroundings else ""
     yield "system", machine.system + where
     if cores.model:
         yield "processor", cores.model
-    of_these = f" ({cores.physical} physical)" if cores.physical else ""
+    physical = f" ({cores.physical} physical)" if cores.physical else ""
     yield (
         "cores",
-        f"{cores.logical}{of_these}; {cores.allowed} by affinity; Shoal uses {cores.usable}",
+        f"{cores.logical}{physical}, {cores.allowed} allowed by affinity, {cores.usable} used",
     )
     if cores.governor:
         yield "governor", cores.governor
@@ -123,47 +125,50 @@ def _of_machine(machine: Machine) -> Iterator[tuple[str, str]]:
     yield "processes", _limit(machine.processes)
 
 
-def _of_software(
+def _software_facts(
     software: Software, required: Iterable[PackageStatus]
 ) -> Iterator[tuple[str, str]]:
     yield "Python", f"{software.python}, {software.executable}"
     yield "packages", ", ".join(f"{part.name} {part.version or 'missing'}" for part in required)
-    first, *others = software.start_methods
-    yield "workers start", f"{first} (or {', '.join(others)})"
-    yield "workers wake", f"by {software.doorbell}"
-    yield "C compiler", software.compiler.version or f"none ({software.compiler.command})"
+    default, *others = software.start_methods
+    yield "start method", f"{default} (or {', '.join(others)})"
+    yield "worker wake-up", software.doorbell
+    yield "C compiler", software.compiler.version or f"not found ({software.compiler.command})"
 
 
 def _extras(extras: Iterable[Extra]) -> Table:
     table = _grid(3)
     for extra in extras:
-        table.add_row(extra.name, _word(extra.state), _of_extra(extra))
+        table.add_row(extra.name, _word(extra.state), _extra_details(extra))
     return table
 
 
-def _of_extra(extra: Extra) -> Text:
+def _extra_details(extra: Extra) -> Text:
     if extra.state == "present":
         text = Text(", ".join(f"{part.name} {part.version}" for part in extra.parts))
     else:
         text = Text(extra.install)
-        if why := [_lack(part) for part in extra.parts if part.state != "present"]:
-            text.append(f"\n{', '.join(why)}", style="dim")
+        for line in _missing_parts(extra):
+            text.append(f"\n{line}", style="dim")
     if extra.note:
         text.append(f"\n{extra.note}", style="dim")
     return text
 
 
-def _lack(part: PackageStatus) -> str:
-    if part.version is None:
-        return f"no {part.name}"
-    return f"{part.name} {part.version} is not {part.wanted}"
+def _missing_parts(extra: Extra) -> Iterator[str]:
+    missing = [part.name for part in extra.parts if part.state == "missing"]
+    if missing:
+        yield f"not installed: {', '.join(missing)}"
+    for part in extra.parts:
+        if part.state == "unsuitable":
+            yield f"{part.name} {part.version} is installed, but {part.wanted} is required"
 
 
 def _backends(outcomes: Iterable[BackendCheck]) -> Table:
     table = _grid(3)
     for outcome in outcomes:
-        told = outcome.problem or f"{outcome.steps_per_second or 0:>12,.0f} steps/s"
-        table.add_row(outcome.backend, _word(outcome.state), Text(told))
+        details = outcome.problem or f"{outcome.steps_per_second or 0:>12,.0f} steps/s"
+        table.add_row(outcome.backend, _word(outcome.state), Text(details))
     return table
 
 
@@ -177,7 +182,7 @@ def _findings(findings: Iterable[Finding]) -> Table:
 
 
 def _grid(columns: int) -> Table:
-    """A table without lines; what does not fit into the last column is broken there."""
+    """Return a table without lines whose last column wraps."""
     table = Table.grid(padding=(0, 2))
     for _ in range(columns - 1):
         table.add_column(no_wrap=True)
@@ -190,8 +195,8 @@ def _word(word: str) -> Text:
 
 
 def _limit(limit: Limit) -> str:
-    def told(number: int | None) -> str:
+    def shown(number: int | None) -> str:
         return "no limit" if number is None else f"{number:,}"
 
-    soft, hard = told(limit.soft), told(limit.hard)
-    return soft if soft == hard else f"{soft}, can be raised to {hard}"
+    soft, hard = shown(limit.soft), shown(limit.hard)
+    return soft if soft == hard else f"{soft} (can be raised to {hard})"

@@ -1,4 +1,4 @@
-"""What users name on the command line, found."""
+"""Load environments, functions and arguments that are given on the command line."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ _PYTHON = ".py"
 
 
 def is_env_id(text: str) -> bool:
-    """Whether this is an environment's id, and no name of something in a module or a file.
+    """Whether this is an environment's id, rather than the name of an object in a module or file.
 
     >>> is_env_id("CartPole-v1"), is_env_id("ale_py:ALE/Pong-v5")
     (True, True)
@@ -31,9 +31,9 @@ def is_env_id(text: str) -> bool:
 
 
 def load_target(text: str) -> Any:
-    """What ``module:name`` or ``folder/file.py:name`` names; an environment's id as it is.
+    """Return the object that ``module:name`` or ``folder/file.py:name`` names, or an id unchanged.
 
-    Modules are looked for in the current folder as well.
+    Modules are also searched for in the current folder.
 
     >>> load_target("CartPole-v1")
     'CartPole-v1'
@@ -49,48 +49,49 @@ def load_target(text: str) -> Any:
         if not file.is_file():
             raise FileNotFoundError(f"there is no file {source}")
         if not name:
-            choice = [f"{source}:{each}" for each in _environments_in(file)]
-            raise ValueError(f"name the class too: {', '.join(choice) or f'{source}:NAME'}")
+            candidates = [f"{source}:{each}" for each in _environment_classes(file)]
+            expected = " or ".join(candidates) or f"{source}:NAME"
+            raise ValueError(f"the name of the class is missing; expected {expected}")
         folder, source = file.parent, file.stem
-    if str(folder) not in sys.path:  # which workers are told of
+    if str(folder) not in sys.path:  # workers inherit sys.path
         sys.path.insert(0, str(folder))
     module = importlib.import_module(source)
     try:
         return attrgetter(name)(module)
     except AttributeError as error:
-        near = get_close_matches(error.name or "", dir(error.obj), n=1)
-        meant = f", did you mean {near[0]}?" if near else ""
-        raise AttributeError(f"{error}{meant}") from None
+        matches = get_close_matches(error.name or "", dir(error.obj), n=1)
+        hint = f"; did you mean {matches[0]}?" if matches else ""
+        raise AttributeError(f"{error}{hint}") from None
 
 
-def _environments_in(file: Path) -> list[str]:
-    """The classes in a file that look like environments, which is read but not run."""
+def _environment_classes(file: Path) -> list[str]:
+    """Return the classes in a file that look like environments, without executing the file."""
     names: list[str] = []
-    for found in ast.parse(file.read_bytes(), str(file)).body:
-        if isinstance(found, ast.ClassDef):
-            bases = [ast.unparse(base).partition("[")[0] for base in found.bases]
+    for statement in ast.parse(file.read_bytes(), str(file)).body:
+        if isinstance(statement, ast.ClassDef):
+            bases = [ast.unparse(base).partition("[")[0] for base in statement.bases]
             if any(base in names or base.endswith("Env") for base in bases):
-                names.append(found.name)
+                names.append(statement.name)
     return names
 
 
-def require_path(path: Path, what: str) -> None:
-    """Say that there is no such file or folder, before anything is said that matters less."""
+def require_path(path: Path, kind: str) -> None:
+    """Raise an error if the path does not exist, before slow imports and other checks."""
     if not path.exists():
-        raise FileNotFoundError(f"there is no {what} {path}")
+        raise FileNotFoundError(f"there is no {kind} {path}")
 
 
-def parse_env_args(given: Sequence[str]) -> dict[str, Any]:
-    """The arguments of an environment: values as Python writes them; anything else is text.
+def parse_env_args(texts: Sequence[str]) -> dict[str, Any]:
+    """Parse ``NAME=VALUE`` arguments. Values are Python literals; any other value is a string.
 
     >>> parse_env_args(["g=1.62", "map_name=8x8", "is_slippery=False"])
     {'g': 1.62, 'map_name': '8x8', 'is_slippery': False}
     """
     arguments: dict[str, Any] = {}
-    for text in given:
+    for text in texts:
         name, separator, value = text.partition("=")
         if not separator or not name.isidentifier():
-            raise ValueError(f"--env-arg must be name=value, got {text!r}")
+            raise ValueError(f"--env-arg must be NAME=VALUE, got {text!r}")
         try:
             arguments[name] = ast.literal_eval(value)
         except (ValueError, SyntaxError):

@@ -1,4 +1,4 @@
-"""``shoal envs``: which environments can be made here by name."""
+"""``shoal envs``: list the environments that can be created by id."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ _ATARI_INSTALL = 'pip install "shoal[atari]"'
 
 @dataclass(frozen=True)
 class _Spaces:
-    """The spaces of an environment, in words, or why they are not known."""
+    """Descriptions of an environment's spaces, or the reason why they are not known."""
 
     observation_space: str | None = None
     action_space: str | None = None
@@ -40,25 +40,25 @@ def envs(
     text: Annotated[
         str,
         typer.Argument(
-            help="A part of the names that are wanted; case does not matter.",
+            help="Part of an id; case and punctuation are ignored.",
             autocompletion=completion.environments,
         ),
     ] = "",
     kernels: Annotated[
-        bool, typer.Option("--kernels", help="Those with a native kernel only.")
+        bool, typer.Option("--kernels", help="Only environments with a native kernel.")
     ] = False,
     installed: Annotated[
-        bool, typer.Option("--installed", help="Those only that need nothing else.")
+        bool, typer.Option("--installed", help="Only environments whose packages are installed.")
     ] = False,
     everything: Annotated[
-        bool, typer.Option("--all", help="Old versions and old names, too.")
+        bool, typer.Option("--all", help="Include old versions and deprecated ids.")
     ] = False,
     spaces: Annotated[
-        bool, typer.Option("--spaces", help="Make each of them, to tell its spaces.")
+        bool, typer.Option("--spaces", help="Show the spaces of all; creates each environment.")
     ] = False,
     as_json: AsJson = False,
 ) -> None:
-    """List the environments that there are, and what steps them."""
+    """List the available environments, and how they are stepped."""
     from shoal._envs.catalogue import known_envs
 
     known = [
@@ -66,39 +66,40 @@ def envs(
         for env in known_envs()
         if (env.stepped_by == "kernel" or not kernels) and not (installed and env.needs)
     ]
-    matching = [env for env in known if _plain(text) in _plain(env.id)]
+    matching = [env for env in known if _normalized(text) in _normalized(env.id)]
     newest = [env for env in matching if everything or not env.is_old]
     chosen = newest or (matching if text else [])
     if not chosen:
-        print_error(_nothing(text, known))
+        print_error(_no_match(text, known))
         raise typer.Exit(1)
     order = ("kernel", "python", "atari")
     chosen.sort(key=lambda env: (order.index(env.stepped_by), env.needs or ""))
-    told = _spaces_of(chosen, spaces)
+    spaces_by_id = _spaces_of(chosen, spaces)
     if as_json:
-        listed = [asdict(env) | asdict(told.get(env.id, _Spaces())) for env in chosen]
+        listed = [asdict(env) | asdict(spaces_by_id.get(env.id, _Spaces())) for env in chosen]
         print_json({"environments": listed, "atari": _has_atari()})
     else:
-        _tell(chosen, told)
+        _show(chosen, spaces_by_id)
         if not (_has_atari() or text or kernels):
             console = Console(highlight=False, markup=False)
-            console.print(f"\nThe games of Atari: {_ATARI_INSTALL}")
+            console.print(f"\nFor Atari games: {_ATARI_INSTALL}")
 
 
-def _nothing(text: str, known: Sequence[KnownEnv]) -> str:
-    """Says that there is no such environment, and which are called alike."""
+def _no_match(text: str, known: Sequence[KnownEnv]) -> str:
+    """Return the error message for a text that matches no id, with similar ids."""
     names: dict[str, str] = {}
     for env in known:
         for name in (env.id, env.id.rpartition("/")[2]):
             if not env.is_old:
-                names.setdefault(_plain(name), env.id)
-    near = dict.fromkeys(names[name] for name in get_close_matches(_plain(text), names, cutoff=0.5))
-    hint = f"; did you mean {' or '.join(near)}?" if near else ""
+                names.setdefault(_normalized(name), env.id)
+    matches = get_close_matches(_normalized(text), names, cutoff=0.5)
+    similar = dict.fromkeys(names[name] for name in matches)
+    hint = f"; did you mean {' or '.join(similar)}?" if similar else ""
     missing = "" if _has_atari() else f" (Atari games need {_ATARI_INSTALL})"
-    return f"no environment is called anything like {text!r}{hint}{missing}"
+    return f"no environment id matches {text!r}{hint}{missing}"
 
 
-def _plain(name: str) -> str:
+def _normalized(name: str) -> str:
     return "".join(filter(str.isalnum, name)).lower()
 
 
@@ -106,33 +107,33 @@ def _has_atari() -> bool:
     return "ALE/Pong-v5" in gymnasium.registry
 
 
-def _spaces_of(known: Sequence[KnownEnv], wanted: bool) -> dict[str, _Spaces]:
-    """The spaces of those that are made in a moment, or of all."""
-    chosen = [env for env in known if env.stepped_by == "kernel" or (wanted and not env.needs)]
-    told = {}
-    with Console(stderr=True).status("Making environments ...") as status:
+def _spaces_of(known: Sequence[KnownEnv], is_complete: bool) -> dict[str, _Spaces]:
+    """Return the spaces of environments with a kernel, or of all that are installed."""
+    chosen = [env for env in known if env.stepped_by == "kernel" or (is_complete and not env.needs)]
+    spaces = {}
+    with Console(stderr=True).status("Creating environments ...") as status:
         for env in chosen:
-            status.update(f"Making {env.id} ...")
-            told[env.id] = _spaces(env.id)
-    return told
+            status.update(f"Creating {env.id} ...")
+            spaces[env.id] = _spaces(env.id)
+    return spaces
 
 
 def _spaces(name: str) -> _Spaces:
     import shoal
 
     with warnings.catch_warnings():
-        warnings.simplefilter("ignore")  # such as that there is a newer version
+        warnings.simplefilter("ignore")  # for example about a newer version
         try:
-            made = shoal.make(name, num_envs=1)
-        except Exception as error:  # whatever somebody's constructor raises
+            envs = shoal.make(name, num_envs=1)
+        except Exception as error:  # constructors may raise anything
             first, *_ = str(error).splitlines() or [repr(error)]
             return _Spaces(problem=first)
-        with made:
-            return _Spaces(_space(made.single_observation_space), _space(made.single_action_space))
+        with envs:
+            return _Spaces(_space(envs.single_observation_space), _space(envs.single_action_space))
 
 
 def _space(space: gymnasium.Space[Any]) -> str:
-    """A space in a few words.
+    """Return a short description of a space.
 
     >>> from gymnasium import spaces
     >>> _space(spaces.Box(0, 1, (4,))), _space(spaces.Discrete(3))
@@ -149,8 +150,8 @@ def _space(space: gymnasium.Space[Any]) -> str:
     return str(space)
 
 
-def _tell(chosen: Sequence[KnownEnv], told: dict[str, _Spaces]) -> None:
-    """A section for each way to step them, and for each thing that is missing."""
+def _show(chosen: Sequence[KnownEnv], spaces_by_id: dict[str, _Spaces]) -> None:
+    """Print a section for each way of stepping, and for each missing package."""
     console = Console(highlight=False)
     titles = {
         "kernel": "with a native kernel",
@@ -159,34 +160,34 @@ def _tell(chosen: Sequence[KnownEnv], told: dict[str, _Spaces]) -> None:
     }
     sections: dict[str, list[KnownEnv]] = {}
     for env in chosen:
-        title = titles[env.stepped_by] if env.needs is None else _lack(env.needs)
+        title = titles[env.stepped_by] if env.needs is None else _missing(env.needs)
         sections.setdefault(title, []).append(env)
     first = next(iter(sections))
     for title, members in sections.items():
         if title != first:
             console.print()
         console.print(Text(f"{len(members)} {title}", style="bold"))
-        if all(env.id in told for env in members):
-            content: RenderableType = _table(members, told)
+        if all(env.id in spaces_by_id for env in members):
+            content: RenderableType = _table(members, spaces_by_id)
         else:
             content = Columns([Text(env.id) for env in members], column_first=True, padding=(0, 2))
         console.print(Padding(content, (0, 0, 0, 2), expand=False))
 
 
-def _lack(needs: str) -> str:
+def _missing(needs: str) -> str:
     is_extra = "[" in needs
-    return f'more after pip install "{needs}"' if is_extra else f"more where there is {needs}"
+    return f'more after pip install "{needs}"' if is_extra else f"more, if {needs} is installed"
 
 
-def _table(members: Sequence[KnownEnv], told: dict[str, _Spaces]) -> Table:
+def _table(members: Sequence[KnownEnv], spaces_by_id: dict[str, _Spaces]) -> Table:
     table = Table(box=None, pad_edge=False, padding=(0, 2, 0, 0), header_style="dim")
     table.add_column("id", no_wrap=True)
     for column in ("observations", "actions"):
         table.add_column(column)
     for env in members:
-        spaces = told[env.id]
+        spaces = spaces_by_id[env.id]
         if spaces.problem is None:
             table.add_row(env.id, Text(spaces.observation_space or ""), spaces.action_space or "")
         else:
-            table.add_row(env.id, Text(f"cannot be made: {spaces.problem}", style="yellow"))
+            table.add_row(env.id, Text(f"cannot be created: {spaces.problem}", style="yellow"))
     return table

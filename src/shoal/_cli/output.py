@@ -1,4 +1,4 @@
-"""How commands speak: to people, or with ``--json`` to programs."""
+"""The output of commands: text for people, or JSON with ``--json``; and error messages."""
 
 from __future__ import annotations
 
@@ -37,11 +37,11 @@ __all__ = [
 ]
 
 INTERRUPTED = 130
-"""How a command ends after Ctrl-C."""
+"""The exit status after Ctrl-C."""
 
-AsJson = Annotated[bool, typer.Option("--json", help="Tell it as JSON, for programs.")]
+AsJson = Annotated[bool, typer.Option("--json", help="Print the result as JSON.")]
 
-_USERS_MISTAKES: tuple[type[Exception], ...] = (
+_USER_ERRORS: tuple[type[Exception], ...] = (
     ConfigError,
     CheckpointError,
     MissingExtraError,
@@ -60,66 +60,67 @@ _USERS_MISTAKES: tuple[type[Exception], ...] = (
 
 @contextmanager
 def report_user_errors(*more: type[Exception]) -> Iterator[None]:
-    """What a user can mend, and these errors, are said in one line and end the command.
+    """Print errors that the user can fix, and exceptions of types ``more``, and exit with status 1.
 
-    What came out of a user's own code is said together with where it was raised, whatever it is.
+    Most messages are one line. An exception raised in the user's own code is printed, whatever its
+    type, with the place where it was raised.
     """
     try:
         yield
     except Exception as error:
-        told = describe_user_error(error)
-        if told is None and not isinstance(error, _USERS_MISTAKES + more):
+        message = describe_user_error(error)
+        if message is None and not isinstance(error, _USER_ERRORS + more):
             raise
-        print_error(told or str(error) or repr(error))
+        print_error(message or str(error) or repr(error))
         raise typer.Exit(1) from error
 
 
 def print_error(text: str) -> None:
-    """Say what is wrong."""
+    """Print an error message to standard error."""
     _print(Console(stderr=True), text, "red")
 
 
 def print_status(text: str) -> None:
-    """Tell people something that is no result."""
+    """Print a message that is not part of the result to standard error."""
     _print(Console(stderr=True), text)
 
 
 def print_line(text: str) -> None:
-    """Print text as it is: a path may have brackets, and is not to be broken into lines."""
+    """Print one line of the result as it is, without markup or wrapping."""
     _print(Console(), text)
 
 
 @contextmanager
 def stdout_reserved_for_json(as_json: bool) -> Iterator[None]:
-    """With ``--json``, what is printed meanwhile goes to standard error."""
+    """With ``--json``, redirect other output in the block to standard error."""
     with redirect_stdout(sys.stderr) if as_json else nullcontext():
         yield
 
 
-def print_json(told: Any) -> None:
-    """Print plain data for a program to read; numbers that are not finite are null."""
-    # Not by a console, which would break lines and colour them.
-    typer.echo(json.dumps(_finite(told), indent=2, allow_nan=False))
+def print_json(data: Any) -> None:
+    """Print plain data as JSON; numbers that are not finite become null."""
+    # A rich console would wrap and color it.
+    typer.echo(json.dumps(_finite(data), indent=2, allow_nan=False))
 
 
-def _finite(told: Any) -> Any:
-    """The same data, with None for numbers that JSON does not know.
+def _finite(data: Any) -> Any:
+    """Return the data with None in place of numbers that JSON cannot represent.
 
     >>> _finite({"mean": float("nan"), "all": (1, 2.5, float("inf"), True)})
     {'mean': None, 'all': [1, 2.5, None, True]}
     """
-    if isinstance(told, Mapping):
-        return {str(key): _finite(value) for key, value in told.items()}
-    if isinstance(told, list | tuple):
-        return [_finite(value) for value in told]
-    if isinstance(told, bool | int):
-        return told
-    if isinstance(told, Integral):  # of NumPy
-        return int(told)
-    if isinstance(told, Real):
-        number = float(told)
+    if isinstance(data, Mapping):
+        return {str(key): _finite(value) for key, value in data.items()}
+    if isinstance(data, list | tuple):
+        return [_finite(value) for value in data]
+    if isinstance(data, bool | int):
+        return data
+    if isinstance(data, Integral):  # a NumPy integer
+        return int(data)
+    if isinstance(data, Real):
+        number = float(data)
         return number if isfinite(number) else None
-    return told
+    return data
 
 
 def _print(console: Console, text: str, style: str = "") -> None:

@@ -1,4 +1,4 @@
-"""The options of commands that show a page."""
+"""Options of the commands that can show a web page."""
 
 from __future__ import annotations
 
@@ -8,12 +8,12 @@ import typer
 
 __all__ = ["Host", "Port", "Web"]
 
-Web = Annotated[bool, typer.Option("--web", help="Show a page in the browser, too.")]
+Web = Annotated[bool, typer.Option("--web", help="Also show a live page for the browser.")]
 
 Host = Annotated[
-    str, typer.Option(help="Where the page is; by default only this machine can look.")
+    str, typer.Option(help="Address of the page. The default is reachable only from this machine.")
 ]
 
 Port = Annotated[
-    int | None, typer.Option(min=0, max=65535, help="Of the page; 7788 if it is free.")
+    int | None, typer.Option(min=0, max=65535, help="Port of the page. Default: 7788 if free.")
 ]

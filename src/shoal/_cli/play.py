@@ -1,4 +1,4 @@
-"""``shoal play``: environments for people."""
+"""``shoal play``: play environments in a window."""
 
 from __future__ import annotations
 
@@ -15,12 +15,12 @@ from shoal.hockey import BasicOpponent, HockeyEnv
 
 __all__ = ["play"]
 
-play = typer.Typer(no_args_is_help=True, help="Play against a policy, in a window.")
+play = typer.Typer(no_args_is_help=True, help="Play against a policy in a window.")
 
 
 @play.callback()
 def play_command() -> None:
-    """Play against a policy, in a window."""
+    """Play against a policy in a window."""
 
 
 @play.command(epilog=f"Keys: {human_player.KEYS}.")
@@ -28,17 +28,20 @@ def hockey(
     opponent: Annotated[
         str,
         typer.Option(
-            help="Who plays against you: weak, strong, or module:function, which is given the 18 "
-            "numbers that it sees and returns the 4 numbers that it does; or module:player, which "
-            "has such a method act."
+            help="The opponent: weak, strong, or module:name of a function, or of an object with a "
+            "method act, that takes an observation (18 numbers) and returns an action (4 numbers)."
         ),
     ] = "weak",
-    mode: Annotated[str, typer.Option(help="NORMAL, TRAIN_SHOOTING or TRAIN_DEFENSE.")] = "NORMAL",
-    max_steps: Annotated[int | None, typer.Option(min=1, help="Leave after so many steps.")] = None,
-    seed: Annotated[int | None, typer.Option(help="Of everything that is random.")] = None,
+    mode: Annotated[
+        str, typer.Option(help="Game mode: NORMAL, TRAIN_SHOOTING or TRAIN_DEFENSE.")
+    ] = "NORMAL",
+    max_steps: Annotated[
+        int | None, typer.Option(min=1, help="Stop after this many steps.")
+    ] = None,
+    seed: Annotated[int | None, typer.Option(help="Random seed.")] = None,
 ) -> None:
-    """Play hockey: you are the orange one, on the left."""
-    with report_user_errors(RuntimeError):  # there is no display
+    """Play hockey. You are the orange player, on the left."""
+    with report_user_errors(RuntimeError):  # raised without a display
         policy = _policy(opponent, seed)
         env = HockeyEnv(mode=int(mode) if mode.isdigit() else mode.upper())
         env.reset(seed=seed)
@@ -58,5 +61,5 @@ def _policy(name: str, seed: int | None) -> Policy:
     player: Any = load_target(name)
     policy: Policy = getattr(player, "act", player)
     if not callable(policy):
-        raise ValueError(f"{name} is no function, and has no method act")
+        raise ValueError(f"{name} must be a function or have a method act")
     return policy

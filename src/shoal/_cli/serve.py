@@ -1,4 +1,4 @@
-"""``shoal serve``: vectors for clients on other machines."""
+"""``shoal serve``: host vectors for clients on other machines."""
 
 from __future__ import annotations
 
@@ -21,37 +21,41 @@ def serve_command(
     hosted: Annotated[
         list[str],
         typer.Argument(
-            help="What to host: module:factory, or an environment's id; NAME=... gives it another "
-            "name than its own.",
+            help="What to host: an environment id or module:factory. NAME=... sets the name under "
+            "which clients find it.",
             autocompletion=completion.environments,
         ),
     ],
     bind: Annotated[
         list[str] | None,
-        typer.Option(help="Where to listen, tcp://host:port and the like; may be repeated."),
+        typer.Option(help="Address to listen on, such as tcp://HOST:PORT. Can be repeated."),
     ] = None,
     token_file: Annotated[
         Path | None,
-        typer.Option(help="The file with what clients must know; else SHOAL_TOKEN is looked at."),
+        typer.Option(help="File with the token for clients. Default: the variable SHOAL_TOKEN."),
     ] = None,
-    certificate: Annotated[Path | None, typer.Option(help="For tls:// and wss://.")] = None,
-    key: Annotated[Path | None, typer.Option(help="Of the certificate.")] = None,
+    certificate: Annotated[
+        Path | None, typer.Option(help="Certificate for tls:// and wss:// addresses.")
+    ] = None,
+    key: Annotated[Path | None, typer.Option(help="Private key of the certificate.")] = None,
     authority: Annotated[
-        Path | None, typer.Option(help="Clients must show a certificate of this one.")
+        Path | None, typer.Option(help="Require client certificates signed by this authority.")
     ] = None,
-    max_sessions: Annotated[int, typer.Option(min=1, help="How many clients at once.")] = 64,
+    max_sessions: Annotated[int, typer.Option(min=1, help="Maximum number of sessions.")] = 64,
     session_ttl: Annotated[
-        float, typer.Option(min=0, help="Seconds that a session outlives its connection.")
+        float, typer.Option(min=0, help="Seconds to keep a session after its connection is lost.")
     ] = 60.0,
     max_inflight: Annotated[
-        int, typer.Option(min=1, help="Requests that a client may have in flight.")
+        int, typer.Option(min=1, help="Maximum number of requests in flight per client.")
     ] = 1024,
-    max_envs: Annotated[int, typer.Option(min=1, help="Slots that a client may ask for.")] = 65_536,
+    max_envs: Annotated[
+        int, typer.Option(min=1, help="Maximum number of slots per client.")
+    ] = 65_536,
     max_meta: Annotated[
-        int, typer.Option(min=1, help="Bytes of infos, options and arguments of one message.")
+        int, typer.Option(min=1, help="Maximum bytes of infos, options and arguments per message.")
     ] = 1 << 26,
     tracebacks: Annotated[
-        bool, typer.Option(help="Tell clients where in the server's code an error was raised.")
+        bool, typer.Option(help="Send clients the tracebacks of errors.")
     ] = False,
 ) -> None:
     """Host vectors of environments until Ctrl-C."""
@@ -73,26 +77,26 @@ def serve_command(
     with server:
         for url in server.urls:
             names = ", ".join(server.names)
-            console.print(f"Listening at {url} with {names}", highlight=False)
+            console.print(f"Listening on {url} for {names}", highlight=False)
         server.wait()
 
 
 def _by_name(hosted: list[str]) -> dict[str, Any]:
-    named: dict[str, Any] = {}
+    sources: dict[str, Any] = {}
     for text in hosted:
-        name, what = _named(text)
-        if not name or name in named:
-            problem = "is given twice" if name else "is empty"
+        name, source = _parse_hosted(text)
+        if not name or name in sources:
+            problem = "is used twice" if name else "is empty"
             raise ValueError(f"{text}: the name {name!r} {problem}")
-        named[name] = what
-    return named
+        sources[name] = source
+    return sources
 
 
-def _named(text: str) -> tuple[str, Any]:
-    name, separator, what = text.partition("=")
+def _parse_hosted(text: str) -> tuple[str, Any]:
+    name, separator, target = text.partition("=")
     if not separator:
-        name, what = (text if is_env_id(text) else text.partition(":")[2]), text
-    return name, load_target(what)
+        name, target = (text if is_env_id(text) else text.partition(":")[2]), text
+    return name, load_target(target)
 
 
 def _token(file: Path | None) -> str | None:
@@ -100,13 +104,13 @@ def _token(file: Path | None) -> str | None:
         return os.environ.get("SHOAL_TOKEN")
     token = file.read_text().strip()
     if not token:
-        raise ValueError(f"{file} is empty, and would let everybody in")
+        raise ValueError(f"the token file {file} is empty")
     return token
 
 
 def _tls(certificate: Path | None, key: Path | None, authority: Path | None) -> Any:
     if certificate is None or key is None:
         if certificate or key or authority:
-            raise ValueError("--certificate and --key go together")
+            raise ValueError("--certificate and --key must be given together")
         return None
     return (certificate, key) if authority is None else (certificate, key, authority)

@@ -1,4 +1,4 @@
-"""``shoal train`` and what belongs to it: eval, resume, tournament."""
+"""The training commands: train, resume, eval, tournament."""
 
 from __future__ import annotations
 
@@ -27,37 +27,40 @@ from shoal._cli.output import (
 from shoal._cli.page_options import Host, Port, Web
 
 if TYPE_CHECKING:
-    from shoal.train._reporting import Display  # which needs an extra
+    from shoal.train._reporting import Display  # requires an extra
 
 __all__ = ["add_training"]
 
 PANEL = "Train"
-"""Under which title the help has these commands."""
+"""The panel of these commands in the help text."""
 
 Agent = Annotated[
     Path,
-    typer.Argument(help="A run, or the file of an agent.", autocompletion=completion.agents),
+    typer.Argument(help="A training run or an agent file.", autocompletion=completion.agents),
 ]
 
 Environment = Annotated[
     str | None,
     typer.Option(
-        help="The environment; that of the run, or hockey.", autocompletion=completion.environments
+        help="Environment. Default: that of the run, or hockey.",
+        autocompletion=completion.environments,
     ),
 ]
 
-Device = Annotated[str | None, typer.Option(help="Such as cuda or cpu; a GPU if there is one.")]
+Device = Annotated[
+    str | None, typer.Option(help="Device, such as cuda or cpu. Default: a GPU if available.")
+]
 
 
 class _Page(NamedTuple):
-    """Where to show the run besides the terminal."""
+    """Where to serve the page of a run."""
 
     host: str
     port: int | None
 
 
 def add_training(app: typer.Typer) -> None:
-    """Let the command line have these commands."""
+    """Add the training commands to the command line."""
     for name, command in (
         ("train", train),
         ("resume", resume),
@@ -68,25 +71,25 @@ def add_training(app: typer.Typer) -> None:
 
 
 @contextmanager
-def _explained() -> Iterator[None]:
+def _report_errors() -> Iterator[None]:
     with warnings.catch_warnings(), report_user_errors():
         warnings.simplefilter("default", RuntimeWarning)
         yield
 
 
-def _told(
+def _run_training(
     prepare: Callable[[], Callable[..., dict[str, Any]]], page: _Page | None, as_json: bool
 ) -> None:
-    """Train, and tell what came of it.
+    """Train, and print the result.
 
     Args:
-        prepare: Gives what trains, and takes displays; raises what can be known to be wrong before
-            there is a page.
-        page: Where, if there is to be one.
-        as_json: Whether to tell programs.
+        prepare: Returns the function that trains, which takes displays. It raises the errors that
+            can be detected before the page is opened.
+        page: Where to serve the page, if any.
+        as_json: Whether to print the result as JSON.
     """
     try:
-        with _explained(), stdout_reserved_for_json(as_json), ExitStack() as opened:
+        with _report_errors(), stdout_reserved_for_json(as_json), ExitStack() as opened:
             run = prepare()
             displays: list[Display] = []
             if page is not None:
@@ -112,31 +115,32 @@ def train(
     config: Annotated[
         str,
         typer.Argument(
-            help="A JSON file, or a config that comes along.", autocompletion=completion.configs
+            help="A JSON file, or the name of a bundled config.", autocompletion=completion.configs
         ),
     ],
     num_envs: Annotated[
-        int | None, typer.Option(min=1, help="How many environments; as the config says, or 1.")
+        int | None,
+        typer.Option(min=1, help="Number of environments. Default: from the config, or 1."),
     ] = None,
     device: Device = None,
-    seed: Annotated[int | None, typer.Option(min=0, help="Of everything random.")] = None,
-    name: Annotated[str | None, typer.Option(help="Of the run; by default made of a date.")] = None,
-    output: Annotated[Path, typer.Option(help="Where runs are.")] = completion.RUNS,
+    seed: Annotated[int | None, typer.Option(min=0, help="Random seed.")] = None,
+    name: Annotated[str | None, typer.Option(help="Name of the run. Default: the date.")] = None,
+    output: Annotated[Path, typer.Option(help="Folder of training runs.")] = completion.RUNS,
     start_from: Annotated[
         Path | None,
         typer.Option(
-            help="An agent, a checkpoint or a run to begin with.", autocompletion=completion.agents
+            help="Agent, checkpoint or run to start from.", autocompletion=completion.agents
         ),
     ] = None,
-    quiet: Annotated[bool, typer.Option(help="Show nothing while it goes on.")] = False,
+    quiet: Annotated[bool, typer.Option(help="Hide progress.")] = False,
     web: Web = False,
     host: Host = "127.0.0.1",
     port: Port = None,
     as_json: AsJson = False,
 ) -> None:
-    """Train an agent as a config says.
+    """Train an agent according to a config.
 
-    Ctrl-C saves, and `shoal resume` goes on.
+    Ctrl-C saves the run; `shoal resume` continues it.
     """
 
     def prepared() -> Callable[..., dict[str, Any]]:
@@ -154,26 +158,24 @@ def train(
             seed=seed,
         )
 
-    _told(prepared, _Page(host, port) if web else None, as_json)
+    _run_training(prepared, _Page(host, port) if web else None, as_json)
 
 
 def resume(
-    run: Annotated[
-        Path, typer.Argument(help="The folder of a run.", autocompletion=completion.runs)
-    ],
+    run: Annotated[Path, typer.Argument(help="Folder of the run.", autocompletion=completion.runs)],
     checkpoint: Annotated[
-        str | None, typer.Option(help="Another checkpoint than the newest, by its name.")
+        str | None, typer.Option(help="Name of the checkpoint. Default: the newest.")
     ] = None,
     device: Annotated[
-        str | None, typer.Option(help="Such as cuda or cpu; by default that of the run.")
+        str | None, typer.Option(help="Device, such as cuda or cpu. Default: that of the run.")
     ] = None,
-    quiet: Annotated[bool, typer.Option(help="Show nothing while it goes on.")] = False,
+    quiet: Annotated[bool, typer.Option(help="Hide progress.")] = False,
     web: Web = False,
     host: Host = "127.0.0.1",
     port: Port = None,
     as_json: AsJson = False,
 ) -> None:
-    """Go on with a run that was interrupted or killed."""
+    """Continue a run that was interrupted or killed."""
 
     def prepared() -> Callable[..., dict[str, Any]]:
         require_path(run, "run")
@@ -181,7 +183,7 @@ def resume(
 
         return partial(resume_run, run, checkpoint, verbose=not quiet, device=device)
 
-    _told(prepared, _Page(host, port) if web else None, as_json)
+    _run_training(prepared, _Page(host, port) if web else None, as_json)
 
 
 def evaluate(
@@ -189,20 +191,21 @@ def evaluate(
     opponent: Annotated[
         list[str] | None,
         typer.Option(
-            help="In hockey: weak, strong, or an agent. May be repeated; else both.",
+            help="Hockey opponent: weak, strong or an agent. Can be repeated. "
+            "Default: weak and strong.",
             autocompletion=completion.players,
         ),
     ] = None,
-    games: Annotated[int, typer.Option(min=1, help="How many, for each opponent.")] = 200,
+    games: Annotated[int, typer.Option(min=1, help="Number of games per opponent.")] = 200,
     env: Environment = None,
-    seed: Annotated[int, typer.Option(min=0, help="Of the games.")] = 0,
-    device: Annotated[str, typer.Option(help="Such as cuda.")] = "cpu",
+    seed: Annotated[int, typer.Option(min=0, help="Random seed.")] = 0,
+    device: Annotated[str, typer.Option(help="Device, such as cuda.")] = "cpu",
     as_json: AsJson = False,
 ) -> None:
-    """Let an agent play, and tell how good it is."""
+    """Evaluate an agent."""
     from rich.table import Table
 
-    with _explained(), stdout_reserved_for_json(as_json):
+    with _report_errors(), stdout_reserved_for_json(as_json):
         require_path(agent, "agent")
         from shoal.train import evaluate_agent
 
@@ -235,19 +238,19 @@ def tournament(
     agents: Annotated[
         list[str],
         typer.Argument(
-            help="Runs, files of agents, weak, strong: two or more.",
+            help="Two or more players: runs, agent files, weak or strong.",
             autocompletion=completion.players,
         ),
     ],
     games: Annotated[
-        int, typer.Option(min=2, help="Of each pair; half of them on each side")
+        int, typer.Option(min=2, help="Number of games per pair; half of them on each side.")
     ] = 200,
-    seed: Annotated[int, typer.Option(min=0, help="Of the games.")] = 0,
-    device: Annotated[str, typer.Option(help="Such as cuda.")] = "cpu",
+    seed: Annotated[int, typer.Option(min=0, help="Random seed.")] = 0,
+    device: Annotated[str, typer.Option(help="Device, such as cuda.")] = "cpu",
     as_json: AsJson = False,
 ) -> None:
-    """Let agents play hockey, each against each, and rank them."""
-    with _explained(), stdout_reserved_for_json(as_json):
+    """Rank agents by letting each play hockey against each other."""
+    with _report_errors(), stdout_reserved_for_json(as_json):
         from shoal.train import play_tournament
         from shoal.train._league.tables import render_standings
 

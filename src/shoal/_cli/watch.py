@@ -1,4 +1,4 @@
-"""``shoal watch``: environments as they are stepped, and films of what an agent does."""
+"""``shoal watch``: show environments while they are stepped, or record an agent on video."""
 
 from __future__ import annotations
 
@@ -32,86 +32,94 @@ from shoal.live._watcher import DEFAULT_REFRESH, Watcher
 
 __all__ = ["watch"]
 
-_OF_A_RUN = "For an agent"
+_AGENT_PANEL = "Options for an agent"
 _PACED_SHARE, _PACED_REFRESH = 0.5, 0.25
-"""Where there is time to spare: which part of it is for pictures, and seconds between states."""
+"""With ``--speed``: the share of time for rendering frames, and seconds between updates."""
 
 
 def watch(
-    what: Annotated[
+    target: Annotated[
         str,
         typer.Argument(
-            help="An environment: its id, module:factory or file.py:Class. Or a run, or the file "
-            "of an agent, of which a video is made.",
+            help="An environment: id, module:factory or file.py:Class. Or an agent to record on "
+            "video: a training run or an agent file.",
             autocompletion=completion.watchable,
         ),
     ],
-    num_envs: Annotated[int, typer.Option(min=1, help="How many.")] = 16,
+    num_envs: Annotated[int, typer.Option(min=1, help="Number of environments.")] = 16,
     web: Web = False,
     host: Host = "127.0.0.1",
     port: Port = None,
     speed: Annotated[
         float | None,
-        typer.Option(min=0.01, help="Times real time; as fast as can be by default."),
+        typer.Option(min=0.01, help="Speed relative to real time. Default: as fast as possible."),
     ] = None,
-    seconds: Annotated[float | None, typer.Option(min=0, help="End after so long.")] = None,
+    seconds: Annotated[
+        float | None, typer.Option(min=0, help="Stop after this many seconds.")
+    ] = None,
     policy: Annotated[
         str | None,
         typer.Option(
-            help="module:function, from observations of all slots to actions; by default random."
+            help="module:function that maps observations of all slots to actions. Default: random."
         ),
     ] = None,
     backend: Annotated[
-        str, typer.Option(help="As in shoal.make.", autocompletion=completion.backends)
+        str, typer.Option(help="Backend; see shoal.make.", autocompletion=completion.backends)
     ] = "auto",
-    workers: Annotated[int | None, typer.Option(min=0, help="As in shoal.make.")] = None,
+    workers: Annotated[int | None, typer.Option(min=0, help="Number of workers.")] = None,
     restart: Annotated[
-        bool, typer.Option("--restart", help="A crash costs its slots one episode.")
+        bool, typer.Option("--restart", help="Restart crashed workers instead of stopping.")
     ] = False,
     env_arg: Annotated[
         list[str] | None,
-        typer.Option(help="NAME=VALUE, an argument of the environment. May be repeated."),
+        typer.Option(
+            metavar="NAME=VALUE", help="Argument of the environment's constructor. Can be repeated."
+        ),
     ] = None,
-    seed: Annotated[int, typer.Option(min=0, help="Of everything random.")] = 0,
+    seed: Annotated[int, typer.Option(min=0, help="Random seed.")] = 0,
     as_json: AsJson = False,
     output: Annotated[
         Path | None,
-        typer.Option(help="The video; by default in the run.", rich_help_panel=_OF_A_RUN),
+        typer.Option(
+            help="Video file. Default: in the folder of the run.", rich_help_panel=_AGENT_PANEL
+        ),
     ] = None,
     opponent: Annotated[
         str,
         typer.Option(
-            help="In hockey: weak, strong, or an agent.",
-            rich_help_panel=_OF_A_RUN,
+            help="Hockey opponent: weak, strong or an agent.",
+            rich_help_panel=_AGENT_PANEL,
             autocompletion=completion.players,
         ),
     ] = "strong",
-    episodes: Annotated[int, typer.Option(min=1, help="How many.", rich_help_panel=_OF_A_RUN)] = 3,
+    episodes: Annotated[
+        int, typer.Option(min=1, help="Number of episodes.", rich_help_panel=_AGENT_PANEL)
+    ] = 3,
     env: Annotated[
         str | None,
         typer.Option(
-            help="The environment; that of the run, or hockey.",
-            rich_help_panel=_OF_A_RUN,
+            help="Environment. Default: that of the run, or hockey.",
+            rich_help_panel=_AGENT_PANEL,
             autocompletion=completion.environments,
         ),
     ] = None,
 ) -> None:
-    """Show environments live, or film an agent."""
-    if _is_agent(what):
+    """Watch environments live, or record an agent on video."""
+    if _is_agent(target):
         with report_user_errors():
-            _film(Path(what), output, opponent, episodes, env, seed, as_json)
+            _record(Path(target), output, opponent, episodes, env, seed, as_json)
         return
     options: dict[str, Any] = {"backend": backend, "workers": workers}
     if restart:
         options["on_crash"] = "restart"
-    watcher = Watcher(what, refresh=DEFAULT_REFRESH if speed is None else _PACED_REFRESH)
+    watcher = Watcher(target, refresh=DEFAULT_REFRESH if speed is None else _PACED_REFRESH)
     with report_user_errors(), ExitStack() as opened:
         arguments = parse_env_args(env_arg or [])
         page = opened.enter_context(LivePage(watcher, host, port)) if web else None
         envs = opened.enter_context(
-            make_vector(load_target(what), num_envs, options, arguments, with_pictures=web)
+            make_vector(load_target(target), num_envs, options, arguments, with_pictures=web)
         )
-        acting = _policy(policy) if policy else random_policy(envs, seed)
+        act = _policy(policy) if policy else random_policy(envs, seed)
         rate = None if speed is None else speed * float(envs.metadata.get("render_fps", 30))
         share = DEFAULT_PICTURE_SHARE if rate is None else _PACED_SHARE
         if page is None:
@@ -123,32 +131,32 @@ def watch(
             Screen(Console(stderr=as_json), None if page is None else page.url)
         )
 
-        def look() -> None:
+        def update_screen() -> None:
             if screen.is_due:
                 screen.show(watcher.state(screen.newest_entry))
 
-        began = time.perf_counter()
-        with suppress(KeyboardInterrupt), _named_if_refused(policy):
-            run_loop(envs, acting, seed=seed, seconds=seconds, rate=rate, look=look)
-        took = time.perf_counter() - began
-    screen.sum_up(watcher.state(screen.newest_entry), took)
+        start = time.perf_counter()
+        with suppress(KeyboardInterrupt), _policy_named_on_invalid_actions(policy):
+            run_loop(envs, act, seed=seed, seconds=seconds, rate=rate, on_step=update_screen)
+        elapsed = time.perf_counter() - start
+    screen.show_summary(watcher.state(screen.newest_entry), elapsed)
     if as_json:
         print_json(watcher.state())
 
 
-def _is_agent(what: str) -> bool:
-    """Whether this is a path, and no environment."""
-    if not is_env_id(what) or "://" in what:
+def _is_agent(target: str) -> bool:
+    """Whether this is a path, rather than an environment."""
+    if not is_env_id(target) or "://" in target:
         return False
-    path = Path(what)
-    return path.exists() or path.suffix == ".agent" or not ENV_ID_RE.fullmatch(what)
+    path = Path(target)
+    return path.exists() or path.suffix == ".agent" or not ENV_ID_RE.fullmatch(target)
 
 
 def _policy(name: str) -> Policy:
-    """A user's policy; what it raises says that it was the policy."""
+    """Load a user's policy. A note names the policy in the exceptions that it raises."""
     policy = load_target(name)
     if not callable(policy):
-        raise ValueError(f"{name} is no function from observations to actions, but {policy!r}")
+        raise ValueError(f"{name} must be a function from observations to actions, got {policy!r}")
 
     def act(observations: Any) -> Any:
         try:
@@ -161,8 +169,8 @@ def _policy(name: str) -> Policy:
 
 
 @contextmanager
-def _named_if_refused(policy: str | None) -> Iterator[None]:
-    """If a user's policy gives what are no actions, say that it was the policy."""
+def _policy_named_on_invalid_actions(policy: str | None) -> Iterator[None]:
+    """Add a note to an error about invalid actions if they come from a user's policy."""
     try:
         yield
     except gymnasium.error.InvalidAction as error:
@@ -171,7 +179,7 @@ def _named_if_refused(policy: str | None) -> Iterator[None]:
         raise
 
 
-def _film(
+def _record(
     agent: Path,
     output: Path | None,
     opponent: str,

@@ -1,4 +1,4 @@
-"""What ``shoal watch`` shows in the terminal: the state of a vector, as parts of a screen."""
+"""The terminal display of ``shoal watch``: the state of a vector."""
 
 from __future__ import annotations
 
@@ -27,24 +27,24 @@ from shoal._formatting import (
 
 __all__ = ["Screen"]
 
-_PAUSE = 1.0
-"""Seconds between two pictures: each takes some milliseconds of the stepping."""
+_REFRESH = 1.0
+"""Seconds between updates of the display: each takes some milliseconds of the stepping thread."""
 
-_LINES_PAUSE = 2.0
+_LINES_REFRESH = 2.0
 _CURVE_WIDTH = 40
 _WIDE = 80
-_MOST_WORKERS, _MOST_ENTRIES = 12, 6
+_MAX_WORKERS, _MAX_ENTRIES = 12, 6
 _STYLES = {"crash": "red", "error": "red", "restart": "yellow", "end": "bold"}
 
 
 class Screen:
-    """Shows states as they come: drawn over each other in a terminal, else a line now and then.
+    """Displays states: in place in a terminal, otherwise as a line every few seconds.
 
-    A context manager leaves the terminal as it was.
+    As a context manager, it restores the terminal on exit.
 
     Args:
-        console: Where.
-        link: To the page, if there is one.
+        console: The console to write to.
+        link: The address of the page, if there is one.
     """
 
     def __init__(self, console: Console, link: str | None = None) -> None:
@@ -54,35 +54,35 @@ class Screen:
         self._live = Live(console=console, auto_refresh=False)
         self._log: list[dict[str, Any]] = []
         self.newest_entry = 0
-        """The number of the last log entry that was shown."""
+        """The number of the newest log entry that was shown."""
         self._next = 0.0
 
     @property
     def is_due(self) -> bool:
-        """Whether it is time for a new state."""
+        """Whether the display is due for an update."""
         return time.monotonic() >= self._next
 
     def show(self, state: dict[str, Any]) -> None:
-        """Show this state, whose log begins after the newest entry that was shown."""
-        self._next = time.monotonic() + (_PAUSE if self._is_live else _LINES_PAUSE)
+        """Show a state whose log starts after the newest entry that was shown."""
+        self._next = time.monotonic() + (_REFRESH if self._is_live else _LINES_REFRESH)
         self._log += state["log"]
         if self._log:
             self.newest_entry = self._log[-1]["n"]
         if self._is_live:
-            picture = _picture(state, self._log, self._link, self._console.width)
-            self._live.update(picture, refresh=True)
+            panel = _panel(state, self._log, self._link, self._console.width)
+            self._live.update(panel, refresh=True)
             return
         self._print_log(state)
         if state["batches"]:
             self._print(_line(state, state["rate"]["now"] or 0))
 
-    def sum_up(self, state: dict[str, Any], seconds: float) -> None:
-        """Where there are lines, end with one of all that was done in so many seconds."""
+    def show_summary(self, state: dict[str, Any], seconds: float) -> None:
+        """Print a last line with the totals; in a terminal, do nothing."""
         if not self._is_live:
             self._print_log(state)
-            in_all = _line(state, state["steps"] / max(seconds, 1e-9))
-            took = short_time(seconds) if seconds < 1 else duration(seconds)
-            self._print(f"In {took}: {in_all}")
+            total = _line(state, state["steps"] / max(seconds, 1e-9))
+            elapsed = short_time(seconds) if seconds < 1 else duration(seconds)
+            self._print(f"In {elapsed}: {total}")
 
     def _print_log(self, state: dict[str, Any]) -> None:
         for entry in state["log"]:
@@ -102,22 +102,20 @@ class Screen:
 
 
 def _line(state: dict[str, Any], rate: float) -> str:
-    told = [
+    parts = [
         f"{speed(rate)} steps/s",
         f"{count(state['steps'])} steps",
         f"{count(state['episodes'])} episodes",
     ]
     if state["returns"]["mean"] is not None:
-        told.append(f"mean return {number(state['returns']['mean'])}")
-    return ", ".join(told)
+        parts.append(f"mean return {number(state['returns']['mean'])}")
+    return ", ".join(parts)
 
 
-def _picture(
-    state: dict[str, Any], log: list[dict[str, Any]], link: str | None, width: int
-) -> Panel:
+def _panel(state: dict[str, Any], log: list[dict[str, Any]], link: str | None, width: int) -> Panel:
     parts: list[RenderableType] = [_text(state["plan"], "dim"), Text(), _figures(state), Text()]
     parts += [_workers(state["workers"], width >= _WIDE), Text(), _entries(log)]
-    subtitle = Text("Ctrl-C ends it", "dim") if link is None else Text(link, "cyan underline")
+    subtitle = Text("Ctrl-C to stop", "dim") if link is None else Text(link, "cyan underline")
     return Panel(
         Group(*parts),
         title=_text(state["title"], "bold"),
@@ -135,23 +133,23 @@ def _figures(state: dict[str, Any]) -> Table:
     curve = draw_line([point[1] for point in rates["history"]], _CURVE_WIDTH)
     grid.add_row("steps/s", "-" if rates["now"] is None else speed(rates["now"]), curve)
     curve = draw_line([point[1] for point in returns["history"]], _CURVE_WIDTH)
-    grid.add_row("return lately", number(returns["mean"]), curve)
+    grid.add_row("mean return", number(returns["mean"]), curve)
     grid.add_row("steps", count(state["steps"]), "")
-    ended = f"{count(state['episodes'])}, lately of {number(returns['length'])} steps"
-    grid.add_row("episodes", ended, "")
+    episodes = f"{count(state['episodes'])} (mean length {number(returns['length'])})"
+    grid.add_row("episodes", episodes, "")
     if state["wins"] is not None:
-        grid.add_row("wins lately", percent(state["wins"]["rate"]), "")
-    middle, slow = short_time(times["median"]), short_time(times["p99"])
-    grid.add_row("a batch takes", f"{middle}, {slow} at most in 99%", "")
-    grid.add_row("time", duration(state["now"] - state["started"]), "")
+        grid.add_row("win rate", percent(state["wins"]["rate"]), "")
+    median, p99 = short_time(times["median"]), short_time(times["p99"])
+    grid.add_row("batch time", f"{median} median, {p99} p99", "")
+    grid.add_row("elapsed", duration(state["now"] - state["started"]), "")
     return grid
 
 
 def _workers(workers: list[dict[str, Any]], is_wide: bool) -> Table:
     table = Table(box=None, pad_edge=False, header_style="dim")
-    for name in ("who", "slots", "load", "", "restarts", *(["where"] if is_wide else [])):
+    for name in ("worker", "slots", "load", "", "restarts", *(["location"] if is_wide else [])):
         table.add_column(name, no_wrap=True)
-    for worker in workers[:_MOST_WORKERS]:
+    for worker in workers[:_MAX_WORKERS]:
         load, (first, last) = worker["load"], worker["slots"]
         shown, width = min(1.0, load or 0.0), 16 if is_wide else 6
         table.add_row(
@@ -160,16 +158,16 @@ def _workers(workers: list[dict[str, Any]], is_wide: bool) -> Table:
             ProgressBar(total=1.0, completed=shown, width=width, complete_style="cyan"),
             percent(load),
             Text(str(worker["restarts"]), "yellow" if worker["restarts"] else "dim"),
-            *([_text(worker["where"])] if is_wide else []),
+            *([_text(worker["location"])] if is_wide else []),
         )
-    if len(workers) > _MOST_WORKERS:
-        table.add_row(f"and {len(workers) - _MOST_WORKERS} more")
+    if len(workers) > _MAX_WORKERS:
+        table.add_row(f"and {len(workers) - _MAX_WORKERS} more")
     return table
 
 
 def _entries(log: list[dict[str, Any]]) -> Table:
     table = Table.grid(padding=(0, 1))
-    for entry in log[-_MOST_ENTRIES:]:
+    for entry in log[-_MAX_ENTRIES:]:
         when = datetime.fromtimestamp(entry["time"]).strftime("%H:%M:%S")
         style = _STYLES.get(entry["kind"], "")
         table.add_row(

@@ -1,4 +1,4 @@
-"""Figures, texts and curves as people read them, in a terminal or on a page."""
+"""Format numbers, text and curves for terminals and pages."""
 
 from shoal._formatting.numbers import (
     clamp_share,

@@ -1,4 +1,4 @@
-"""What follows from what was found: what is broken, what could be better, and remedies."""
+"""Findings: defects, limits and their remedies, derived from the gathered facts."""
 
 from __future__ import annotations
 
@@ -13,33 +13,33 @@ from shoal.doctor._software import Software
 
 __all__ = ["Finding", "findings"]
 
-_DESCRIPTORS_BESIDES, _DESCRIPTORS_OF_WORKER = 64, 1
-_THREADS_BESIDES, _THREADS_OF_WORKER = 32, 3
-_BYTES_OF_WORKER = 30 << 20
-"""What a worker process takes by itself, as counted on Linux before it has built an environment;
-what the program takes besides is a guess."""
+_BASE_DESCRIPTORS, _DESCRIPTORS_PER_WORKER = 64, 1
+_BASE_THREADS, _THREADS_PER_WORKER = 32, 3
+_BYTES_PER_WORKER = 30 << 20
+"""Memory of a worker process before it has created an environment, as measured on Linux. The
+``_BASE`` values are estimates for the rest of the program."""
 
 _BYTES_FOR_RAY = 1 << 30
 
 _REMEDIES = {
-    "inline": "reinstall Shoal, built on this machine: pip install --force-reinstall "
+    "inline": "rebuild Shoal on this machine: pip install --force-reinstall "
     "--no-cache-dir --no-binary shoal shoal",
-    "process": "use backend='thread' or 'inline' meanwhile; see whether this Python can start "
+    "process": "use backend='thread' or backend='inline'; check whether this Python can start "
     "itself as a new process",
-    "remote": "see whether programs here can connect to 127.0.0.1: firewalls and sandboxes "
-    "may forbid it",
-    "ray": "see whether `ray start --head` works here; RAY_ADDRESS names a cluster to join",
+    "remote": "check whether programs can connect to 127.0.0.1: a firewall or a sandbox may "
+    "forbid it",
+    "ray": "check whether `ray start --head` works; set RAY_ADDRESS to join a cluster",
 }
-_USUAL_REMEDY = "use another backend meanwhile, and report this with `shoal doctor --json`"
+_DEFAULT_REMEDY = "use another backend, and report this with the output of `shoal doctor --json`"
 
 
 @dataclass(frozen=True)
 class Finding:
-    """Something to know, and what to do about it."""
+    """A fact about the machine or the installation, and a remedy if there is one."""
 
     level: Literal["problem", "warning", "note"]
-    """A problem: something that Shoal needs is broken. A warning: something is not as it should
-    be. A note: nothing is wrong."""
+    """``problem``: something that Shoal needs is broken. ``warning``: Shoal works, but something
+    should be fixed. ``note``: for information only."""
     text: str
     advice: str | None = None
 
@@ -51,130 +51,137 @@ def findings(
     extras: Sequence[Extra],
     outcomes: Sequence[BackendCheck],
 ) -> list[Finding]:
-    """What is worth telling, the worst first."""
-    found = [
-        *_of_packages(required, extras),
-        *_of_backends(outcomes),
-        *_of_cores(machine),
-        *_of_limits(machine),
-        *_of_memory(machine, extras),
-        *_of_software(software),
+    """Return all findings, the most severe first."""
+    result = [
+        *_package_findings(required, extras),
+        *_backend_findings(outcomes),
+        *_core_findings(machine),
+        *_limit_findings(machine),
+        *_memory_findings(machine, extras),
+        *_software_findings(software),
     ]
     levels = ("problem", "warning", "note")
-    return sorted(found, key=lambda finding: levels.index(finding.level))
+    return sorted(result, key=lambda finding: levels.index(finding.level))
 
 
-def _of_packages(required: Sequence[PackageStatus], extras: Sequence[Extra]) -> Iterator[Finding]:
-    for part in required:
-        if part.state != "present":
-            here = "it is missing" if part.version is None else f"{part.version} is installed"
+def _package_findings(
+    required: Sequence[PackageStatus], extras: Sequence[Extra]
+) -> Iterator[Finding]:
+    for package in required:
+        if package.state != "present":
+            status = "it is not" if package.version is None else f"{package.version} is"
             yield Finding(
                 "problem",
-                f"Shoal needs {part.name}{part.wanted}, but {here}",
-                f'pip install "{part.name}{part.wanted}"',
+                f"Shoal needs {package.name}{package.wanted}, but {status} installed",
+                f'pip install "{package.name}{package.wanted}"',
             )
     for extra in extras:
         if extra.state == "unsuitable":
-            wrong = [part for part in extra.parts if part.state == "unsuitable"]
-            told = ", ".join(f"{part.name} {part.version} (not {part.wanted})" for part in wrong)
-            yield Finding("warning", f"the extra {extra.name} does not fit: {told}", extra.install)
+            unsuitable = ", ".join(
+                f"{package.name} {package.version} is installed, but {package.wanted} is required"
+                for package in extra.parts
+                if package.state == "unsuitable"
+            )
+            yield Finding("warning", f"extra {extra.name}: {unsuitable}", extra.install)
 
 
-def _of_backends(outcomes: Sequence[BackendCheck]) -> Iterator[Finding]:
+def _backend_findings(outcomes: Sequence[BackendCheck]) -> Iterator[Finding]:
     for outcome in outcomes:
         if outcome.state == "fails":
             yield Finding(
                 "problem",
-                f"the backend {outcome.backend} does not work: {outcome.problem}",
-                _REMEDIES.get(outcome.backend, _USUAL_REMEDY),
+                f"backend {outcome.backend} does not work: {outcome.problem}",
+                _REMEDIES.get(outcome.backend, _DEFAULT_REMEDY),
             )
 
 
-def _of_cores(machine: Machine) -> Iterator[Finding]:
+def _core_findings(machine: Machine) -> Iterator[Finding]:
     cores, quota = machine.cores, machine.groups.cpus
     if quota is not None and quota < cores.allowed:
         used = f"{cores.usable} core{'s' if cores.usable > 1 else ''}"
         yield Finding(
             "warning",
-            f"the control group allows {quota:g} CPUs, but {cores.allowed} are visible: Shoal "
-            f"uses {used}; libraries that count what is visible start too many threads",
-            f"OMP_NUM_THREADS={cores.usable} for NumPy and PyTorch in the main process",
+            f"the control group limits this process to {quota:g} CPUs, but {cores.allowed} are "
+            f"visible: Shoal uses {used}, but other libraries may start a thread for each visible "
+            "core",
+            f"set OMP_NUM_THREADS={cores.usable} for NumPy and PyTorch in the main process",
         )
     if cores.allowed < cores.logical:
         yield Finding(
             "note",
-            f"this process may run on {cores.allowed} of {cores.logical} cores, by its affinity",
+            f"CPU affinity limits this process to {cores.allowed} of {cores.logical} cores",
         )
     if cores.usable == 1:
         yield Finding(
             "note",
-            "there is one core: worker processes only help where environments wait for something",
+            "only one core is usable: workers help only if environments wait, for example for I/O",
         )
     if round(cores.load) > cores.logical:
         yield Finding(
             "note",
-            f"{cores.load:.0f} programs want {cores.logical} cores at the moment: what is "
-            "measured now is too low",
+            f"the load average is {cores.load:.0f} on {cores.logical} cores: other programs make "
+            "measured speeds too low",
         )
 
 
-def _of_limits(machine: Machine) -> Iterator[Finding]:
+def _limit_findings(machine: Machine) -> Iterator[Finding]:
     workers = machine.cores.usable
-    descriptors = _DESCRIPTORS_BESIDES + _DESCRIPTORS_OF_WORKER * workers
+    descriptors = _BASE_DESCRIPTORS + _DESCRIPTORS_PER_WORKER * workers
     files = machine.open_files
     if files.soft is not None and files.soft < descriptors:
         raisable = files.hard is None or files.hard >= descriptors
         yield Finding(
             "warning",
-            f"a process may open {files.soft} files, and workers={workers} needs about "
+            f"a process may open at most {files.soft} files, but workers={workers} needs about "
             f"{descriptors}",
-            f"ulimit -n {descriptors}" if raisable else "ask for a higher limit, or give workers=",
+            f"run `ulimit -n {descriptors}`"
+            if raisable
+            else "raise the hard limit of open files, or set a lower workers=",
         )
-    threads = _THREADS_BESIDES + _THREADS_OF_WORKER * workers
+    threads = _BASE_THREADS + _THREADS_PER_WORKER * workers
     limits = [
-        (machine.processes.soft, "this user", "ulimit -u, or give workers="),
-        (machine.groups.processes, "the control group", "raise pids.max, or give workers="),
+        (machine.processes.soft, "this user", "raise `ulimit -u`, or set a lower workers="),
+        (machine.groups.processes, "the control group", "raise pids.max, or set a lower workers="),
     ]
-    for limit, who, advice in limits:
+    for limit, owner, advice in limits:
         if limit is not None and limit < threads:
             yield Finding(
                 "warning",
-                f"{who} may have {limit} processes and threads, and workers={workers} needs "
-                f"about {threads}",
+                f"{owner} may have at most {limit} processes and threads, but workers={workers} "
+                f"needs about {threads}",
                 advice,
             )
 
 
-def _of_memory(machine: Machine, extras: Sequence[Extra]) -> Iterator[Finding]:
+def _memory_findings(machine: Machine, extras: Sequence[Extra]) -> Iterator[Finding]:
     memory, workers = machine.memory, machine.cores.usable
-    known = [size for size in (memory.available, machine.groups.memory) if size is not None]
-    if known and min(known) < workers * _BYTES_OF_WORKER:
+    sizes = [size for size in (memory.available, machine.groups.memory) if size is not None]
+    if sizes and min(sizes) < workers * _BYTES_PER_WORKER:
         yield Finding(
             "warning",
-            f"there are {min(known) >> 20} MiB of memory, and workers={workers} takes about "
-            f"{workers * _BYTES_OF_WORKER >> 20} before there is an environment",
-            "give fewer workers=, or start='fork'",
+            f"{min(sizes) >> 20} MiB of memory are available, but workers={workers} needs about "
+            f"{workers * _BYTES_PER_WORKER >> 20} MiB before any environment is created",
+            "set a lower workers=, or use start='fork'",
         )
-    # Shoal's own shared memory has no name and is not in /dev/shm; Ray's is.
+    # Shoal's shared memory is anonymous and not in /dev/shm; Ray's is there.
     has_ray = any(extra.name == "ray" and extra.state == "present" for extra in extras)
     if has_ray and memory.shm_total is not None and memory.shm_total < _BYTES_FOR_RAY:
         yield Finding(
             "warning",
-            f"/dev/shm has {memory.shm_total >> 20} MiB: Ray keeps objects there, and is slow "
-            "where it has no room (Shoal itself does not use it)",
-            "in Docker: --shm-size=2g",
+            f"/dev/shm has {memory.shm_total >> 20} MiB: Ray stores objects there and becomes slow "
+            "when it is full (Shoal does not use it)",
+            "in Docker, use --shm-size=2g",
         )
 
 
-def _of_software(software: Software) -> Iterator[Finding]:
+def _software_findings(software: Software) -> Iterator[Finding]:
     if software.doorbell != "futex":
         yield Finding(
-            "note", "this system has no futexes: workers are woken by pipes, which takes longer"
+            "note", "this system has no futexes: workers are woken through pipes, which is slower"
         )
     if software.compiler.version is None:
         yield Finding(
             "note",
-            f"there is no C compiler ({software.compiler.command}): kernels in C cannot be built "
-            "here",
-            'apt install gcc, or kernels in Python: pip install "shoal[numba]"',
+            f"no C compiler found ({software.compiler.command}): kernels in C cannot be built",
+            'install one (apt install gcc), or write kernels in Python: pip install "shoal[numba]"',
         )

@@ -1,4 +1,4 @@
-"""Whether every backend works here: the same seeds must give the same bits, within a time."""
+"""Check that every backend works: with the same seeds, all must return the same bits."""
 
 from __future__ import annotations
 
@@ -18,30 +18,30 @@ from typing import Any, Literal
 __all__ = ["BACKENDS", "BackendCheck", "check_backends"]
 
 BACKENDS = ("inline", "kernel", "thread", "process", "remote", "ray")
-"""In the order in which they are tried; the first is what the others are compared with."""
+"""In the order of the checks. The others are compared with the first."""
 
 _PROGRAM = (sys.executable, "-m", "shoal.doctor._backend_trial")
 
-_PATIENCE = {"ray": 90.0}
-"""Seconds that a backend has, besides those in which it is timed."""
+_TIMEOUTS = {"ray": 90.0}
+"""Seconds that a backend may take in addition to the time for which it is measured."""
 
-_USUAL_PATIENCE = 30.0
+_DEFAULT_TIMEOUT = 30.0
 
-_GRACE = 2.0
-"""Seconds that the process has to end when there is nothing left to try."""
+_EXIT_TIMEOUT = 2.0
+"""Seconds that the child process may take to exit after the last backend."""
 
 _LINES_OF_ERRORS = 3
 
 
 @dataclass(frozen=True)
 class BackendCheck:
-    """What came of trying a backend."""
+    """The result of checking a backend."""
 
     backend: str
     state: Literal["works", "fails", "skipped"]
     steps_per_second: float | None = None
     problem: str | None = None
-    """Why it fails, or was not tried."""
+    """The reason if it fails or was skipped."""
 
 
 def check_backends(
@@ -49,22 +49,22 @@ def check_backends(
     seconds: float,
     *,
     program: Sequence[str] = _PROGRAM,
-    patience: float | None = None,
-    told: Callable[[str], None] = lambda _: None,
+    timeout: float | None = None,
+    on_start: Callable[[str], None] = lambda _: None,
 ) -> list[BackendCheck]:
-    """Let each backend step the same environments in another process.
+    """Step the same environments with each backend, in a child process.
 
     Args:
-        names: Of :data:`BACKENDS`.
-        seconds: For how long each is timed.
-        program: What tries them; see :mod:`shoal.doctor._backend_trial`.
-        patience: Seconds that each has besides; by default enough for a slow machine.
-        told: Called with the name of the backend that is being tried.
+        names: Backends, from :data:`BACKENDS`.
+        seconds: How long to measure the speed of each.
+        program: The command of the child process; see :mod:`shoal.doctor._backend_trial`.
+        timeout: Seconds that each may take in addition; by default enough for a slow machine.
+        on_start: Called with the name of each backend before it is checked.
     """
     outcomes: dict[str, BackendCheck] = {}
     expected: list[str] | None = None
-    while left := [name for name in names if name not in outcomes]:
-        for outcome, digests in _in_one_process(left, seconds, program, patience, told):
+    while remaining := [name for name in names if name not in outcomes]:
+        for outcome, digests in _run_child(remaining, seconds, program, timeout, on_start):
             if outcome.backend == BACKENDS[0]:
                 expected = digests
             outcomes[outcome.backend] = _compared(outcome, digests, expected)
@@ -79,73 +79,71 @@ def _compared(
     pairs = zip(digests, expected, strict=False)
     step = next((step for step, (got, wanted) in enumerate(pairs) if got != wanted), len(digests))
     where = f"in step {step}" if step else "in the reset"
-    problem = f"it differs from {BACKENDS[0]}, first {where}, with the same seeds and actions"
+    problem = f"results differ from {BACKENDS[0]}, first {where}, with the same seeds and actions"
     return BackendCheck(outcome.backend, "fails", outcome.steps_per_second, problem)
 
 
-def _in_one_process(
+def _run_child(
     names: Sequence[str],
     seconds: float,
     program: Sequence[str],
-    patience: float | None,
-    told: Callable[[str], None],
+    timeout: float | None,
+    on_start: Callable[[str], None],
 ) -> Iterator[tuple[BackendCheck, list[str]]]:
-    """The outcomes of one process, the last of which may be that it has crashed or hangs."""
+    """Yield the outcomes from one child process; it is not reused after a crash or a timeout."""
     with tempfile.TemporaryFile() as errors, _scratch() as scratch:
-        lines, sink = os.pipe()
+        reading_end, writing_end = os.pipe()
         try:
             child = subprocess.Popen(
-                [*program, str(sink), str(seconds), *names],
+                [*program, str(writing_end), str(seconds), *names],
                 stdin=subprocess.DEVNULL,
                 stdout=errors,
                 stderr=errors,
-                pass_fds=[sink],
-                start_new_session=True,  # Ctrl-C is for this process, which then ends that one
-                # Ray leaves its logs where it is told to, and asks nobody whether to be counted.
+                pass_fds=[writing_end],
+                start_new_session=True,  # Ctrl-C reaches only this process, which kills the child
+                # Disable Ray's usage statistics, which it would ask about; RAY_TMPDIR is for logs.
                 env={"RAY_USAGE_STATS_ENABLED": "0", **os.environ, "RAY_TMPDIR": scratch},
             )
         except BaseException:
-            os.close(lines)
+            os.close(reading_end)
             raise
         finally:
-            os.close(sink)
-        reader = _Reader(lines)
+            os.close(writing_end)
+        reader = _ResultReader(reading_end)
         try:
-            for trying in names:
-                told(trying)
-                wait = _PATIENCE.get(trying, _USUAL_PATIENCE) if patience is None else patience
-                result = reader.result_of(trying, time.monotonic() + wait + seconds)
+            for name in names:
+                on_start(name)
+                limit = _TIMEOUTS.get(name, _DEFAULT_TIMEOUT) if timeout is None else timeout
+                limit += seconds
+                result = reader.result_of(name, time.monotonic() + limit)
                 if result is None:
-                    yield (
-                        BackendCheck(trying, "fails", None, _ended(child, errors, wait + seconds)),
-                        [],
-                    )
+                    yield BackendCheck(name, "fails", None, _failure(child, errors, limit)), []
                     return
                 if "error" in result:
-                    yield BackendCheck(trying, "fails", None, result["error"]), []
+                    yield BackendCheck(name, "fails", None, result["error"]), []
                 else:
-                    yield BackendCheck(trying, "works", result["rate"]), result["digests"]
+                    yield BackendCheck(name, "works", result["rate"]), result["digests"]
             with suppress(subprocess.TimeoutExpired):
-                child.wait(_GRACE)
+                child.wait(_EXIT_TIMEOUT)
         finally:
-            os.close(lines)
-            _end(child)
+            os.close(reading_end)
+            _kill(child)
 
 
 def _scratch() -> tempfile.TemporaryDirectory[str]:
-    # What Ray has started may still write there when its process has ended.
+    # Processes of Ray may still write there after the child has exited.
     return tempfile.TemporaryDirectory(prefix="shoal-doctor-", ignore_cleanup_errors=True)
 
 
-class _Reader:
-    """Reads what a child tells, line by line, and does not wait for ever."""
+class _ResultReader:
+    """Reads a child's results, one JSON line each, with a deadline."""
 
     def __init__(self, descriptor: int) -> None:
         self._descriptor = descriptor
         self._unread = b""
 
     def result_of(self, name: str, deadline: float) -> dict[str, Any] | None:
-        """What came of a backend, or None if the child ends, or says nothing in time."""
+        """Return the result for a backend, or None if the child exits or the deadline passes."""
         while (line := self._line(deadline)) is not None:
             result: dict[str, Any] = json.loads(line)
             if result.get("name") == name:
@@ -154,8 +152,8 @@ class _Reader:
 
     def _line(self, deadline: float) -> bytes | None:
         while b"\n" not in self._unread:
-            left = max(0.0, deadline - time.monotonic())
-            readable, _, _ = select.select([self._descriptor], [], [], left)
+            remaining = max(0.0, deadline - time.monotonic())
+            readable, _, _ = select.select([self._descriptor], [], [], remaining)
             more = os.read(self._descriptor, 1 << 16) if readable else b""
             if not more:
                 return None
@@ -164,20 +162,23 @@ class _Reader:
         return line
 
 
-def _ended(child: subprocess.Popen[bytes], errors: Any, seconds: float) -> str:
-    """Why a child has said nothing more."""
+def _failure(child: subprocess.Popen[bytes], errors: Any, seconds: float) -> str:
+    """Explain why a child has sent no result: it exited, or it hangs."""
     try:
-        status = child.wait(1.0)  # it has closed its end of the pipe a moment ago, or it hangs
+        status = child.wait(1.0)  # if it closed the pipe, it is about to exit
     except subprocess.TimeoutExpired:
-        return f"it hangs: nothing was heard of it for {seconds:g} s"
-    how = f"by {signal.Signals(-status).name}" if status < 0 else f"with status {status}"
+        return f"hangs: no response within {seconds:g} s"
+    if status < 0:
+        reason = f"process killed by {signal.Signals(-status).name}"
+    else:
+        reason = f"process exited with status {status}"
     errors.seek(0)
-    said = errors.read().decode(errors="replace").strip().splitlines()[-_LINES_OF_ERRORS:]
-    return "; ".join([f"its process ended {how}", *(line.strip() for line in said)])
+    output = errors.read().decode(errors="replace").strip().splitlines()[-_LINES_OF_ERRORS:]
+    return "; ".join([reason, *(line.strip() for line in output)])
 
 
-def _end(child: subprocess.Popen[bytes]) -> None:
-    """End a child that has not ended by itself, and what it has started."""
+def _kill(child: subprocess.Popen[bytes]) -> None:
+    """Kill a child that is still running, with its process group."""
     if child.poll() is None:
         os.killpg(child.pid, signal.SIGKILL)
         child.wait()

@@ -1,8 +1,9 @@
-"""The child process that tries backends: ``python -m shoal.doctor._backend_trial``.
+"""The child process that checks backends: ``python -m shoal.doctor._backend_trial``.
 
-It is a process of its own, since what is broken may crash or hang. Its arguments are a descriptor,
-for how many seconds each backend is timed, and the names of backends. To the descriptor it writes
-a line of JSON when it begins with a backend, and another one of what came of it.
+A separate process is used because a broken backend may crash or hang. The arguments are a file
+descriptor, the number of seconds for which each backend is measured, and the names of backends.
+For each backend it writes two lines of JSON to the descriptor: one before it starts, one with the
+result.
 """
 
 from __future__ import annotations
@@ -26,12 +27,12 @@ from shoal.vector._pool_vector_env import VectorEnv
 __all__ = ["ENVIRONMENT", "MAKERS", "NUM_ENVS", "main"]
 
 ENVIRONMENT = "MountainCar-v0"
-"""Of those with a kernel one that equals its Python class bit for bit on every machine."""
+"""An environment whose kernel equals its Python class bit for bit on every machine."""
 
 NUM_ENVS = 8
 
 _BATCHES = 250
-"""More than the 200 steps of an episode, so that every slot is reset on the way."""
+"""More than the 200 steps of an episode, so that every slot is reset at least once."""
 
 
 @contextmanager
@@ -57,38 +58,38 @@ MAKERS: dict[str, Callable[[], AbstractContextManager[VectorEnv]]] = {
     "remote": _remote,
     "ray": lambda: _vector(backend="ray", workers=2),
 }
-"""What makes the same environments, by the name of the backend that steps them."""
+"""Functions that create the same vector, by the name of the backend."""
 
 
 def main(arguments: list[str]) -> None:
-    """Try backends, one after the other, for as long as who has started this lives."""
+    """Check backends one after the other. Exit with the parent process."""
     _native.start_lifeline(os.getppid(), dies_with_thread=False)
     descriptor, seconds, *names = arguments
-    with open(int(descriptor), "w", buffering=1) as told:
+    with open(int(descriptor), "w", buffering=1) as results:
         for name in names:
-            print(json.dumps({"begun": name}), file=told)
+            print(json.dumps({"started": name}), file=results)
             try:
-                result = _tried(name, float(seconds))
+                result = _check(name, float(seconds))
             except Exception as error:
                 result = {"error": f"{type(error).__name__}: {error}"}
-            print(json.dumps({"name": name, **result}), file=told)
+            print(json.dumps({"name": name, **result}), file=results)
 
 
-def _tried(name: str, seconds: float) -> dict[str, Any]:
-    """What a backend does with the same seeds and actions, and how fast it is for a while."""
+def _check(name: str, seconds: float) -> dict[str, Any]:
+    """Step a backend with fixed seeds and actions; return digests of the results and the speed."""
     with MAKERS[name]() as envs:
         actions = np.random.default_rng(0).integers(0, 3, (_BATCHES, NUM_ENVS))
         digests = [_digest(envs.reset(seed=42)[0])]
         digests += [_digest(*envs.step(each)[:4]) for each in actions]
-        steps, again, begun = 0, cycle(actions), time.perf_counter()
-        while (elapsed := time.perf_counter() - begun) < seconds or not steps:
-            envs.step(next(again))
+        steps, repeated, start = 0, cycle(actions), time.perf_counter()
+        while (elapsed := time.perf_counter() - start) < seconds or not steps:
+            envs.step(next(repeated))
             steps += NUM_ENVS
         return {"digests": digests, "rate": steps / max(elapsed, 1e-9)}
 
 
 def _digest(*arrays: Any) -> str:
-    """Something short that differs where any bit, type or shape does."""
+    """Return a short digest of the arrays' bits, dtypes and shapes."""
     digest = blake2b(digest_size=8)
     for array in arrays:
         digest.update(f"{array.dtype} {array.shape}".encode() + array.tobytes())

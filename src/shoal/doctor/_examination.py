@@ -1,4 +1,4 @@
-"""All that is found out about a machine, in one piece."""
+"""The full examination: facts about the machine, checks of backends, and findings."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ _EXTRAS_OF_BACKENDS = {"remote": "remote", "ray": "ray"}
 
 @dataclass(frozen=True)
 class Examination:
-    """What a machine is, and whether Shoal works on it."""
+    """A description of the machine and the installation, with checks and findings."""
 
     machine: Machine
     software: Software
@@ -30,11 +30,11 @@ class Examination:
 
     @property
     def is_well(self) -> bool:
-        """Whether nothing that Shoal needs is broken."""
+        """Whether no finding is a problem."""
         return all(finding.level != "problem" for finding in self.findings)
 
     def as_data(self) -> dict[str, Any]:
-        """The same as plain data."""
+        """Return the examination as plain data, ready for JSON."""
         return {"is_well": self.is_well, **asdict(self)}
 
 
@@ -43,24 +43,25 @@ def examine(
     backends: Sequence[str] = BACKENDS[:-1],
     told: Callable[[str], None] = lambda _: None,
 ) -> Examination:
-    """Examine this machine.
+    """Examine this machine and the installation.
 
     Args:
-        seconds: How long backends are timed, all together.
-        backends: Which are tried, if their extras are here; ``ray`` starts a cluster for it.
-        told: Called with the name of the backend that is being tried.
+        seconds: How long to measure the speed of backends, in total.
+        backends: The backends to check; those whose extra is missing are skipped. ``ray`` starts a
+            temporary cluster.
+        told: Called with the name of each backend before it is checked.
     """
     machine, software = read_machine(), read_software()
     required, extras = read_required(), read_extras()
     skipped = {
-        name: BackendCheck(name, "skipped", None, f"needs an extra: {extra.install}")
+        name: BackendCheck(name, "skipped", None, f"requires an extra: {extra.install}")
         for name in backends
         for extra in extras
         if extra.name == _EXTRAS_OF_BACKENDS.get(name) and extra.state != "present"
     }
     names = [name for name in backends if name not in skipped]
-    tried = check_backends(names, seconds / max(1, len(names)), told=told)
-    outcomes = [*tried, *skipped.values()]
+    checked = check_backends(names, seconds / max(1, len(names)), on_start=told)
+    outcomes = [*checked, *skipped.values()]
     outcomes.sort(key=lambda outcome: BACKENDS.index(outcome.backend))
     return Examination(
         machine,

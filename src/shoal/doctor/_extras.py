@@ -1,6 +1,6 @@
-"""Shoal's extras: which are here, and how to get the others.
+"""Which extras of Shoal are installed, and how to install the others.
 
-What an extra consists of is read from the metadata that Shoal was installed with.
+The packages of an extra are read from the metadata of the installed distribution.
 """
 
 from __future__ import annotations
@@ -22,54 +22,54 @@ __all__ = ["Extra", "PackageStatus", "State", "read_extras", "read_required"]
 
 State = Literal["present", "missing", "unsuitable"]
 
-_FOR_DEVELOPERS = "dev"
-"""The extra that, with those it names, is of no use to users."""
+_DEVELOPER_EXTRA = "dev"
+"""The extra for developers. It, and the extras that it names, are not listed."""
 
 _NOTES = {"atari": "installs ale-py, which is GPL-2.0 software"}
 
 
 @dataclass(frozen=True)
 class PackageStatus:
-    """A package that is needed."""
+    """A required package."""
 
     name: str
     wanted: str
-    """Which versions, such as ``>=2.0``; empty where any will do."""
+    """The version specifier, such as ``>=2.0``; empty if any version will do."""
     version: str | None
-    """Which one is here, if any."""
+    """The installed version, if any."""
     state: State
 
 
 @dataclass(frozen=True)
 class Extra:
-    """Something that Shoal can do besides, if these packages are here."""
+    """An optional feature, and the packages that it requires."""
 
     name: str
     parts: tuple[PackageStatus, ...]
     state: State
-    """That of the part that is worst off."""
+    """The worst state of its packages."""
     install: str
-    """The line that installs it."""
+    """The command that installs it."""
     note: str | None = None
 
 
 def read_extras(package: str = "shoal") -> list[Extra]:
-    """The extras of a package, but for those of its developers and those that bundle others.
+    """Return the extras of a package, except those for developers and those that bundle others.
 
     >>> [extra.name for extra in read_extras() if extra.name in ("atari", "all", "dev")]
     ['atari']
     """
     names = metadata(package).get_all("Provides-Extra") or []
-    internal = {_FOR_DEVELOPERS, *_named(package, _FOR_DEVELOPERS)}
+    internal = {_DEVELOPER_EXTRA, *_included_extras(package, _DEVELOPER_EXTRA)}
     return [
         _extra(package, name)
         for name in names
-        if name not in internal and not _named(package, name)
+        if name not in internal and not _included_extras(package, name)
     ]
 
 
 def read_required(package: str = "shoal") -> list[PackageStatus]:
-    """What a package cannot do without."""
+    """Return the status of the packages that a package requires without any extra."""
     return list(_parts(package, "", set()))
 
 
@@ -83,8 +83,8 @@ def _extra(package: str, name: str) -> Extra:
     return Extra(name, parts, state, install, _NOTES.get(name))
 
 
-def _named(package: str, extra: str) -> set[str]:
-    """The other extras of a package that one consists of."""
+def _included_extras(package: str, extra: str) -> set[str]:
+    """Return the extras of the same package that an extra includes."""
     return {
         other
         for requirement in _requirements(package, extra)
@@ -94,7 +94,7 @@ def _named(package: str, extra: str) -> set[str]:
 
 
 def _parts(package: str, extra: str, seen: set[tuple[str, str]]) -> Iterator[PackageStatus]:
-    """What an extra needs, and what the extras need that it names of other packages."""
+    """Yield the packages that an extra requires, including those of extras it names elsewhere."""
     if (package, extra) in seen:
         return
     seen.add((package, extra))
@@ -107,9 +107,13 @@ def _parts(package: str, extra: str, seen: set[tuple[str, str]]) -> Iterator[Pac
 
 
 def _requirements(package: str, extra: str) -> list[Requirement]:
-    """Those that an extra adds here; without an extra, those of the package itself."""
-    found = [Requirement(text) for text in requires(package) or []]
-    return [each for each in found if _applies(each, extra) and not (extra and _applies(each, ""))]
+    """Return the requirements that an extra adds; without an extra, those of the package."""
+    all_requirements = [Requirement(text) for text in requires(package) or []]
+    return [
+        requirement
+        for requirement in all_requirements
+        if _applies(requirement, extra) and not (extra and _applies(requirement, ""))
+    ]
 
 
 def _applies(requirement: Requirement, extra: str) -> bool:
@@ -119,9 +123,9 @@ def _applies(requirement: Requirement, extra: str) -> bool:
 def _part(requirement: Requirement) -> PackageStatus:
     wanted = str(requirement.specifier)
     try:
-        here = version(requirement.name)
+        installed = version(requirement.name)
     except PackageNotFoundError:
         return PackageStatus(requirement.name, wanted, None, "missing")
-    # A release candidate that somebody has installed is meant to be used.
-    fits = requirement.specifier.contains(here, prereleases=True)
-    return PackageStatus(requirement.name, wanted, here, "present" if fits else "unsuitable")
+    # If a pre-release is installed, it counts.
+    fits = requirement.specifier.contains(installed, prereleases=True)
+    return PackageStatus(requirement.name, wanted, installed, "present" if fits else "unsuitable")

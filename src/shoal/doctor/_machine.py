@@ -1,4 +1,4 @@
-"""What this machine gives this process: cores, memory, and how much of them it may use."""
+"""The machine as this process sees it: cores, memory and limits."""
 
 from __future__ import annotations
 
@@ -14,43 +14,43 @@ from shoal.pools._shares import available_core_numbers, available_cores
 __all__ = ["Cores", "Limit", "Machine", "Memory", "read_machine"]
 
 _CONTAINERS = {".dockerenv": "Docker", "run/.containerenv": "Podman"}
-"""Files by which a container is known."""
+"""Files that exist only in a container."""
 
 _CONTAINER_GROUPS = {"kubepods": "Kubernetes", "docker": "Docker", "lxc": "LXC"}
-"""Names in the groups of the first process by which one is known."""
+"""Substrings of the control group of process 1 that identify a container."""
 
 
 @dataclass(frozen=True)
 class Cores:
-    """Cores, as the system counts them: those that share one physical core count each."""
+    """Numbers of cores. ``logical`` counts each hardware thread, ``physical`` does not."""
 
     logical: int
     physical: int | None
     allowed: int
-    """Those that this process may run on, by its affinity."""
+    """Cores in this process's CPU affinity mask."""
     usable: int
-    """As many as Shoal keeps busy: by affinity, and by the limits of control groups."""
+    """Cores that Shoal uses, given the affinity and the limits of control groups."""
     model: str | None
     governor: str | None
-    """Who decides how fast the first core runs."""
+    """The frequency governor of the first core."""
     load: float
-    """How many programs wanted a core in the last minute, on average."""
+    """The load average of the last minute."""
 
 
 @dataclass(frozen=True)
 class Memory:
-    """Memory, in bytes; None where it is not known."""
+    """Memory in bytes; None if unknown."""
 
     total: int | None
     available: int | None
     shm_total: int | None
-    """Of ``/dev/shm``, where other libraries keep what they share. Shoal does not need it."""
+    """Size of ``/dev/shm``, which other libraries use for shared memory. Shoal does not."""
     shm_free: int | None
 
 
 @dataclass(frozen=True)
 class Limit:
-    """How much of something this process may have, and up to where it may raise that itself."""
+    """A resource limit of this process: the current one, and the highest it may set."""
 
     soft: int | None
     hard: int | None
@@ -58,11 +58,11 @@ class Limit:
 
 @dataclass(frozen=True)
 class Machine:
-    """A machine, as one process on it sees it."""
+    """A machine as a process on it sees it."""
 
     system: str
     surroundings: str | None
-    """Such as ``Docker`` or ``WSL``; None where nothing is known of any."""
+    """A container or virtual environment, such as ``Docker`` or ``WSL``; None if none is known."""
     cores: Cores
     memory: Memory
     groups: GroupLimits
@@ -71,10 +71,10 @@ class Machine:
 
 
 def read_machine(root: Path = Path("/")) -> Machine:
-    """What this process sees of its machine.
+    """Read the facts about this machine.
 
     Args:
-        root: Where the file system begins.
+        root: The root of the file system.
     """
     return Machine(
         f"{platform.system()} {platform.release()}, {platform.machine()}",
@@ -94,7 +94,7 @@ def _cores(root: Path) -> Cores:
         for line in _text(root / "proc/cpuinfo").splitlines()
         if line.startswith("model name")
     )
-    # All threads of a physical core name the same siblings.
+    # All threads of a physical core list the same siblings.
     siblings = {_text(file) for file in devices.glob("cpu[0-9]*/topology/thread_siblings_list")}
     return Cores(
         os.cpu_count() or 1,
@@ -108,21 +108,21 @@ def _cores(root: Path) -> Cores:
 
 
 def _memory(root: Path) -> Memory:
-    told = {
+    sizes = {
         name: int(words[0]) * 1024
         for name, _, rest in (
             line.partition(":") for line in _text(root / "proc/meminfo").splitlines()
         )
         if (words := rest.split())
     }
-    total = told.get("MemTotal")
+    total = sizes.get("MemTotal")
     if total is None and "SC_PHYS_PAGES" in os.sysconf_names:
         total = os.sysconf("SC_PHYS_PAGES") * os.sysconf("SC_PAGE_SIZE")
     shm_total = shm_free = None
     if (root / "dev/shm").is_dir():
         shm = os.statvfs(root / "dev/shm")
         shm_total, shm_free = shm.f_blocks * shm.f_frsize, shm.f_bavail * shm.f_frsize
-    return Memory(total, told.get("MemAvailable"), shm_total, shm_free)
+    return Memory(total, sizes.get("MemAvailable"), shm_total, shm_free)
 
 
 def _surroundings(root: Path) -> str | None:

@@ -1,4 +1,4 @@
-"""What Shoal runs with: Python, the packages that it cannot do without, a compiler."""
+"""The software that Shoal runs with: Python, start methods, a C compiler."""
 
 from __future__ import annotations
 
@@ -17,41 +17,41 @@ from shoal.pools._processes.process_start import START_METHODS
 
 __all__ = ["Compiler", "Software", "read_software"]
 
-_PATIENCE = 5.0
-"""Seconds that a compiler has to say which one it is."""
+_TIMEOUT = 5.0
+"""Seconds that a compiler may take to print its version."""
 
 
 @dataclass(frozen=True)
 class Compiler:
-    """The C compiler that the Makefile of a new kernel calls."""
+    """The C compiler that the Makefile of a new kernel uses."""
 
     command: str
     version: str | None
-    """What it says of itself; None where there is none."""
+    """The first line of ``--version``; None if the compiler cannot be run."""
 
 
 @dataclass(frozen=True)
 class Software:
-    """What Shoal runs with."""
+    """The software that Shoal runs with."""
 
     shoal: str
     python: str
     executable: str
     start_methods: tuple[str, ...]
-    """How worker processes can be started here; the first is how they are."""
+    """The available start methods of worker processes; the first is the default."""
     doorbell: str
-    """How workers are woken: by ``futex``, or through a ``pipe``, which takes longer."""
+    """How workers are woken: ``futex``, or ``pipe``, which is slower."""
     compiler: Compiler
 
 
 def read_software() -> Software:
-    """What Shoal runs with here."""
-    known = {"fresh", *multiprocessing.get_all_start_methods()}
+    """Read the facts about the installed software."""
+    available = {"fresh", *multiprocessing.get_all_start_methods()}
     return Software(
         shoal.__version__,
         f"{platform.python_implementation()} {platform.python_version()}",
         sys.executable,
-        tuple(method for method in START_METHODS if method in known),
+        tuple(method for method in START_METHODS if method in available),
         "futex" if _native.has_futex() else "pipe",
         _compiler(os.environ.get("CC") or "cc"),
     )
@@ -62,9 +62,9 @@ def _compiler(command: str) -> Compiler:
     if shutil.which(words[0]) is None:
         return Compiler(command, None)
     try:
-        said = subprocess.run(
-            [*words, "--version"], capture_output=True, text=True, timeout=_PATIENCE, check=True
+        output = subprocess.run(
+            [*words, "--version"], capture_output=True, text=True, timeout=_TIMEOUT, check=True
         ).stdout
     except (OSError, subprocess.SubprocessError):
         return Compiler(command, None)
-    return Compiler(command, next(iter(said.splitlines()), command))
+    return Compiler(command, next(iter(output.splitlines()), command))

@@ -1,10 +1,10 @@
-"""Watching a vector while it is stepped, on a page in the browser.
+"""A page in the browser that shows a vector while it is stepped.
 
     import shoal, shoal.live
 
     envs = shoal.make("shoal/HockeyOne-v0", num_envs=64)
     page = shoal.live.show(envs)
-    print(page.url)                  # and then step the environments as ever
+    print(page.url)                  # then step the environments as usual
 
 ``shoal watch`` and ``shoal train --web`` show the same page.
 

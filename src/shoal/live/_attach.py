@@ -1,4 +1,4 @@
-"""Puts a watcher on a vector, and takes it off again."""
+"""Attach a watcher to a vector, and detach it."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from shoal.pools import Pool
 __all__ = ["DEFAULT_PICTURE_SHARE", "attach", "vector_title"]
 
 DEFAULT_PICTURE_SHARE = 0.006
-"""So much of the time of the thread that steps goes into pictures, unless it is told otherwise."""
+"""The default share of the stepping thread's time that may be spent on rendering frames."""
 
 
 def attach(
@@ -23,27 +23,26 @@ def attach(
     picture_share: float = DEFAULT_PICTURE_SHARE,
     on_end: Callable[[], None] = lambda: None,
 ) -> Callable[[], None]:
-    """Let a watcher see every batch of a vector, until the vector is closed.
+    """Let a watcher observe every batch of a vector until the vector is closed.
 
     Args:
-        watcher: Who watches.
-        vector: One of Shoal's, wrapped or not, by Gymnasium's interface or by Stable-Baselines3's.
-        picture_share: Which part of the time of the thread that steps goes into pictures at the
-            most.
+        watcher: The watcher.
+        vector: A vector of Shoal with Gymnasium's or Stable-Baselines3's interface; may be wrapped.
+        picture_share: The maximum share of the stepping thread's time to spend on rendering frames.
         on_end: Called when the vector has been closed.
 
     Returns:
-        What takes the watcher off again.
+        A function that detaches the watcher.
 
     Raises:
-        TypeError: The vector is none of Shoal's.
-        ValueError: It is watched already.
+        TypeError: The vector is not one of Shoal's.
+        ValueError: The vector is already watched, or ``picture_share`` is out of range.
     """
     if not 0 <= picture_share <= 1:
         raise ValueError(f"picture_share must be between 0 and 1, got {picture_share}")
     frontend = _frontend(vector)
     if isinstance(frontend.pool, WatchedPool):
-        raise ValueError("the vector is shown on a page already: close that one first")
+        raise ValueError("the vector is already shown on a page; close that page first")
     pool: Pool = frontend.pool
     plan = getattr(frontend, "plan", None)
     meter = watcher.attach(pool, "" if plan is None else str(plan), picture_share)
@@ -53,13 +52,13 @@ def attach(
 
 
 def _detach(watched: weakref.ref[WatchedPool], frontend: weakref.ref[Any]) -> None:
-    pool, vector = watched(), frontend()  # which may be gone, and must not live for this
+    pool, vector = watched(), frontend()  # weak references, to not keep the vector alive
     if pool is not None and vector is not None and vector.pool is pool:
         vector.pool = pool.inner
 
 
 def vector_title(vector: Any) -> str:
-    """What a vector is called: after its environment, if that is known."""
+    """Return the vector's name: the id of its environment, if known."""
     frontend = _frontend(vector)
     spec = getattr(frontend, "spec", None)
     kernel = getattr(getattr(frontend.pool, "inner", frontend.pool), "kernel", None)
@@ -73,7 +72,7 @@ def _frontend(vector: Any) -> Any:
     described = getattr(type(frontend), "pool", None)
     if not isinstance(described, property) or described.fset is None:
         raise TypeError(
-            "what can be watched are vectors of Shoal's, as shoal.make, shoal.vector and shoal.sb3 "
-            f"make them; this is a {type(frontend).__name__}"
+            "expected a vector made by shoal.make, shoal.vector or shoal.sb3, got an object of "
+            f"type {type(frontend).__name__}"
         )
     return frontend

@@ -1,4 +1,4 @@
-"""Steps a vector for somebody who just wants to watch it."""
+"""Step a vector with a policy or with random actions, for ``shoal watch``."""
 
 from __future__ import annotations
 
@@ -18,56 +18,56 @@ from shoal.vector._pool_vector_env import VectorEnv
 __all__ = ["Policy", "make_vector", "random_policy", "run_loop"]
 
 Policy = Callable[[Any], Any]
-"""From the observations of all slots to their actions."""
+"""Maps the observations of all slots to their actions."""
 
 _BATCHES = 64
-_MOST_ACTIONS = 65_536
+_MAX_ACTIONS = 65_536
 
 
 def make_vector(
-    what: Any,
+    source: Any,
     num_envs: int,
     options: Mapping[str, Any],
     arguments: Mapping[str, Any],
     with_pictures: bool,
 ) -> VectorEnv:
-    """Make what :func:`shoal.make` or :func:`shoal.connect` makes, able to show itself if it can.
+    """Create a vector with :func:`shoal.make` or :func:`shoal.connect`.
 
     Args:
-        what: What :func:`shoal.make` takes, or the address of a server.
-        num_envs: How many slots.
-        options: Of the vector.
-        arguments: Of the environments.
-        with_pictures: Whether they are to be seen, where they have a mode for that.
+        source: The first argument of :func:`shoal.make`, or the address of a server.
+        num_envs: The number of slots.
+        options: Options of the vector.
+        arguments: Arguments of the environments.
+        with_pictures: Whether to set a render mode, if the environments support it.
     """
-    if isinstance(what, str) and "://" in what:
-        return shoal.connect(what, num_envs)
-    given = dict(arguments)
-    if with_pictures and "render_mode" not in given and _can_render(what):
-        given["render_mode"] = "rgb_array"
-    return shoal.make(what, num_envs, **options, **given)
+    if isinstance(source, str) and "://" in source:
+        return shoal.connect(source, num_envs)
+    env_kwargs = dict(arguments)
+    if with_pictures and "render_mode" not in env_kwargs and _can_render(source):
+        env_kwargs["render_mode"] = "rgb_array"
+    return shoal.make(source, num_envs, **options, **env_kwargs)
 
 
-def _can_render(what: Any) -> bool:
-    """Whether environments can be made with a mode in which they give pictures."""
-    if is_atari(what):
+def _can_render(source: Any) -> bool:
+    """Whether the environments accept ``render_mode="rgb_array"``."""
+    if is_atari(source):
         return True
-    made_by: Any = gymnasium.spec(what).entry_point if isinstance(what, str) else what
-    if isinstance(made_by, str):
-        made_by = load_env_creator(made_by)
-    modes = getattr(made_by, "metadata", {}).get("render_modes", ())
-    return "rgb_array" in modes and "render_mode" in signature(made_by).parameters
+    factory: Any = gymnasium.spec(source).entry_point if isinstance(source, str) else source
+    if isinstance(factory, str):
+        factory = load_env_creator(factory)
+    modes = getattr(factory, "metadata", {}).get("render_modes", ())
+    return "rgb_array" in modes and "render_mode" in signature(factory).parameters
 
 
 def random_policy(envs: VectorEnv, seed: int | None) -> Policy:
-    """A policy that takes random actions: of a few batches, drawn beforehand, one after the other.
+    """Return a policy that cycles through a few batches of random actions.
 
     Args:
-        envs: Whose actions.
-        seed: Of the actions.
+        envs: The vector.
+        seed: The seed of the actions.
     """
     envs.action_space.seed(seed)
-    count = max(2, min(_BATCHES, _MOST_ACTIONS // envs.num_envs))
+    count = max(2, min(_BATCHES, _MAX_ACTIONS // envs.num_envs))
     batches = cycle([envs.action_space.sample() for _ in range(count)])
     return lambda _: next(batches)
 
@@ -79,24 +79,24 @@ def run_loop(
     seed: int | None,
     seconds: float | None,
     rate: float | None,
-    look: Callable[[], None],
+    on_step: Callable[[], None],
 ) -> None:
-    """Reset a vector, and step it until the time is over; for ever if there is no end.
+    """Reset a vector, and step it until the time is over.
 
     Args:
-        envs: The vector. Slots are reset by themselves.
-        policy: What acts.
-        seed: Of the environments.
-        seconds: When to end.
-        rate: Batches in a second at the most.
-        look: Called after each batch.
+        envs: The vector, with autoreset.
+        policy: Returns the actions.
+        seed: The seed of the environments.
+        seconds: When to stop; None steps for ever.
+        rate: The maximum number of batches per second.
+        on_step: Called after each batch.
     """
     observations, _ = envs.reset(seed=seed)
-    now = began = time.perf_counter()
-    while seconds is None or now - began < seconds:
+    now = start = time.perf_counter()
+    while seconds is None or now - start < seconds:
         due = now if rate is None else now + 1 / rate
         observations, *_ = envs.step(policy(observations))
-        look()
+        on_step()
         now = time.perf_counter()
         if now < due:
             time.sleep(due - now)

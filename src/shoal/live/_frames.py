@@ -1,4 +1,4 @@
-"""Pictures of the slots: taken by the thread that steps, kept for those who look."""
+"""Frames of the slots: captured by the stepping thread, read by other threads."""
 
 from __future__ import annotations
 
@@ -20,29 +20,28 @@ __all__ = ["Frame", "FrameCapture", "FrameStore", "as_rgb_image"]
 
 Pixels = npt.NDArray[np.uint8]
 
-_TILES = 16
+_MAX_TILES = 16
 _TILE_SIDE, _FOCUS_SIDE = 200, 480
-"""The most pixels of a side: of a tile, and of the one that is looked at."""
+"""The maximum width and height in pixels of a tile, and of the focused slot."""
 
-_LEAST_SIDE = 16
-"""Smaller arrays of bytes are no pictures."""
+_MIN_SIDE = 16
+"""Smaller arrays of bytes are not treated as images."""
 
-_LOOKED_FOR = 3.0
-"""Seconds after which somebody who has not asked again is held to be gone."""
+_WATCHED_FOR = 3.0
+"""Seconds after the last request for which frames count as watched."""
 
-_MOST_SAVED = 0.05
-"""Seconds of picture taking that can be saved up, besides those for one picture."""
+_MAX_BUDGET = 0.05
+"""Seconds of rendering that can be saved up, in addition to the cost of one frame."""
 
-_PAUSE = 0.1
-"""Seconds without a batch that count as time of stepping, besides those of the batch itself."""
+_MAX_PAUSE = 0.1
+"""Seconds between batches that count as stepping time, in addition to the batch itself."""
 
-
-_MOST_CRASHES = 3
-"""Workers that may be lost while they render: after so many it is no coincidence."""
+_MAX_CRASHES = 3
+"""Workers that may crash while rendering before capturing stops."""
 
 
 class Frame(NamedTuple):
-    """What a slot looked like."""
+    """An image of a slot."""
 
     slot: int
     version: int
@@ -50,125 +49,125 @@ class Frame(NamedTuple):
 
 
 class FrameStore:
-    """The newest picture of each tile. Any thread may put and take.
+    """The newest frame of each tile. Thread-safe.
 
     Args:
-        num_envs: How many slots there are, of which some are tiles.
+        num_envs: The number of slots; at most 16 of them are tiles.
     """
 
     def __init__(self, num_envs: int) -> None:
-        count = min(num_envs, _TILES)
+        count = min(num_envs, _MAX_TILES)
         self.tiles = [round(place * (num_envs - 1) / max(1, count - 1)) for place in range(count)]
-        self.shown_of = num_envs
-        self.why_none: str | None = None
-        """Why there cannot be pictures, if so."""
+        self.num_slots = num_envs
+        self.unavailable: str | None = None
+        """The reason why there are no frames; None if frames can be captured."""
         self.focus: int | None = None
-        """The slot that is looked at more than the others."""
+        """The slot that is captured more often and at a larger size."""
         self.version = 0
         self._lock = threading.Lock()
-        self._pictures: dict[int, Frame] = {}
-        self._asked = float("-inf")
-        self._taken: deque[float] = deque(maxlen=64)
+        self._frames: dict[int, Frame] = {}
+        self._last_request = float("-inf")
+        self._times: deque[float] = deque(maxlen=64)
 
     @property
-    def is_visited(self) -> bool:
-        """Whether somebody looks at pictures."""
-        return time.monotonic() - self._asked < _LOOKED_FOR
+    def is_watched(self) -> bool:
+        """Whether frames were requested recently."""
+        return time.monotonic() - self._last_request < _WATCHED_FOR
 
     def put(self, slot: int, pixels: Pixels) -> None:
-        """Show this in the place of the slot's picture before."""
+        """Replace the slot's frame."""
         with self._lock:
             self.version += 1
-            self._pictures[slot] = Frame(slot, self.version, pixels)
-            self._taken.append(time.monotonic())
+            self._frames[slot] = Frame(slot, self.version, pixels)
+            self._times.append(time.monotonic())
 
     def newer(self, version: int, only: int | None = None) -> list[Frame]:
-        """The pictures after this version, of all tiles or of one; somebody looks at them."""
+        """Return frames newer than a version, of all tiles or one. Marks the frames as watched."""
         with self._lock:
-            self._asked = time.monotonic()
+            self._last_request = time.monotonic()
             return [
-                picture
-                for slot, picture in sorted(self._pictures.items())
-                if picture.version > version and only in (None, slot)
+                frame
+                for slot, frame in sorted(self._frames.items())
+                if frame.version > version and only in (None, slot)
             ]
 
-    def told(self) -> dict[str, Any]:
-        """Plain data about the pictures."""
+    def as_dict(self) -> dict[str, Any]:
+        """Return the state of the frames as plain data."""
         with self._lock:
             now = time.monotonic()
-            late = [taken for taken in self._taken if now - taken < _LOOKED_FOR]
+            recent = [moment for moment in self._times if now - moment < _WATCHED_FOR]
             return {
                 "version": self.version,
-                "why_none": self.why_none,
+                "unavailable": self.unavailable,
                 "tiles": self.tiles,
-                "shown_of": self.shown_of,
-                "per_second": len(late) / _LOOKED_FOR,
+                "num_slots": self.num_slots,
+                "per_second": len(recent) / _WATCHED_FOR,
                 "focus": self.focus,
             }
 
 
 class FrameCapture:
-    """Takes pictures within a share of the time, while somebody looks.
+    """Captures frames within a share of the stepping thread's time, while they are watched.
 
     Args:
-        pool: Whose slots are shown.
-        frames: Where pictures go.
-        share: Of the time of the thread that steps.
+        pool: The pool whose slots are rendered.
+        frames: The store of the frames.
+        share: The share of the stepping thread's time.
     """
 
     def __init__(self, pool: Pool, frames: FrameStore, share: float) -> None:
-        self._pool, self._gallery, self._share = pool, frames, share
-        self._saved, self._looked, self._cost = 0.0, time.perf_counter(), 0.0
+        self._pool, self._frames, self._share = pool, frames, share
+        self._budget, self._last_call, self._cost = 0.0, time.perf_counter(), 0.0
         self._turn = self._crashes = 0
         self._source = _source(pool)
         if isinstance(self._source, str):
-            frames.why_none = self._source
+            frames.unavailable = self._source
 
-    def look(self, observations: Any, batch_seconds: float) -> None:
-        """Take as many pictures as there is time for, between two steps.
+    def capture(self, observations: Any, batch_seconds: float) -> None:
+        """Capture as many frames as the time budget allows, between two steps.
 
         Args:
-            observations: The newest batch, of all slots.
-            batch_seconds: How long it took.
+            observations: The newest batch of all slots.
+            batch_seconds: The duration of that batch.
 
         Raises:
-            Exception: What the environment raised. No picture is taken any more.
+            Exception: An exception of the environment. Capturing has stopped.
         """
-        began = time.perf_counter()
-        earned = min(began - self._looked, batch_seconds + _PAUSE) * self._share
-        self._saved = min(self._saved + earned, _MOST_SAVED + self._cost)
-        self._looked = began
-        if isinstance(self._source, str) or not self._gallery.is_visited:
+        start = time.perf_counter()
+        earned = min(start - self._last_call, batch_seconds + _MAX_PAUSE) * self._share
+        self._budget = min(self._budget + earned, _MAX_BUDGET + self._cost)
+        self._last_call = start
+        if isinstance(self._source, str) or not self._frames.is_watched:
             return
-        for _ in range(len(self._gallery.tiles)):
-            if self._saved < self._cost:
+        for _ in range(len(self._frames.tiles)):
+            if self._budget < self._cost:
                 return
-            self._take(observations)
+            self._capture_one(observations)
 
-    def _take(self, observations: Any) -> None:
-        began = time.perf_counter()
+    def _capture_one(self, observations: Any) -> None:
+        start = time.perf_counter()
         slot = self._next_slot()
         try:
             assert not isinstance(self._source, str)
             pixels = as_rgb_image(self._source(slot, observations))
             if pixels is None:
-                raise ValueError(f"slot {slot}: what was rendered is no picture")
+                raise ValueError(f"slot {slot}: expected an image (uint8), e.g. height x width x 3")
         except Exception as error:
             if isinstance(error, WorkerCrashedError) and self._pool.restarts:
                 self._crashes += 1
-                if self._crashes < _MOST_CRASHES:
-                    return  # the next batch tells of it, and comes from another worker
-            self._source = self._gallery.why_none = f"no pictures any more: {error!r}"
+                if self._crashes < _MAX_CRASHES:
+                    return  # the next batch reports the crash, from a restarted worker
+            self._source = self._frames.unavailable = f"rendering failed: {error!r}"
             raise
-        side = _FOCUS_SIDE if slot == self._gallery.focus else _TILE_SIDE
-        self._gallery.put(slot, _fitted(pixels, side))
-        spent = time.perf_counter() - began
-        self._saved -= spent
+        side = _FOCUS_SIDE if slot == self._frames.focus else _TILE_SIDE
+        self._frames.put(slot, _shrunk(pixels, side))
+        spent = time.perf_counter() - start
+        self._budget -= spent
         self._cost = spent if not self._cost else 0.7 * self._cost + 0.3 * spent
 
     def _next_slot(self) -> int:
         self._turn += 1
-        tiles, focus = self._gallery.tiles, self._gallery.focus
+        tiles, focus = self._frames.tiles, self._frames.focus
         if focus is not None and self._turn % 4:
             return focus
         turn = self._turn if focus is None else self._turn // 4
@@ -179,7 +178,7 @@ _Source = Callable[[int, Any], Any]
 
 
 def _source(pool: Pool) -> _Source | str:
-    """What takes a picture of a slot, or why nothing can."""
+    """Return a function that renders a slot, or the reason why there is none."""
     if isinstance(pool, KernelPool) and pool.kernel.draws:
         return lambda slot, _: pool.draw([slot])[0]
     if pool.render_mode == "rgb_array":
@@ -187,13 +186,13 @@ def _source(pool: Pool) -> _Source | str:
     space = pool.spaces.single_observation
     if isinstance(space, Box) and as_rgb_image(np.zeros(space.shape, space.dtype)) is not None:
         return lambda slot, observations: observations[slot]
-    return "make the vector with render_mode='rgb_array' to see its environments"
+    return "create the vector with render_mode='rgb_array' to see its environments"
 
 
 def as_rgb_image(array: Any) -> Pixels | None:
-    """An array as a picture (height, width, 3), None if it is none.
+    """Return an array as an image (height, width, 3), or None if it is not an image.
 
-    Of a stack of frames it is the last one, wherever the frames are.
+    Of stacked frames the newest one is returned, whichever axis they are stacked along.
 
     >>> as_rgb_image(np.zeros((4, 84, 84), np.uint8)).shape
     (84, 84, 3)
@@ -211,13 +210,13 @@ def as_rgb_image(array: Any) -> Pixels | None:
         pixels = pixels[..., -1]
     if pixels.ndim == 2:
         pixels = np.repeat(pixels[..., None], 3, axis=-1)
-    if pixels.ndim != 3 or min(pixels.shape[:2]) < _LEAST_SIDE:
+    if pixels.ndim != 3 or min(pixels.shape[:2]) < _MIN_SIDE:
         return None
     return pixels
 
 
-def _fitted(pixels: Pixels, side: int) -> Pixels:
-    """The picture, no larger than this in either direction, and in memory of its own."""
+def _shrunk(pixels: Pixels, side: int) -> Pixels:
+    """Return a copy of the image whose width and height are at most ``side``."""
     height, width = pixels.shape[:2]
     if max(height, width) <= side:
         return np.array(pixels, order="C")

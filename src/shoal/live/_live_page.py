@@ -18,15 +18,15 @@ DEFAULT_PORT = 7788
 
 
 class LivePage:
-    """A page, and what it shows.
+    """A page that shows a vector.
 
     Args:
-        watcher: What there is to tell.
-        host: The address to listen at. The page has no other protection than its link.
-        port: The port; by default 7788, or any where that is taken.
+        watcher: The source of the data.
+        host: The address to listen on. The token in the link is the page's only protection.
+        port: The port; by default 7788, or any free port if that one is in use.
 
     Raises:
-        OSError: Nobody can listen there.
+        OSError: The address or the port cannot be used.
     """
 
     def __init__(self, watcher: Watcher, host: str = "127.0.0.1", port: int | None = None) -> None:
@@ -36,24 +36,24 @@ class LivePage:
 
     @property
     def url(self) -> str:
-        """The link to the page. Whoever has it may look, and nobody else."""
+        """The link to the page. Anyone who has the link can open the page."""
         return self._server.url
 
     def watch(self, vector: Any, picture_share: float = DEFAULT_PICTURE_SHARE) -> None:
-        """Show this vector, until it is closed or the page is.
+        """Show this vector until it or the page is closed.
 
         Args:
-            vector: One of Shoal's, wrapped or not, by Gymnasium's interface or by
-                Stable-Baselines3's.
-            picture_share: Which part of the time of the thread that steps goes into pictures at
-                the most. Where nobody looks, none does.
+            vector: A vector of Shoal with Gymnasium's or Stable-Baselines3's interface; may be
+                wrapped.
+            picture_share: The maximum share of the stepping thread's time to spend on rendering
+                frames. While the page is not open, no frames are rendered.
         """
         self._detach = attach(self.watcher, vector, picture_share, self._server.stop)
 
     def close(self) -> None:
-        """Take the page away. The vector, if it is open, goes on as if there had been none."""
+        """Close the page. The vector remains usable."""
         self._detach()
-        self.watcher.end("no longer shown")
+        self.watcher.end("page closed")
         self._server.stop()
 
     def __enter__(self) -> Self:
@@ -77,22 +77,23 @@ def show(
     picture_share: float = DEFAULT_PICTURE_SHARE,
     refresh: float = DEFAULT_REFRESH,
 ) -> LivePage:
-    """Show a vector on a page: its environments, how fast it is, who is busy, what happens.
+    """Show a vector on a page: frames, speed, the load of workers, episodes and events.
 
-    The vector is stepped as before, by whoever does; the page ends with it.
+    The vector is stepped by the program as usual. The page closes when the vector is closed.
 
     Args:
-        vector: One of Shoal's, wrapped or not, by Gymnasium's interface or by Stable-Baselines3's.
-        host: The address to listen at; by default only this machine can look.
-        port: The port; by default 7788, or any where that is taken.
-        title: What the page is called; by default after the environment.
-        picture_share: Which part of the time of the thread that steps goes into pictures at the
-            most. Where nobody looks, none does.
-        refresh: Seconds between two states of the page.
+        vector: A vector of Shoal with Gymnasium's or Stable-Baselines3's interface; may be wrapped.
+        host: The address to listen on; the default accepts only connections from this machine.
+        port: The port; by default 7788, or any free port if that one is in use.
+        title: The title of the page; by default the id of the environment.
+        picture_share: The maximum share of the stepping thread's time to spend on rendering frames.
+            While the page is not open, no frames are rendered.
+        refresh: Seconds between updates of the page.
 
     Raises:
-        OSError: Nobody can listen at this address.
-        TypeError: The vector is none of Shoal's.
+        OSError: The address or the port cannot be used.
+        TypeError: The vector is not one of Shoal's.
+        ValueError: The vector is already shown on a page.
 
     Example:
         >>> import shoal
@@ -120,5 +121,5 @@ def _opened(watcher: Watcher, host: str, port: int | None) -> PageServer:
         return PageServer(watcher, host, port)
     except OSError as error:
         if error.errno == errno.EADDRINUSE:
-            raise OSError(error.errno, f"port {port} of {host} is taken") from error
+            raise OSError(error.errno, f"port {port} on {host} is already in use") from error
         raise

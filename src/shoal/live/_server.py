@@ -1,4 +1,4 @@
-"""The page over HTTP: files, news as they come, and pictures. It knows nothing of vectors."""
+"""The HTTP server of a page: files, states as server-sent events, and frames."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ from shoal.live._watcher import Watcher
 
 __all__ = ["PageServer"]
 
-_KINDS = {
+_CONTENT_TYPES = {
     "html": "text/html; charset=utf-8",
     "css": "text/css; charset=utf-8",
     "js": "text/javascript; charset=utf-8",
@@ -40,35 +40,35 @@ _HEADERS = {
     "X-Content-Type-Options": "nosniff",
 }
 
-_MOST_CONNECTIONS = 32
-_PATIENCE = 10.0
-"""Seconds that a browser may take to send a request, or to read what it has asked for."""
+_MAX_CONNECTIONS = 32
+_TIMEOUT = 10.0
+"""Seconds that a browser may take to send a request, or to read a response."""
 
 _HEARTBEAT = 2.0
-_MOST_BODY = 1000
+_MAX_BODY = 1000
 
 
 class PageServer:
-    """Serves the page of a watcher, in threads of its own, until it is stopped.
+    """Serves the page of a watcher, in background threads, until it is stopped.
 
     Args:
-        watcher: What there is to tell.
-        host: The address to listen at.
-        port: The port; 0 for any.
+        watcher: The source of the data.
+        host: The address to listen on.
+        port: The port; 0 for any free port.
 
     Raises:
-        OSError: Nobody can listen there.
+        OSError: The address or the port cannot be used.
     """
 
     def __init__(self, watcher: Watcher, host: str, port: int) -> None:
         self.token = secrets.token_urlsafe(16)
         self._server = _Server(watcher, host, port, self.token)
-        self._thread = threading.Thread(target=self._server.welcome, name="shoal page", daemon=True)
+        self._thread = threading.Thread(target=self._server.serve, name="shoal page", daemon=True)
         self._thread.start()
 
     @property
     def url(self) -> str:
-        """The link to the page. Whoever has it may look."""
+        """The link to the page, which contains the token."""
         address, port = self._server.server_address[:2]
         host = str(address)
         if ipaddress.ip_address(host).is_unspecified:
@@ -77,9 +77,9 @@ class PageServer:
         return f"http://{name}:{port}/{self.token}/"
 
     def stop(self) -> None:
-        """Tell the last news, and hang up; a second call does nothing."""
-        self._server.hang_up()
-        self._thread.join(_PATIENCE)
+        """Send the last state and close all connections. Further calls have no effect."""
+        self._server.stop()
+        self._thread.join(_TIMEOUT)
 
 
 class _Server(ThreadingHTTPServer):
@@ -92,72 +92,72 @@ class _Server(ThreadingHTTPServer):
         self.is_local = _is_loopback(host)
         self.address_family = socket.AF_INET6 if ":" in host else socket.AF_INET
         self._connections: set[socket.socket] = set()
-        self._all_gone = threading.Condition()
+        self._condition = threading.Condition()
         self.stopping = threading.Event()
         super().__init__((host, port), _Handler)
 
     def server_bind(self) -> None:
-        """Without a look at how this machine is called, which can take long."""
+        """Bind without looking up the name of this machine, which can take long."""
         TCPServer.server_bind(self)
 
-    def welcome(self) -> None:
-        """Answer everybody, until it is hung up."""
+    def serve(self) -> None:
+        """Accept connections until ``stop`` is called."""
         with self:
             while not self.stopping.is_set():
-                self.handle_request()  # which waits for somebody
+                self.handle_request()  # blocks until there is a connection
 
     def process_request(self, request: Any, client_address: Any) -> None:
-        with self._all_gone:
-            if self.stopping.is_set() or len(self._connections) >= _MOST_CONNECTIONS:
+        with self._condition:
+            if self.stopping.is_set() or len(self._connections) >= _MAX_CONNECTIONS:
                 self.shutdown_request(request)
                 return
             self._connections.add(request)
         super().process_request(request, client_address)
 
     def process_request_thread(self, request: Any, client_address: Any) -> None:
-        began = time.thread_time()
+        start = time.thread_time()
         try:
             super().process_request_thread(request, client_address)
         finally:
-            self.note_time(began)
-            with self._all_gone:
+            self.add_page_time(start)
+            with self._condition:
                 self._connections.discard(request)
-                self._all_gone.notify_all()
+                self._condition.notify_all()
 
-    def note_time(self, began: float) -> float:
-        """Add what this thread has taken of the processor since then; returns what it is at now."""
+    def add_page_time(self, start: float) -> float:
+        """Add this thread's CPU time since ``start`` to the page's; return the current CPU time."""
         now = time.thread_time()
-        with self._all_gone:
-            self.watcher.page_seconds += now - began
+        with self._condition:
+            self.watcher.page_seconds += now - start
         return now
 
     def handle_error(self, request: Any, client_address: Any) -> None:
-        """Tell of what is wrong here; that a browser is gone, or too slow, is not."""
+        """Print errors, except those of connections that were closed or timed out."""
         if not isinstance(sys.exception(), OSError):
             super().handle_error(request, client_address)
 
-    def hang_up(self) -> None:
-        """Let streams tell the last news; what has not ended then is cut off."""
-        with self._all_gone:
+    def stop(self) -> None:
+        """Let event streams send the last state, then close all connections."""
+        with self._condition:
             if self.stopping.is_set():
                 return
             self.stopping.set()
-        with suppress(OSError):  # wakes who waits for somebody; or has the end been seen already?
+        with suppress(OSError):  # a connection wakes the accepting thread, unless it has ended
             address, port = self.server_address[:2]
             socket.create_connection((str(address), port), timeout=1.0).close()
-        self.watcher.tell()
-        self._shut(socket.SHUT_RD)  # who waits for a request, waits no more
-        with self._all_gone:
-            self._all_gone.wait_for(lambda: not self._connections, timeout=0.5)
+        self.watcher.notify()
+        self._shut(socket.SHUT_RD)  # ends handlers that wait for a request
+        with self._condition:
+            self._condition.wait_for(lambda: not self._connections, timeout=0.5)
         self._shut(socket.SHUT_RDWR)
-        with self._all_gone:
-            self._all_gone.wait_for(lambda: not self._connections, timeout=_PATIENCE)
+        with self._condition:
+            self._condition.wait_for(lambda: not self._connections, timeout=_TIMEOUT)
 
     def _shut(self, how: int) -> None:
-        with self._all_gone:
-            left = list(self._connections)
-        for connection in left:
-            with suppress(OSError):  # it may have gone by itself
+        with self._condition:
+            connections = list(self._connections)
+        for connection in connections:
+            with suppress(OSError):  # it may be closed already
                 connection.shutdown(how)
 
 
@@ -166,35 +166,35 @@ class _Handler(BaseHTTPRequestHandler):
     protocol_version = "HTTP/1.1"
     server_version = "Shoal"
     sys_version = ""
-    timeout = _PATIENCE
-    disable_nagle_algorithm = True  # or a body waits until its head has been acknowledged
+    timeout = _TIMEOUT
+    disable_nagle_algorithm = True  # otherwise a body waits for the acknowledgement of its header
 
     def log_message(self, *_: Any) -> None:
-        """Requests are not worth a line."""
+        """Do not log requests."""
 
     def do_GET(self) -> None:
-        """Answer with a file, the news or pictures."""
-        place = self._place()
-        if place is None:
+        """Respond with a file, the event stream or frames."""
+        route = self._route()
+        if route is None:
             return
-        name, query = place
+        name, query = route
         if name == "events":
-            self._tell_events()
+            self._send_events()
         elif name == "pictures":
-            self._send_pictures(query)
+            self._send_frames(query)
         else:
             self._send_file(name or "index.html")
 
     def do_POST(self) -> None:
-        """Let the page say which slot it looks at."""
-        place = self._place()
-        if place is None:
+        """Set the focused slot."""
+        route = self._route()
+        if route is None:
             return
-        if place[0] != "focus":
+        if route[0] != "focus":
             self._refuse(HTTPStatus.NOT_FOUND)
             return
         length = self.headers.get("Content-Length", "")
-        if not length.isdecimal() or int(length) > _MOST_BODY:
+        if not length.isdecimal() or int(length) > _MAX_BODY:
             self.close_connection = True
             self._refuse(HTTPStatus.BAD_REQUEST)
             return
@@ -210,15 +210,15 @@ class _Handler(BaseHTTPRequestHandler):
         frames.focus = slot
         self._send(HTTPStatus.NO_CONTENT, None, b"")
 
-    def _place(self) -> tuple[str, dict[str, list[str]]] | None:
-        """What is asked for, below the token; None for a stranger, who has been answered."""
+    def _route(self) -> tuple[str, dict[str, list[str]]] | None:
+        """Return the path below the token and the query; None if access was refused."""
         path, _, query = self.path.partition("?")
         _, _, rest = path.partition("/")
         token, _, name = rest.partition("/")
-        knows = secrets.compare_digest(token.encode(), self.server.token.encode())
-        # A page of somebody else's that has had its name resolved to this machine says that name.
+        is_authorized = secrets.compare_digest(token.encode(), self.server.token.encode())
+        # DNS rebinding: a foreign page whose name resolves to this machine sends its own host name.
         host = self.headers.get("Host", "")
-        if not knows or (self.server.is_local and not _is_loopback(_without_port(host))):
+        if not is_authorized or (self.server.is_local and not _is_loopback(_without_port(host))):
             self._refuse(HTTPStatus.NOT_FOUND)
             return None
         return name, parse_qs(query)
@@ -228,33 +228,33 @@ class _Handler(BaseHTTPRequestHandler):
         if content is None:
             self._refuse(HTTPStatus.NOT_FOUND)
         else:
-            self._send(HTTPStatus.OK, _KINDS[name.rpartition(".")[2]], content)
+            self._send(HTTPStatus.OK, _CONTENT_TYPES[name.rpartition(".")[2]], content)
 
-    def _send_pictures(self, query: dict[str, list[str]]) -> None:
+    def _send_frames(self, query: dict[str, list[str]]) -> None:
         after, only = query.get("after", ["0"])[-1], query.get("only", [None])[-1]
         if not after.isdecimal() or not (only is None or only.isdecimal()):
             self._refuse(HTTPStatus.BAD_REQUEST)
             return
-        frames = self.server.watcher.frames
-        pictures = frames.newer(int(after), None if only is None else int(only))
-        self._send(HTTPStatus.OK, "application/octet-stream", _packed(pictures))
+        store = self.server.watcher.frames
+        frames = store.newer(int(after), None if only is None else int(only))
+        self._send(HTTPStatus.OK, "application/octet-stream", _packed(frames))
 
-    def _tell_events(self) -> None:
+    def _send_events(self) -> None:
         self.close_connection = True
         self.send_response(HTTPStatus.OK)
         self._send_headers({"Content-Type": "text/event-stream", "Connection": "close"})
         self.end_headers()
-        watcher, told, number = self.server.watcher, 0, -1
-        began = time.thread_time()
+        watcher, sent, version = self.server.watcher, 0, -1
+        start = time.thread_time()
         while True:
-            number = watcher.wait(number, _HEARTBEAT)
+            version = watcher.wait(version, _HEARTBEAT)
             is_last = self.server.stopping.is_set()
-            state = watcher.state(told)
+            state = watcher.state(sent)
             if state["log"]:
-                told = state["log"][-1]["n"]
+                sent = state["log"][-1]["n"]
             text = json.dumps(state, separators=(",", ":"), allow_nan=False, default=float)
             self.wfile.write(f"event: state\ndata: {text}\n\n".encode())
-            began = self.server.note_time(began)
+            start = self.server.add_page_time(start)
             if is_last:
                 return
             self.server.stopping.wait(watcher.refresh)
@@ -262,10 +262,10 @@ class _Handler(BaseHTTPRequestHandler):
     def _refuse(self, status: HTTPStatus) -> None:
         self._send(status, "text/plain; charset=utf-8", f"{status.phrase}\n".encode())
 
-    def _send(self, status: HTTPStatus, kind: str | None, body: bytes) -> None:
+    def _send(self, status: HTTPStatus, content_type: str | None, body: bytes) -> None:
         self.send_response(status)
-        if kind is not None:
-            self._send_headers({"Content-Type": kind, "Content-Length": str(len(body))})
+        if content_type is not None:
+            self._send_headers({"Content-Type": content_type, "Content-Length": str(len(body))})
         self.end_headers()
         self.wfile.write(body)
 
@@ -280,13 +280,13 @@ def _files() -> dict[str, bytes]:
     return {
         file.name: file.read_bytes()
         for file in folder.iterdir()
-        if file.name.rpartition(".")[2] in _KINDS
+        if file.name.rpartition(".")[2] in _CONTENT_TYPES
     }
 
 
-def _packed(pictures: Iterable[Frame]) -> bytes:
+def _packed(frames: Iterable[Frame]) -> bytes:
     parts = [b""]
-    for slot, version, pixels in pictures:
+    for slot, version, pixels in frames:
         height, width = pixels.shape[:2]
         parts += struct.pack("<IIHH", slot, version, width, height), pixels.tobytes()
     parts[0] = struct.pack("<I", len(parts) // 2)
@@ -294,7 +294,7 @@ def _packed(pictures: Iterable[Frame]) -> bytes:
 
 
 def _without_port(host: str) -> str:
-    """The name or address alone.
+    """Return the host without the port.
 
     >>> _without_port("[::1]:80"), _without_port("localhost:80"), _without_port("127.0.0.1")
     ('::1', 'localhost', '127.0.0.1')

@@ -19,17 +19,17 @@ __all__ = ["TrainingPage"]
 
 
 class TrainingPage(Display):
-    """Shows a run on a page, with its environments, beside what the terminal shows.
+    """Shows a run and its environments on a page.
 
     Args:
-        host: The address to listen at; by default only this machine can look.
-        port: The port; by default 7788, or any where that is taken.
-        picture_share: Which part of the time of the training goes into pictures at the most. Where
-            nobody looks, none does.
-        refresh: Seconds between two states of the page.
+        host: The address to listen on; the default accepts only connections from this machine.
+        port: The port; by default 7788, or any free port if that one is in use.
+        picture_share: The maximum share of the training thread's time to spend on rendering frames.
+            While the page is not open, no frames are rendered.
+        refresh: Seconds between updates of the page.
 
     Raises:
-        OSError: Nobody can listen at this address.
+        OSError: The address or the port cannot be used.
 
     Example:
         ``train_single_run("cartpole_dddqn", displays=[page])``, with
@@ -51,29 +51,29 @@ class TrainingPage(Display):
         self._page = LivePage(self._watcher, host, port)
         self._picture_share = picture_share
         self._phases: list[str] = []
-        self._told: dict[str, Any] = {}
+        self._progress: dict[str, Any] = {}
         self._evaluations: dict[str, dict[str, Any]] = {}
         self._ratings: list[dict[str, Any]] = []
         self._wins = History()
 
     @property
     def url(self) -> str:
-        """The link to the page. Whoever has it may look, and nobody else."""
+        """The link to the page. Anyone who has the link can open the page."""
         return self._page.url
 
     def begin(self, title: str, phases: Sequence[str], envs: VectorEnv) -> None:
-        """Show these environments from now on."""
+        """Show these environments."""
         self._watcher.title = title
         self._phases = list(phases)
         self._page.watch(envs, self._picture_share)
 
     def progress(self, record: ProgressRecord) -> None:
-        """Show how far the run is."""
+        """Show the progress of the run."""
         if record.win_rate is not None:
             self._wins.add(record.step, record.win_rate)
-            history = [[point.place, point.mean] for point in self._wins.points]
+            history = [[point.x, point.mean] for point in self._wins.points]
             self._watcher.wins = {"rate": record.win_rate, "history": history}
-        self._told = {
+        self._progress = {
             "phase": record.phase,
             "phase_number": record.phase_number,
             "phases": len(self._phases),
@@ -83,50 +83,50 @@ class TrainingPage(Display):
             "updates_per_second": record.updates_per_second,
             "losses": _finite(record.losses),
         }
-        self._tell()
+        self._update()
 
     def evaluation(self, record: EvaluationRecord) -> None:
-        """Show what came of an evaluation, until there is a newer one of the same opponent."""
+        """Show the result of an evaluation, in place of an older one against the same opponent."""
         against = f" against {record.opponent}" if record.opponent else ""
-        came = (
-            f"a mean return of {record.mean_reward:.4g}"
+        result = (
+            f"mean return {record.mean_reward:.4g}"
             if record.win_rate is None
             else f"{record.win_rate:.1%} won"
         )
-        self._watcher.event_log.add("evaluation", f"{record.games} games{against}: {came}")
+        self._watcher.event_log.add("evaluation", f"{record.games} games{against}: {result}")
         self._evaluations.pop(record.opponent, None)
         self._evaluations[record.opponent] = _finite(record._asdict())
-        self._tell()
+        self._update()
 
     def ratings(self, records: Sequence[RatingRecord]) -> None:
-        """Show the league: all of its players."""
+        """Show the ratings of all players of the league."""
         self._ratings = [_finite(record._asdict()) for record in records]
-        self._tell()
+        self._update()
 
     def note(self, text: str) -> None:
-        """Write a line into the log."""
+        """Add an entry to the log. A first word that is a kind of event sets the kind."""
         first = text.partition(" ")[0]
         kind = cast(EventKind, first if first in get_args(EventKind) else "note")
         self._watcher.event_log.add(kind, text)
-        self._watcher.tell()
+        self._watcher.notify()
 
     def close(self) -> None:
-        """Tell that the run is over, and take the page away."""
-        self._watcher.end("the run is over")
+        """Show that the run has finished, and close the page."""
+        self._watcher.end("run finished")
         self._page.close()
 
-    def _tell(self) -> None:
+    def _update(self) -> None:
         self._watcher.training = {
-            **self._told,
+            **self._progress,
             "evaluations": list(self._evaluations.values()),
             "ratings": self._ratings,
         }
-        self._watcher.tell()
+        self._watcher.notify()
 
 
-def _finite(told: Mapping[str, Any]) -> dict[str, Any]:
-    """The same with None for numbers that are not finite, which JSON does not know."""
+def _finite(data: Mapping[str, Any]) -> dict[str, Any]:
+    """Return the data with None for numbers that are not finite, which JSON cannot represent."""
     return {
         name: None if isinstance(value, float) and not isfinite(value) else value
-        for name, value in told.items()
+        for name, value in data.items()
     }

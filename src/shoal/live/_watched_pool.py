@@ -39,7 +39,7 @@ class WatchedPool(ForwardingPool[Pool]):
         self._resets = np.zeros(pool.num_envs, np.bool_)  # slots whose reset is in flight
         # A closure in place of the method, since it is called for every step.
         self.step = _counted(  # type: ignore[method-assign, assignment]
-            pool.step, meter, self._note_step, watcher.failed
+            pool.step, meter, self._note_step, watcher.log_error
         )
 
     def reset(
@@ -66,7 +66,7 @@ class WatchedPool(ForwardingPool[Pool]):
             batch = super().recv(min_slots, timeout, max_slots=max_slots, slots=slots)
         except Exception as error:
             if not isinstance(error, TimeoutError):
-                self._watcher.failed(error)
+                self._watcher.log_error(error)
             raise
         self._note_batch(batch)
         return batch
@@ -82,7 +82,7 @@ class WatchedPool(ForwardingPool[Pool]):
             results = super().end_step(timeout)
         except Exception as error:
             if not isinstance(error, TimeoutError):
-                self._watcher.failed(error)
+                self._watcher.log_error(error)
             raise
         is_due = self._meter.end(results[1], results[2], results[3])
         self._note_step(results, is_due)
@@ -112,7 +112,7 @@ class WatchedPool(ForwardingPool[Pool]):
         if results[4] is not None and self.restarts:
             self._note_crashes(results[4], None)
         if is_due:
-            self._watcher.look(self.inner, results[0])
+            self._watcher.on_batch(self.inner, results[0])
 
     def _note_batch(self, batch: Batch) -> None:
         slots = batch.slots
@@ -135,7 +135,7 @@ class WatchedPool(ForwardingPool[Pool]):
             self._note_crashes(batch.infos, slots)
         if is_due:
             is_whole = len(slots) == self.num_envs and bool((slots[:-1] < slots[1:]).all())
-            self._watcher.look(self.inner, batch.observations if is_whole else None)
+            self._watcher.on_batch(self.inner, batch.observations if is_whole else None)
 
     def _note_crashes(
         self, infos: RawInfos | ColumnInfos, slots: npt.NDArray[np.int64] | None
@@ -146,7 +146,7 @@ class WatchedPool(ForwardingPool[Pool]):
         if rows:
             lost = np.array(rows, np.int64) if slots is None else slots[rows]
             self._meter.reset(lost)  # a new episode has begun
-            self._watcher.crashed(lost.tolist())
+            self._watcher.log_crash(lost.tolist())
 
 
 def _counted(

@@ -1,4 +1,4 @@
-"""Gathers what there is to tell of a vector, and tells it."""
+"""Collects the state of a vector for pages and the terminal."""
 
 from __future__ import annotations
 
@@ -18,23 +18,23 @@ from shoal.pools._base import WorkerState
 
 __all__ = ["DEFAULT_REFRESH", "Watcher"]
 
-_LOOK_EVERY = 0.05
-"""Seconds between two looks of the thread that steps."""
+_LOOK_INTERVAL = 0.05
+"""Seconds between calls of ``look`` by the stepping thread."""
 
 DEFAULT_REFRESH = 1.0
-"""Seconds between two states, unless it is told otherwise: each takes some of the interpreter."""
+"""The default for seconds between states. Building a state takes time of the interpreter."""
 
-_STALE_AFTER = 0.4
-"""For this part of a refresh a state is told to everybody who asks."""
+_CACHED_FOR = 0.4
+"""A state is reused for this fraction of the refresh interval."""
 
 
 class Watcher:
-    """What is known of a vector: kept by the thread that steps it, told to any other.
+    """The state of a vector, written by the stepping thread and read by other threads.
 
     Args:
-        title: What it is called.
-        kind: Whether it is just a vector, or one that something is trained on.
-        refresh: Seconds between two states at the least.
+        title: The title of the page.
+        kind: Whether the vector is used for training.
+        refresh: Minimum seconds between two states.
     """
 
     def __init__(
@@ -55,110 +55,113 @@ class Watcher:
         self.training: dict[str, Any] | None = None
         self.wins: dict[str, Any] | None = None
         self.page_seconds = 0.0
-        """What telling has taken of the interpreter so far, in other threads."""
+        """Time that serving pages has taken so far, in other threads."""
         self._started = time.time()
-        self._began = time.perf_counter()
+        self._start = time.perf_counter()
         self._ended: str | None = None
-        self._spent = self._tell_at = 0.0
+        self._spent = self._next_update = 0.0
         self._num_envs = 0
-        self._counts: MetricsHistory | None = None
+        self._metrics: MetricsHistory | None = None
         self._meter: Meter | None = None
         self._capture: FrameCapture | None = None
         self._workers: list[WorkerState] = []
         self._thread = threading.get_native_id()
         self._loads = WorkerLoads()
-        self._news = threading.Condition()
-        self._number = 0
+        self._changed = threading.Condition()
+        self._version = 0
         self._state: tuple[float, int, dict[str, Any]] | None = None
 
     def attach(self, pool: Pool, plan: str, picture_share: float) -> Meter:
-        """Begin to watch a pool, whose batches are from now on counted by the meter returned."""
+        """Start to watch a pool. Its batches must be counted with the returned meter."""
         self.plan = plan
         self._num_envs = pool.num_envs
         mode = getattr(Autoreset, pool.autoreset_mode.name)
-        self._meter = Meter(pool.num_envs, mode, _LOOK_EVERY)
-        self._counts = MetricsHistory(self._meter)
+        self._meter = Meter(pool.num_envs, mode, _LOOK_INTERVAL)
+        self._metrics = MetricsHistory(self._meter)
         self.frames = FrameStore(pool.num_envs)
         self._capture = FrameCapture(pool, self.frames, picture_share)
         self._workers = pool.worker_states()
-        self._began = time.perf_counter()
-        self._tell_at = self._began + self.refresh
+        self._start = time.perf_counter()
+        self._next_update = self._start + self.refresh
         self.event_log.add("start", plan or f"{pool.num_envs} slots")
-        self.tell()
+        self.notify()
         return self._meter
 
-    def look(self, pool: Pool, observations: Any) -> None:
-        """Look around between two batches. Only the thread that steps may do this.
+    def on_batch(self, pool: Pool, observations: Any) -> None:
+        """Capture frames and update the state, between two batches, in the stepping thread.
 
         Args:
-            pool: That is watched.
-            observations: The newest batch if it is of all slots, else None.
+            pool: The watched pool.
+            observations: The newest batch if it contains all slots, otherwise None.
         """
-        began = time.perf_counter()
+        start = time.perf_counter()
         self._thread = threading.get_native_id()
         if observations is not None and not pool.in_flight:
-            self._photograph(observations)
-        if began >= self._tell_at:
-            self._tell_at = began + self.refresh
-            self._note_workers(pool.worker_states())
-            assert self._counts is not None, "a pool was attached"
-            self._counts.note()
-            self.tell()
-        self._spent += time.perf_counter() - began
+            self._capture_frames(observations)
+        if start >= self._next_update:
+            self._next_update = start + self.refresh
+            self._update_workers(pool.worker_states())
+            assert self._metrics is not None, "a pool was attached"
+            self._metrics.update()
+            self.notify()
+        self._spent += time.perf_counter() - start
 
-    def crashed(self, slots: Iterable[int]) -> None:
-        """Slots have lost their environments, and come back with new ones."""
+    def log_crash(self, slots: Iterable[int]) -> None:
+        """Log that slots have lost their environments, which are replaced by new ones."""
         for slot in slots:
-            self.event_log.add("crash", f"slot {slot} has lost its environment, and begins anew")
+            self.event_log.add(
+                "crash", f"slot {slot} lost its environment and starts with a new one"
+            )
 
-    def failed(self, error: BaseException) -> None:
-        """A step, or a reset, has raised."""
+    def log_error(self, error: BaseException) -> None:
+        """Log an exception of a step or reset."""
         self.event_log.add("error", f"{type(error).__name__}: {error}".strip(": "))
-        self.tell()
+        self.notify()
 
-    def end(self, how: str) -> None:
-        """Nothing will be stepped any more. Only the first reason counts."""
+    def end(self, reason: str) -> None:
+        """Mark the vector as ended. Only the first call has an effect."""
         if self._ended is not None:
             return
-        if self._counts is not None:
-            self._counts.note()
-        self._ended = how
-        self.event_log.add("end", how)
-        self.tell()
+        if self._metrics is not None:
+            self._metrics.update()
+        self._ended = reason
+        self.event_log.add("end", reason)
+        self.notify()
 
-    def tell(self) -> None:
-        """Wake those who wait for news."""
-        with self._news:
-            self._number += 1
-            self._news.notify_all()
+    def notify(self) -> None:
+        """Wake the threads that wait for a new state."""
+        with self._changed:
+            self._version += 1
+            self._changed.notify_all()
 
-    def wait(self, number: int, timeout: float) -> int:
-        """Wait until there is something newer than this, or the time is over."""
-        with self._news:
-            self._news.wait_for(lambda: self._number > number, timeout)
-            return self._number
+    def wait(self, version: int, timeout: float) -> int:
+        """Wait until there is a newer version of the state or the timeout; return the version."""
+        with self._changed:
+            self._changed.wait_for(lambda: self._version > version, timeout)
+            return self._version
 
     def state(self, after: int = 0) -> dict[str, Any]:
-        """All there is to tell, as plain data, with the log from after this entry on."""
+        """Return the state as plain data, with the log entries after this number."""
         entries = [entry._asdict() for entry in self.event_log.after(after)]
         return {**self._common_state(), "log": entries}
 
     def _common_state(self) -> dict[str, Any]:
-        with self._news:
+        with self._changed:
             now = time.time()
-            known = self._state
-            if known and known[1] == self._number and now - known[0] < self.refresh * _STALE_AFTER:
-                return known[2]
-            state = self._made_state(now)
-            self._state = now, self._number, state
+            cached = self._state
+            fresh_until = self.refresh * _CACHED_FOR
+            if cached and cached[1] == self._version and now - cached[0] < fresh_until:
+                return cached[2]
+            state = self._build_state(now)
+            self._state = now, self._version, state
             return state
 
-    def _made_state(self, now: float) -> dict[str, Any]:
-        loads = self._loads.of(self._workers, self._thread)
+    def _build_state(self, now: float) -> dict[str, Any]:
+        loads = self._loads.measure(self._workers, self._thread)
         workers = [
             worker_as_dict(worker, load) for worker, load in zip(self._workers, loads, strict=True)
         ]
-        counted = _NOTHING_COUNTED if self._counts is None else self._counts.told()
+        metrics = _NO_METRICS if self._metrics is None else self._metrics.as_dict()
         return {
             "id": self.id,
             "title": self.title,
@@ -168,11 +171,11 @@ class Watcher:
             "ended": self._ended,
             "num_envs": self._num_envs,
             "plan": self.plan,
-            **counted,
+            **metrics,
             "workers": workers,
             "wins": self.wins,
             "training": self.training,
-            "pictures": self.frames.told(),
+            "pictures": self.frames.as_dict(),
             "cost": self._cost(),
         }
 
@@ -180,27 +183,29 @@ class Watcher:
         if self._meter is None or not self._meter.batches:
             return None
         spent = self._spent + self._meter.spent + self.page_seconds
-        return spent / max(time.perf_counter() - self._began, 1e-9)
+        return spent / max(time.perf_counter() - self._start, 1e-9)
 
-    def _photograph(self, observations: Any) -> None:
+    def _capture_frames(self, observations: Any) -> None:
         assert self._capture is not None
         assert self._meter is not None, "a pool was attached"
         try:
-            self._capture.look(observations, self._meter.latest)
-        except Exception as error:  # whatever the environment raises: its steps go on
+            self._capture.capture(observations, self._meter.latest)
+        except (
+            Exception
+        ) as error:  # environments may raise anything when they render; stepping goes on
             self.failed(error)
 
-    def _note_workers(self, states: list[WorkerState]) -> None:
+    def _update_workers(self, states: list[WorkerState]) -> None:
         before = {state.name: state.restarts for state in self._workers}
         for state in states:
-            times = state.restarts - before.get(state.name, state.restarts)
-            if times > 0:
-                where = worker_as_dict(state, None)["where"]
-                self.event_log.add("restart", f"{state.name} was lost, and is now {where}")
+            restarts = state.restarts - before.get(state.name, state.restarts)
+            if restarts > 0:
+                location = worker_as_dict(state, None)["location"]
+                self.event_log.add("restart", f"{state.name} was replaced by {location}")
         self._workers = states
 
 
-_NOTHING_COUNTED: dict[str, Any] = {
+_NO_METRICS: dict[str, Any] = {
     "steps": 0,
     "batches": 0,
     "episodes": 0,

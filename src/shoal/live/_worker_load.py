@@ -1,4 +1,4 @@
-"""How busy workers are, as the system tells it."""
+"""The CPU load of workers, as measured by the operating system."""
 
 from __future__ import annotations
 
@@ -16,49 +16,49 @@ _TICKS = os.sysconf("SC_CLK_TCK")
 
 
 class WorkerLoads:
-    """The share of a core that each worker has taken since it was asked before."""
+    """The load of each worker since the previous measurement, as a share of a core."""
 
     def __init__(self) -> None:
         self._before: dict[Path, tuple[float, float]] = {}
 
-    def of(self, states: Sequence[WorkerState], caller: int) -> list[float | None]:
-        """The loads of these workers; None where nothing is known, or not yet.
+    def measure(self, states: Sequence[WorkerState], caller: int) -> list[float | None]:
+        """Return the loads of these workers; None where it is unknown.
 
         Args:
-            states: Who they are.
-            caller: The thread that steps the vector, as the system knows it.
+            states: The workers.
+            caller: The native id of the stepping thread.
         """
-        now, seen, loads = time.monotonic(), {}, []
+        now, current, loads = time.monotonic(), {}, []
         for state in states:
-            place = _stat_file(state, caller)
-            seconds = None if place is None else _processor_seconds(place)
+            path = _stat_file(state, caller)
+            seconds = None if path is None else _cpu_seconds(path)
             load = None
-            if place is not None and seconds is not None:
-                seen[place] = (now, seconds)
-                if place in self._before:
-                    then, used = self._before[place]
+            if path is not None and seconds is not None:
+                current[path] = (now, seconds)
+                if path in self._before:
+                    then, used = self._before[path]
                     load = max(0.0, (seconds - used) / max(now - then, 1 / _TICKS))
             loads.append(load)
-        self._before = seen
+        self._before = current
         return loads
 
 
 def worker_as_dict(state: WorkerState, load: float | None) -> dict[str, Any]:
-    """Plain data about a worker.
+    """Return plain data about a worker.
 
-    >>> worker_as_dict(WorkerState("worker 0", range(4), process=4711), 0.5)["where"]
+    >>> worker_as_dict(WorkerState("worker 0", range(4), process=4711), 0.5)["location"]
     'process 4711'
     """
     if state.process is not None:
-        where = f"process {state.process}"
+        location = f"process {state.process}"
     elif state.place:
-        where = state.place
+        location = state.place
     else:
-        where = "this process"
+        location = "this process"
     return {
         "name": state.name,
         "slots": [state.slots.start, state.slots.stop - 1],
-        "where": where,
+        "location": location,
         "load": load,
         "restarts": state.restarts,
     }
@@ -73,12 +73,12 @@ def _stat_file(state: WorkerState, caller: int) -> Path | None:
     return Path(f"/proc/self/task/{thread}/stat")
 
 
-def _processor_seconds(place: Path) -> float | None:
-    """What a process or a thread has taken; None where it has ended, or nobody tells."""
+def _cpu_seconds(path: Path) -> float | None:
+    """Return the CPU time of a process or thread; None if it has ended or is not readable."""
     try:
-        text = place.read_text()
+        text = path.read_text()
     except OSError:
         return None
-    # The second field is a name in brackets, which may hold anything.
+    # The second field is a name in parentheses, which may contain any character.
     fields = text[text.rindex(")") + 2 :].split()
     return (int(fields[11]) + int(fields[12])) / _TICKS

@@ -1,4 +1,4 @@
-"""Vectors that are stepped in the background while a page shows them."""
+"""Vectors that are stepped by a thread while a page shows them."""
 
 import itertools
 import threading
@@ -11,7 +11,7 @@ import shoal.live
 
 
 class FlickeringEnv(gymnasium.Env):
-    """Its picture is another one after each step."""
+    """Renders a different image after each step."""
 
     metadata = {"render_modes": ["rgb_array"]}
     observation_space = spaces.Box(0, 1e9, (1,), np.float32)
@@ -31,24 +31,24 @@ class FlickeringEnv(gymnasium.Env):
         return np.array([self.time], np.float32), 1.0, self.time >= 30, False, {}
 
     def render(self):
-        picture = np.full((40, 60, 3), self.time * 8, np.uint8)
-        picture[:, :20] = 255
-        return picture
+        image = np.full((40, 60, 3), self.time * 8, np.uint8)
+        image[:, :20] = 255
+        return image
 
 
-class Stepping:
-    """Steps a vector, as a user's program does, until it is stopped.
+class SteppedVector:
+    """Steps a vector in a thread, as a user's program does, and shows it on a page.
 
     Args:
         envs: The vector.
-        options: Of ``shoal.live.show``.
+        options: Options of ``shoal.live.show``.
     """
 
     def __init__(self, envs, **options):
         self.envs = envs
         self.page = self._show(options)
         self.url = self.page.url
-        self._halt = threading.Event()
+        self._stop = threading.Event()
         self._error = None
         self._thread = threading.Thread(target=self._step)
         self._thread.start()
@@ -64,8 +64,8 @@ class Stepping:
         return self.page.watcher.frames
 
     def halt(self):
-        """Steps no more, but leaves the vector open."""
-        self._halt.set()
+        """Stop stepping; the vector stays open."""
+        self._stop.set()
         self._thread.join()
         if self._error is not None:
             raise self._error
@@ -84,15 +84,15 @@ class Stepping:
             self.envs.reset(seed=1)
             self.envs.action_space.seed(1)
             actions = [self.envs.action_space.sample() for _ in range(32)]
-            # The browser has something to do as well.
-            for k in itertools.takewhile(lambda _: not self._halt.wait(0.005), itertools.count()):
+            # Steps slowly, to leave time for the browser.
+            for k in itertools.takewhile(lambda _: not self._stop.wait(0.005), itertools.count()):
                 self.envs.step(actions[k % len(actions)])
         except BaseException as error:
             self._error = error
 
 
-class TrainingShown(Stepping):
-    """A page that is told what a run of training tells, while its matches are stepped."""
+class FakeTraining(SteppedVector):
+    """The page of a training run with made-up records, while its environments are stepped."""
 
     def __init__(self):
         super().__init__(shoal.make("shoal/HockeyOne-v0", num_envs=16))
@@ -105,7 +105,7 @@ class TrainingShown(Stepping):
             self.envs.close()
 
     def _show(self, _):
-        # What it needs is an extra.
+        # Imported here because it requires an extra.
         from shoal.live._training_page import TrainingPage
         from shoal.train._records import EvaluationRecord, ProgressRecord, RatingRecord
 

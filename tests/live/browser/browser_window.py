@@ -1,4 +1,4 @@
-"""A live page in a real browser: what can be seen of it, and done to it."""
+"""A window of a real browser that shows a live page."""
 
 import base64
 import re
@@ -21,36 +21,36 @@ OPTIONS = (
 DESKTOP = (1440, 900)
 PHONE = (360, 740)
 
-PATIENCE = 10
+TIMEOUT = 10
 
 MINUS = "\N{MINUS SIGN}"
 GAP = "\N{NARROW NO-BREAK SPACE}"
 UNKNOWN = "\N{EN DASH}"
 
-# Of the elements found: those that can be seen, and their texts; a drawing's has no innerText.
-_SEEN = (
+# The visible elements that match a selector, and their texts. SVG elements have no innerText.
+_VISIBLE = (
     "[...document.querySelectorAll(arguments[0])]"
-    ".filter(one => one.checkVisibility({visibilityProperty: true}))"
+    ".filter(element => element.checkVisibility({visibilityProperty: true}))"
 )
-_TEXTS = f"{_SEEN}.map(one => (one.innerText ?? one.textContent).trim())"
+_TEXTS = f"{_VISIBLE}.map(element => (element.innerText ?? element.textContent).trim())"
 
 _PIXELS = """
-const shown = document.querySelector(arguments[0]);
-const {width, height} = shown;
+const canvas = document.querySelector(arguments[0]);
+const {width, height} = canvas;
 const copy = new OffscreenCanvas(width, height).getContext('2d', {willReadFrequently: true});
-copy.drawImage(shown, 0, 0);
+copy.drawImage(canvas, 0, 0);
 const {data} = copy.getImageData(0, 0, width, height);
 const pixels = new Uint32Array(data.buffer);
-let sum = 0;
-for (const pixel of pixels) sum = (sum * 31 + pixel) % 1000000007;
-const blank = pixels.every(one => one === pixels[0]);
+let hash = 0;
+for (const pixel of pixels) hash = (hash * 31 + pixel) % 1000000007;
+const blank = pixels.every(pixel => pixel === pixels[0]);
 const middle = [...data.slice((height >> 1) * width * 4, ((height >> 1) + 1) * width * 4)];
-return {size: [width, height], sum, blank, middle};
+return {size: [width, height], hash, blank, middle};
 """
 
 
 def start_browser(chromium, chromedriver, folder):
-    """A chromium that knows nothing, in this empty folder."""
+    """Start chromium with an empty profile in this folder."""
     from selenium import webdriver
 
     options = webdriver.ChromeOptions()
@@ -62,44 +62,44 @@ def start_browser(chromium, chromedriver, folder):
 
 
 class Window:
-    """The window of a browser, as its user sees it."""
+    """A browser window, used like a person would."""
 
     def __init__(self, driver, folder):
         self.driver = driver
         self._folder = folder
         self._origins = set()
-        self._before = []
+        self._scripts = []
         self._width, _ = DESKTOP
 
-    def fresh(self):
-        """Make it as it was at the start: nothing remembered, a desktop, nothing preferred."""
-        for script in self._before:
+    def reset(self):
+        """Restore the initial state: empty storage, desktop size, no preferences."""
+        for script in self._scripts:
             self.command("Page.removeScriptToEvaluateOnNewDocument", identifier=script)
-        self._before.clear()
+        self._scripts.clear()
         while self._origins:
             origin = self._origins.pop()
             self.command("Storage.clearDataForOrigin", origin=origin, storageTypes="local_storage")
         self.resize(*DESKTOP)
-        self.prefer()
+        self.set_preferences()
         self.driver.get("about:blank")
         self.errors()
 
     def open(self, url):
-        """Look at a page, and wait for its first news."""
+        """Open a page, and wait for its first state."""
         self._origins.add("{0.scheme}://{0.netloc}".format(urlsplit(url)))
         self.driver.get(url)
         self.wait_for(lambda: self.text("#status") not in ("", "connecting"))
 
     def command(self, name, **arguments):
-        """One of the browser's own commands, as for its developer tools."""
+        """Execute a command of the Chrome DevTools Protocol."""
         return self.driver.execute_cdp_cmd(name, arguments)
 
     def run(self, script, *arguments):
         return self.driver.execute_script(script, *arguments)
 
-    def before_every_page(self, script):
-        found = self.command("Page.addScriptToEvaluateOnNewDocument", source=script)
-        self._before.append(found["identifier"])
+    def run_before_every_page(self, script):
+        result = self.command("Page.addScriptToEvaluateOnNewDocument", source=script)
+        self._scripts.append(result["identifier"])
 
     def resize(self, width, height):
         self._width = width
@@ -111,55 +111,55 @@ class Window:
             mobile=width == PHONE[0],
         )
 
-    def prefer(self, **features):
-        """What the user's system prefers, as in ``prefers_color_scheme="dark"``."""
-        named = [
+    def set_preferences(self, **features):
+        """Set media features, as in ``prefers_color_scheme="dark"``."""
+        media = [
             {"name": name.replace("_", "-"), "value": value} for name, value in features.items()
         ]
-        self.command("Emulation.setEmulatedMedia", features=named)
+        self.command("Emulation.setEmulatedMedia", features=media)
 
     def errors(self):
-        """What the browser has complained about since the last call."""
+        """Return the errors and warnings of the browser since the last call."""
         return [entry for entry in self.driver.get_log("browser") if entry["level"] != "INFO"]
 
     def text(self, selector):
-        """The text of the first one that can be seen, and "" where none can."""
+        """Return the text of the first visible element, or "" if there is none."""
         return self.run(f"return {_TEXTS}[0] ?? ''", selector)
 
     def texts(self, selector):
-        """The text of each one that can be seen."""
+        """Return the text of each visible element."""
         return self.run(f"return {_TEXTS}", selector)
 
     def number(self, selector):
-        """A number as it stands there, with its prefix taken into account; nan where none is."""
+        """Return the number that an element shows, with its prefix applied; nan if none."""
         text = self.text(selector).replace(MINUS, "-")
-        found = re.match(rf"-?[\d{GAP}]+(\.\d+)?", text)
-        if not found:
+        match = re.match(rf"-?[\d{GAP}]+(\.\d+)?", text)
+        if not match:
             return nan
-        factor = {"k": 1e3, "M": 1e6, "G": 1e9}.get(text[found.end() :].strip(GAP), 1)
-        return float(found[0].replace(GAP, "")) * factor
+        factor = {"k": 1e3, "M": 1e6, "G": 1e9}.get(text[match.end() :].strip(GAP), 1)
+        return float(match[0].replace(GAP, "")) * factor
 
     def attribute(self, selector, name):
         return self.run(
             "return document.querySelector(arguments[0]).getAttribute(arguments[1])", selector, name
         )
 
-    def sees(self, selector):
-        return self.run(f"return {_SEEN}.length > 0", selector)
+    def is_visible(self, selector):
+        return self.run(f"return {_VISIBLE}.length > 0", selector)
 
     def click(self, selector):
         self.driver.find_element("css selector", selector).click()
 
     def point_at(self, selector):
-        """Move the mouse to its middle."""
+        """Move the mouse to the center of an element."""
         from selenium.webdriver import ActionChains
 
-        place = self.driver.find_element("css selector", selector)
-        self.run("arguments[0].scrollIntoView({block: 'center'})", place)
-        ActionChains(self.driver, duration=0).move_to_element(place).perform()
+        element = self.driver.find_element("css selector", selector)
+        self.run("arguments[0].scrollIntoView({block: 'center'})", element)
+        ActionChains(self.driver, duration=0).move_to_element(element).perform()
 
     def press(self, *keys):
-        """Keys by their names, as in ``press("ENTER")``."""
+        """Press keys by their names, as in ``press("ENTER")``."""
         from selenium.webdriver import ActionChains, Keys
 
         actions = ActionChains(self.driver, duration=0)
@@ -168,33 +168,30 @@ class Window:
         actions.perform()
 
     def pixels(self, selector):
-        """What a canvas shows.
-
-        Its size, a sum that tells two pictures apart, whether it is blank, and its middle row.
-        """
+        """Return the size and a hash of a canvas, whether it is blank, and its middle row."""
         return self.run(_PIXELS, selector)
 
-    def wait_for(self, condition, seconds=PATIENCE):
-        """Wait until this is true, and return what it was then."""
+    def wait_for(self, condition, seconds=TIMEOUT):
+        """Wait until the condition is true, and return its value."""
         end = time.monotonic() + seconds
-        while not (found := condition()):
+        while not (result := condition()):
             if time.monotonic() > end:
                 raise TimeoutError(
-                    f"still not so after {seconds} s; the page says:\n{self.everything()}"
+                    f"the condition is false after {seconds} s; the page shows:\n{self.page_text()}"
                 )
             time.sleep(0.03)
-        return found
+        return result
 
-    def everything(self):
+    def page_text(self):
         return self.run("return document.body?.innerText ?? ''")
 
-    def picture(self, name):
-        """Keep a picture of the whole page, where pictures are wanted."""
+    def screenshot(self, name):
+        """Save an image of the whole page, if a folder was given."""
         if self._folder is None:
             return
         height = self.run("return innerHeight")
-        whole = self.run("return document.documentElement.scrollHeight")
-        self.resize(self._width, height if self.sees("dialog") else whole)
+        full_height = self.run("return document.documentElement.scrollHeight")
+        self.resize(self._width, height if self.is_visible("dialog") else full_height)
         content = self.command("Page.captureScreenshot", format="png")
         self.resize(self._width, height)
         folder = Path(self._folder)

@@ -1,4 +1,4 @@
-"""A browser for the tests of a process, and vectors to look at."""
+"""A browser that all tests of a process share, and pages to open."""
 
 import importlib.util
 import os
@@ -7,12 +7,12 @@ import shutil
 import pytest
 
 import shoal
-from tests.live.browser.background_stepping import FlickeringEnv, Stepping, TrainingShown
+from tests.live.browser.background_stepping import FakeTraining, FlickeringEnv, SteppedVector
 from tests.live.browser.browser_window import Window, start_browser
 
 
-def _needed():
-    """The paths of chromium and its driver, or a line that says what is missing."""
+def _browser_paths():
+    """Return the paths of chromium and its driver, or a message about what is missing."""
     if importlib.util.find_spec("selenium") is None:
         return "the browser's tests need selenium: pip install selenium"
     paths = [shutil.which(name) for name in ("chromium", "chromedriver")]
@@ -23,12 +23,12 @@ def _needed():
 
 @pytest.fixture(scope="session")
 def _window(tmp_path_factory):
-    needed = _needed()
-    if isinstance(needed, str):
+    paths = _browser_paths()
+    if isinstance(paths, str):
         if os.environ.get("SHOAL_REQUIRE_BROWSER") == "1":
-            pytest.fail(needed)
-        pytest.skip(needed)
-    driver = start_browser(*needed, tmp_path_factory.mktemp("browser"))
+            pytest.fail(paths)
+        pytest.skip(paths)
+    driver = start_browser(*paths, tmp_path_factory.mktemp("browser"))
     try:
         yield Window(driver, os.environ.get("SHOAL_SCREENSHOTS"))
     finally:
@@ -36,45 +36,46 @@ def _window(tmp_path_factory):
 
 
 @pytest.fixture
-def careless_window(_window):
-    """A fresh window whose complaints nobody reads, for pages that lose their server."""
-    _window.fresh()
+def unchecked_window(_window):
+    """A window whose errors are ignored, for pages that lose their server."""
+    _window.reset()
     return _window
 
 
 @pytest.fixture
-def window(careless_window):
-    """A fresh window; a test that lets the browser complain has failed."""
-    yield careless_window
-    assert careless_window.errors() == []
+def window(unchecked_window):
+    """A window; the test fails if the browser reports an error."""
+    yield unchecked_window
+    assert unchecked_window.errors() == []
 
 
 @pytest.fixture(scope="module")
 def hockey():
-    """64 matches, of which 16 are tiles."""
-    with Stepping(shoal.make("shoal/HockeyOne-v0", num_envs=64), picture_share=0.08) as stepping:
-        yield stepping
+    """64 matches of hockey, of which 16 are tiles."""
+    envs = shoal.make("shoal/HockeyOne-v0", num_envs=64)
+    with SteppedVector(envs, picture_share=0.08) as stepped:
+        yield stepped
 
 
 @pytest.fixture(scope="module")
 def flickering():
-    """Four environments whose pictures are known."""
+    """Four environments that render known images."""
     envs = shoal.make([lambda: FlickeringEnv("rgb_array")] * 4, backend="inline")
-    with Stepping(envs, title="FlickeringEnv", picture_share=0.08) as stepping:
-        yield stepping
+    with SteppedVector(envs, title="FlickeringEnv", picture_share=0.08) as stepped:
+        yield stepped
 
 
 @pytest.fixture(scope="module")
-def staffed():
-    """Four environments in two worker processes, which may be lost."""
+def in_processes():
+    """Four environments in two worker processes, which are restarted after a crash."""
     envs = shoal.make([FlickeringEnv] * 4, backend="process", workers=2, on_crash="restart")
-    with Stepping(envs) as stepping:
-        yield stepping
+    with SteppedVector(envs) as stepped:
+        yield stepped
 
 
 @pytest.fixture(scope="module")
 def training():
-    """A run of training, as its page is told of it."""
+    """The page of a training run."""
     pytest.importorskip("torch")
-    with TrainingShown() as shown:
+    with FakeTraining() as shown:
         yield shown

@@ -1,4 +1,4 @@
-"""Workers, and the event log."""
+"""The tables of workers and of events."""
 
 import os
 import signal
@@ -12,9 +12,13 @@ def kinds(window):
     return window.texts("#log .kind")
 
 
-def test_who_drives_which_slots_is_told(window, staffed):
-    window.open(staffed.url)
-    states = staffed.envs.unwrapped.pool.worker_states()
+def announcement(window):
+    return window.run("return document.querySelector('#log-announcement').textContent")
+
+
+def test_workers_are_listed_with_their_slots_processes_and_loads(window, in_processes):
+    window.open(in_processes.url)
+    states = in_processes.envs.unwrapped.pool.worker_states()
     rows = window.wait_for(lambda: window.texts("#workers tr"))
     assert len(rows) == len(states)
     for row, state in zip(rows, states, strict=True):
@@ -31,10 +35,10 @@ def test_who_drives_which_slots_is_told(window, staffed):
     assert lengths == pytest.approx([min(1, share) for share in shares], abs=0.02)
 
 
-def test_a_killed_worker_shows_as_a_crash_and_as_a_restart(window, staffed):
-    window.open(staffed.url)
+def test_a_killed_worker_is_listed_as_crash_and_restart(window, in_processes):
+    window.open(in_processes.url)
     window.wait_for(lambda: kinds(window)[-1:] == ["start"])
-    pool = staffed.envs.unwrapped.pool
+    pool = in_processes.envs.unwrapped.pool
     victim = next(state for state in pool.worker_states() if state.process is not None)
     window.wait_for(lambda: window.number("#batches") > 10)
     before = window.texts("#workers td:last-child")
@@ -45,38 +49,36 @@ def test_a_killed_worker_shows_as_a_crash_and_as_a_restart(window, staffed):
     )
     window.wait_for(lambda: window.texts("#workers td:last-child") != before)
     assert "1" in window.texts("#workers td:last-child")
-    # Who cannot see it hears of it, politely.
-    assert window.attribute("#log-news", "aria-live") == "polite"
-    heard = window.wait_for(
-        lambda: window.run("return document.querySelector('#log-news').textContent")
-    )
-    assert "crash" in heard or "restart" in heard
+    # It is announced to screen readers.
+    assert window.attribute("#log-announcement", "aria-live") == "polite"
+    announced = window.wait_for(lambda: announcement(window))
+    assert "crash" in announced or "restart" in announced
 
 
-def test_the_newest_event_is_the_first_and_what_was_there_is_not_announced(window, staffed):
-    event_log = staffed.page.watcher.event_log
-    event_log.add("checkpoint", "the one before")
-    event_log.add("checkpoint", "the newest one")
-    window.open(staffed.url)
-    window.wait_for(lambda: "the newest one" in window.text("#log"))
-    assert window.texts("#log .text")[:2] == ["the newest one", "the one before"]
-    assert window.run("return document.querySelector('#log-news').textContent") == ""
+def test_the_newest_event_is_first_and_earlier_ones_are_not_announced(window, in_processes):
+    event_log = in_processes.page.watcher.event_log
+    event_log.add("checkpoint", "the second newest")
+    event_log.add("checkpoint", "the newest")
+    window.open(in_processes.url)
+    window.wait_for(lambda: "the newest" in window.texts("#log .text"))
+    assert window.texts("#log .text")[:2] == ["the newest", "the second newest"]
+    assert announcement(window) == ""
 
 
-def test_the_log_is_filtered_by_kind(window, staffed):
-    event_log = staffed.page.watcher.event_log
+def test_the_log_can_be_filtered_by_kind(window, in_processes):
+    event_log = in_processes.page.watcher.event_log
     event_log.add("note", "first note")
     event_log.add("phase", "first phase")
-    window.open(staffed.url)
+    window.open(in_processes.url)
     window.wait_for(lambda: {"start", "note", "phase"} <= set(kinds(window)))
     window.click("#log-kinds [data-kind=phase]")
     assert set(kinds(window)) == {"phase"}
-    # What comes later is filtered too.
+    # Later events are filtered too.
     event_log.add("note", "second note")
     event_log.add("phase", "second phase")
     window.wait_for(lambda: "second phase" in window.text("#log"))
     assert set(kinds(window)) == {"phase"}
-    window.press("ARROW_LEFT")  # these are radio buttons: the keyboard moves between them
+    window.press("ARROW_LEFT")  # moves between the radio buttons
     assert len(set(kinds(window))) == 1
     assert "phase" not in kinds(window)
     window.click("#log-kinds [data-kind=all]")
@@ -84,18 +86,18 @@ def test_the_log_is_filtered_by_kind(window, staffed):
     assert "first phase" in window.texts("#log .text")
 
 
-def test_what_the_server_tells_is_only_text(window, staffed, monkeypatch):
+def test_text_from_the_server_is_not_interpreted_as_html(window, in_processes, monkeypatch):
     text = "<img src=x onerror=alert(1)> <b>bold</b> &amp; <script>"
-    monkeypatch.setattr(staffed.page.watcher, "title", text)
-    staffed.page.watcher.event_log.add("note", text)
-    window.open(staffed.url)
+    monkeypatch.setattr(in_processes.page.watcher, "title", text)
+    in_processes.page.watcher.event_log.add("note", text)
+    window.open(in_processes.url)
     window.wait_for(lambda: window.text("#title") == text)
     assert text in window.texts("#log .text")
-    assert not window.sees("main img, main b, #title *")
+    assert not window.is_visible("main img, main b, #title *")
 
 
-def test_why_there_are_no_pictures_is_told(window, staffed):
-    window.open(staffed.url)
-    assert "render_mode" in staffed.frames.why_none
-    assert window.text("#mosaic-none") == staffed.frames.why_none
-    assert not window.sees(".tile")
+def test_the_reason_is_shown_if_there_are_no_frames(window, in_processes):
+    window.open(in_processes.url)
+    assert "render_mode" in in_processes.frames.unavailable
+    assert window.text("#mosaic-message") == in_processes.frames.unavailable
+    assert not window.is_visible(".tile")

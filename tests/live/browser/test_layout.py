@@ -1,4 +1,4 @@
-"""How the page looks: themes, widths, contrast, motion, names."""
+"""The appearance of the page: themes, sizes, contrast, animations, accessible names."""
 
 import pytest
 
@@ -13,9 +13,9 @@ const luminance = (color) => {
   return 0.2126 * r + 0.7152 * g + 0.0722 * b;
 };
 const parts = (color) => color.match(/[\\d.]+/g).map(Number);
-const ground = (element) => {
-  for (let one = element; one; one = one.parentElement) {
-    const color = parts(getComputedStyle(one).backgroundColor);
+const background = (element) => {
+  for (let ancestor = element; ancestor; ancestor = ancestor.parentElement) {
+    const color = parts(getComputedStyle(ancestor).backgroundColor);
     if (color[3] === undefined || color[3] === 1) return color.slice(0, 3);
   }
   return [255, 255, 255];
@@ -23,22 +23,23 @@ const ground = (element) => {
 const contrast = (element) => {
   const {fill, color} = getComputedStyle(element);
   const text = luminance(parts(element.closest("svg") ? fill : color).slice(0, 3));
-  const behind = luminance(ground(element));
+  const behind = luminance(background(element));
   return (Math.max(text, behind) + 0.05) / (Math.min(text, behind) + 0.05);
 };
-const found = [];
+const contrasts = [];
 const texts = document.createTreeWalker(document.body, NodeFilter.SHOW_TEXT);
 while (texts.nextNode()) {
   const text = texts.currentNode.data.trim();
   const element = texts.currentNode.parentElement;
-  const seen = element.checkVisibility({visibilityProperty: true}) && !element.closest(".unseen");
-  if (text && seen) found.push([contrast(element), text]);
+  const isVisible = element.checkVisibility({visibilityProperty: true});
+  if (text && isVisible && !element.closest(".visually-hidden"))
+    contrasts.push([contrast(element), text]);
 }
-return found;
+return contrasts;
 """
 
 
-def ground(window):
+def background(window):
     return window.run("return getComputedStyle(document.body).backgroundColor")
 
 
@@ -46,71 +47,74 @@ def choose(window, theme):
     window.click(f'#theme label:has([value="{theme}"])')
 
 
-def chosen(window):
+def chosen_theme(window):
     return window.run("return document.querySelector('#theme input:checked').value")
 
 
-def test_the_theme_follows_the_system_until_one_is_chosen(window, training):
+def test_the_theme_is_that_of_the_system_by_default(window, training):
     window.open(training.url)
-    assert chosen(window) == "system"
-    window.prefer(prefers_color_scheme="dark")
-    assert ground(window) == DARK
-    window.prefer(prefers_color_scheme="light")
-    assert ground(window) == LIGHT
+    assert chosen_theme(window) == "system"
+    window.set_preferences(prefers_color_scheme="dark")
+    assert background(window) == DARK
+    window.set_preferences(prefers_color_scheme="light")
+    assert background(window) == LIGHT
     choose(window, "dark")
-    assert ground(window) == DARK
+    assert background(window) == DARK
     choose(window, "system")
-    assert ground(window) == LIGHT
+    assert background(window) == LIGHT
 
 
-def test_the_chosen_theme_is_remembered(window, training):
+def test_the_chosen_theme_is_stored(window, training):
     window.open(training.url)
-    window.prefer(prefers_color_scheme="light")
+    window.set_preferences(prefers_color_scheme="light")
     choose(window, "dark")
     window.open(training.url)
-    assert chosen(window) == "dark"
-    assert ground(window) == DARK
+    assert chosen_theme(window) == "dark"
+    assert background(window) == DARK
 
 
-def test_a_theme_can_be_chosen_where_nothing_may_be_remembered(window, training):
-    window.before_every_page(
+def test_a_theme_can_be_chosen_without_storage(window, training):
+    window.run_before_every_page(
         "Object.defineProperty(window, 'localStorage', {"
         "  get() { throw new DOMException('no', 'SecurityError'); }"
         "});"
     )
-    window.prefer(prefers_color_scheme="light")
+    window.set_preferences(prefers_color_scheme="light")
     window.open(training.url)
     choose(window, "dark")
-    assert ground(window) == DARK
+    assert background(window) == DARK
     window.open(training.url)
-    assert chosen(window) == "system"
-    assert ground(window) == LIGHT
+    assert chosen_theme(window) == "system"
+    assert background(window) == LIGHT
 
 
 @pytest.mark.parametrize("theme", ["light", "dark"])
 @pytest.mark.parametrize("size", [DESKTOP, PHONE], ids=["desktop", "phone"])
-def test_everything_fits_and_can_be_read(window, training, size, theme, request):
+def test_everything_fits_and_has_enough_contrast(window, training, size, theme, request):
     window.resize(*size)
-    window.prefer(prefers_color_scheme=theme)
+    window.set_preferences(prefers_color_scheme=theme)
     window.open(training.url)
-    window.wait_for(lambda: window.sees("#training") and window.sees(".tile:not(.waiting)"))
+    window.wait_for(
+        lambda: window.is_visible("#training") and window.is_visible(".tile:not(.waiting)")
+    )
     window.wait_for(lambda: len(window.texts("#return-chart .axes text")) > 1)
-    wide, seen = window.run(
+    scroll_width, client_width = window.run(
         "return [document.documentElement.scrollWidth, document.documentElement.clientWidth]"
     )
-    assert wide <= seen
-    hidden = window.run(
+    assert scroll_width <= client_width
+    cut_off = window.run(
         "return [...document.querySelectorAll('.panel, .panel h2, dd, .tile, .button, .chart')]"
-        ".filter(one => one.checkVisibility() && (one.getBoundingClientRect().right > innerWidth"
-        "  || one.scrollWidth > one.clientWidth + 1)).map(one => one.outerHTML)"
+        ".filter(element => element.checkVisibility()"
+        "  && (element.getBoundingClientRect().right > innerWidth"
+        "  || element.scrollWidth > element.clientWidth + 1)).map(element => element.outerHTML)"
     )
-    assert hidden == []
+    assert cut_off == []
     contrasts = window.run(CONTRASTS)
     assert len(contrasts) > 60
     assert [(ratio, text) for ratio, text in contrasts if ratio < 4.5] == []
-    window.picture(f"{request.node.callspec.id}")
+    window.screenshot(f"{request.node.callspec.id}")
     window.click(".tile")
-    window.picture(f"{request.node.callspec.id}-closeup")
+    window.screenshot(f"{request.node.callspec.id}-closeup")
     box = window.run("return document.querySelector('#closeup').getBoundingClientRect().toJSON()")
     assert box["left"] >= 0
     assert box["right"] <= size[0]
@@ -118,23 +122,23 @@ def test_everything_fits_and_can_be_read(window, training, size, theme, request)
     assert box["bottom"] <= size[1]
 
 
-def test_nothing_moves_by_itself_for_who_wants_no_motion(window, training):
-    moving = "return document.getAnimations().length"
+def test_nothing_is_animated_if_reduced_motion_is_preferred(window, training):
+    animations = "return document.getAnimations().length"
     dot = "return getComputedStyle(document.querySelector('#status'), '::before').opacity"
     window.open(training.url)
     window.wait_for(lambda: window.run(dot) != "1")
-    training.page.note("something new lights up")
-    window.wait_for(lambda: window.run(moving) > 0)
-    window.prefer(prefers_reduced_motion="reduce")
+    training.page.note("a new event")
+    window.wait_for(lambda: window.run(animations) > 0)
+    window.set_preferences(prefers_reduced_motion="reduce")
     steps = window.number("#steps")
     while window.number("#steps") == steps:
-        assert window.run(moving) == 0
+        assert window.run(animations) == 0
         assert window.run(dot) == "1"
 
 
-def test_whatever_the_keyboard_reaches_has_a_name(window, training):
+def test_all_controls_have_accessible_names(window, training):
     window.open(training.url)
-    window.wait_for(lambda: window.sees(".tile"))
+    window.wait_for(lambda: window.is_visible(".tile"))
     window.click(".tile")
     nodes = window.command("Accessibility.getFullAXTree")["nodes"]
     roles = {"button", "radio", "meter", "progressbar", "dialog", "region", "image", "table"}

@@ -1,14 +1,14 @@
-"""The page's numbers and charts."""
+"""The numbers and charts of the page."""
 
 import json
 import re
 
 import shoal
 import shoal.live
-from tests.live.browser.background_stepping import FlickeringEnv, Stepping
+from tests.live.browser.background_stepping import FlickeringEnv, SteppedVector
 from tests.live.browser.browser_window import GAP, MINUS, UNKNOWN
 
-WORDS = {
+FORMATTED = {
     "compact(45213)": "45.2 k",
     "compact(999960)": "1.00 M",
     "compact(0)": "0",
@@ -37,7 +37,7 @@ WORDS = {
 }
 
 
-def test_the_numbers_move(window, hockey):
+def test_the_numbers_change_while_the_vector_is_stepped(window, hockey):
     window.open(hockey.url)
     assert window.text("#title") == "shoal/HockeyOne-v0"
     assert window.text("#plan") == str(hockey.envs.plan)
@@ -51,34 +51,35 @@ def test_the_numbers_move(window, hockey):
     assert 0 < window.number("#cost") < 50
 
 
-def test_the_numbers_are_those_of_the_vector(window):
-    with Stepping(shoal.make([FlickeringEnv] * 2, backend="inline")) as stepping:
+def test_the_numbers_equal_those_of_the_vector(window):
+    with SteppedVector(shoal.make([FlickeringEnv] * 2, backend="inline")) as stepping:
         window.open(stepping.url)
-        # 30 steps of reward 1 each.
+        # An episode has 30 steps with a reward of 1.
         window.wait_for(lambda: window.number("#return-mean") == 30)
         assert window.number("#return-length") == 30
         stepping.halt()
-        told = stepping.page.watcher.state()
-        window.wait_for(lambda: window.number("#batches") == told["batches"])
-        assert window.number("#steps") == told["steps"] == 2 * told["batches"]
+        state = stepping.page.watcher.state()
+        window.wait_for(lambda: window.number("#batches") == state["batches"])
+        assert window.number("#steps") == state["steps"] == 2 * state["batches"]
         window.wait_for(lambda: window.text("#status") == "waiting for a batch")
 
 
-def test_nothing_jumps_while_the_numbers_change(window, hockey):
-    def places():
+def test_the_layout_is_stable_while_the_numbers_change(window, hockey):
+    def positions():
         return window.run(
             "return [...document.querySelectorAll('.panel, dd, h2, .tile')]"
-            ".map(one => one.getBoundingClientRect()).map(({x, y, width}) => [x, y, width])"
+            ".map(element => element.getBoundingClientRect())"
+            ".map(({x, y, width}) => [x, y, width])"
         )
 
     window.open(hockey.url)
     window.wait_for(lambda: window.text("#return-mean") != UNKNOWN)
-    before, steps = places(), window.number("#steps")
+    before, steps = positions(), window.number("#steps")
     window.wait_for(lambda: window.number("#steps") > steps)
-    assert places() == before
+    assert positions() == before
 
 
-def test_batch_times_lie_in_order(window, hockey):
+def test_batch_times_are_in_order(window, hockey):
     window.open(hockey.url)
     window.wait_for(lambda: window.text("#time-p99") != UNKNOWN)
     units = {"ns": 1e-9, "µs": 1e-6, "ms": 1e-3, "s": 1}
@@ -97,22 +98,22 @@ def test_batch_times_lie_in_order(window, hockey):
     assert window.attribute("#times-chart .bars", "d").count("M") > 2
 
 
-def test_a_chart_tells_what_is_pointed_at(window, hockey):
+def test_charts_show_the_value_at_the_pointer(window, hockey):
     window.open(hockey.url)
-    for chart, words in (
+    for chart, pattern in (
         ("rate", r" at \d+:\d\d$"),
         ("return", r" to .* at .*steps$"),
         ("times", r" to .*s: \d"),
     ):
         drawn = f"#{chart}-chart .axes text"
         window.wait_for(lambda drawn=drawn: len(window.texts(drawn)) > 2)
-        assert not window.sees(f"#{chart}-chart .probe")
+        assert not window.is_visible(f"#{chart}-chart .probe")
         window.point_at(f"#{chart}-chart")
-        assert re.search(words, window.text(f"#{chart}-chart .probe text"))
-        assert window.attribute(f"#{chart}-chart svg", "aria-label") != "nothing yet"
+        assert re.search(pattern, window.text(f"#{chart}-chart .probe text"))
+        assert window.attribute(f"#{chart}-chart svg", "aria-label") != "no data yet"
 
 
-def test_before_the_first_step_nothing_is_made_up(window):
+def test_before_the_first_step_there_are_no_values(window):
     with shoal.make([FlickeringEnv] * 2, backend="inline") as envs:
         window.open(shoal.live.show(envs, port=0).url)
         assert window.text("#status") == "waiting for a batch"
@@ -121,29 +122,29 @@ def test_before_the_first_step_nothing_is_made_up(window):
         assert window.text("#return-mean") == UNKNOWN
         assert window.text("#time-median") == UNKNOWN
         for chart in ("rate", "return", "times"):
-            assert window.texts(f"#{chart}-chart text") == ["nothing yet"]
+            assert window.texts(f"#{chart}-chart text") == ["no data yet"]
         window.driver.get("about:blank")
 
 
-def test_numbers_are_put_into_few_words(window, hockey):
+def test_number_formats(window, hockey):
     window.driver.get(hockey.url)
-    found = window.driver.execute_async_script(
+    results = window.driver.execute_async_script(
         "const [calls, done] = arguments;"
-        "import('./format.js').then(words =>"
-        "  done(calls.map(([name, given]) => words[name](...given))));",
-        [_call(expression) for expression in WORDS],
+        "import('./format.js').then(formats =>"
+        "  done(calls.map(([name, args]) => formats[name](...args))));",
+        [_call(expression) for expression in FORMATTED],
     )
     plain = str.maketrans({GAP: " ", MINUS: "-", UNKNOWN: "-"})
-    assert [words.translate(plain) for words in found] == list(WORDS.values())
+    assert [text.translate(plain) for text in results] == list(FORMATTED.values())
 
 
-def test_a_vector_that_nothing_is_trained_on_has_no_such_panel(window, hockey):
+def test_without_training_there_is_no_training_panel(window, hockey):
     window.open(hockey.url)
     window.wait_for(lambda: window.number("#steps"))
-    assert not window.sees("#training")
-    assert not window.sees("#wins")
+    assert not window.is_visible("#training")
+    assert not window.is_visible("#wins")
 
 
 def _call(expression):
-    name, _, given = expression.rstrip(")").partition("(")
-    return name, json.loads(f"[{given}]".replace("'", '"'))
+    name, _, arguments = expression.rstrip(")").partition("(")
+    return name, json.loads(f"[{arguments}]".replace("'", '"'))

@@ -3,21 +3,21 @@
 from tests.live.browser.browser_window import GAP, MINUS
 
 
-def test_how_far_a_run_is_is_told(window, training):
+def test_the_progress_of_the_run_is_shown(window, training):
     window.open(training.url)
-    window.wait_for(lambda: window.sees("#training"))
+    window.wait_for(lambda: window.is_visible("#training"))
     assert window.text("#title") == "hockey_dddqn"
     assert window.text("#phase-label") == "Phase 2 of 3: defense"
     assert window.text("#phase-percent") == f"40{GAP}%"
     assert window.text("#run-percent") == f"47{GAP}%"
     assert window.run("return document.querySelector('#run-share').value") == 0.47
-    assert window.text("#training-pace") == f"1{GAP}234 updates · 99.5 a second"
+    assert window.text("#training-pace") == f"1{GAP}234 updates · 99.5/s"
     assert window.text("#losses") == f"critic\n0.012\nactor\n{MINUS}1.27"
 
 
-def test_evaluations_ratings_and_wins_are_told(window, training):
+def test_evaluations_ratings_and_wins_are_shown(window, training):
     window.open(training.url)
-    window.wait_for(lambda: window.sees("#evaluations tr"))
+    window.wait_for(lambda: window.is_visible("#evaluations tr"))
     newest, before = window.texts("#evaluations tr")
     assert newest.split() == ["60", "k", "strong", "200", "45", "%", "2.50"]
     assert before.split()[2] == "weak"

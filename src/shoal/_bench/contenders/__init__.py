@@ -1,1 +1,1 @@
-"""Ways to step many environments that are measured against each other."""
+"""Contenders: the vectors that are compared with each other."""

@@ -1,4 +1,4 @@
-"""What a contender is: something that steps many environments, and how its speed is taken."""
+"""The interface of contenders, and how their speed is measured."""
 
 from __future__ import annotations
 
@@ -27,36 +27,36 @@ SEED = 0
 
 _MOST_ACTIONS = 262_144
 
-# Looking at the clock once in so many seconds costs nothing, even where a step takes 100 ns.
+# Reading the clock once per millisecond costs nothing, even if a step takes only 100 ns.
 _SECONDS_BETWEEN_CLOCK_READINGS = 0.001
 
 
 class Vector(ABC):
-    """What a contender has opened for one cell: environments that are reset and can be stepped.
+    """Environments that a contender has created and reset for one cell.
 
-    Outside of ``step_many`` none of them is at work: another contender is being measured.
+    Outside of ``step_many`` they must be idle, because another contender is being measured.
     """
 
     note: str = ""
-    """How the contender steps these environments, where it had to choose."""
+    """How the contender steps these environments, if it chose between several configurations."""
 
     @abstractmethod
     def step_many(self, seconds: float) -> tuple[int, float]:
-        """Step for about so long; returns environment steps and the seconds that they took."""
+        """Step for about this time; return the environment steps and the seconds that they took."""
 
     @abstractmethod
     def close(self) -> None:
-        """Let go of the environments, and of every process that steps them."""
+        """Close the environments, and stop every process that steps them."""
 
 
 class Lockstep(Vector):
-    """Environments that are stepped all at once.
+    """Environments that are all stepped at once.
 
     Args:
         step: Steps every environment once, with one of the batches.
-        batches: Action batches, one action for each environment; used in turn, over and over.
+        batches: Action batches, one action for each environment; used cyclically.
         close: Called once, at the end.
-        num_envs: How many environments; by default as many as a batch has actions.
+        num_envs: The number of environments; by default the length of a batch.
     """
 
     def __init__(
@@ -72,7 +72,7 @@ class Lockstep(Vector):
         self._close = close
 
     def step_many(self, seconds: float) -> tuple[int, float]:
-        """Step as often as fits into the time, at least once."""
+        """Step repeatedly until the time has passed, at least once."""
         step, batches = self._step, self._batches
         calls, burst, elapsed = 0, 1, 0.0
         start = time.perf_counter()
@@ -85,48 +85,48 @@ class Lockstep(Vector):
         return calls * self._num_envs, elapsed
 
     def close(self) -> None:
-        """Close what the contender said."""
+        """Call the ``close`` function."""
         self._close()
 
 
 class Contender(ABC):
-    """One way to step many environments.
+    """A vector, or another implementation that steps many environments.
 
-    The runner reads the attributes; ``open`` is called in a process of the contender's own, and
-    alone may import the contender's packages. Contenders travel there by pickle.
+    The runner reads the attributes; ``open`` runs in the contender's process, and only it may
+    import the contender's packages. Contenders must be picklable.
     """
 
     name: str
     packages: ClassVar[tuple[str, ...]] = ("gymnasium", "numpy")
-    """The distributions whose versions a report should state."""
+    """The distributions whose versions are reported."""
 
     def supports(self, workload: str) -> bool:  # noqa: ARG002
-        """Whether it can step this workload at all."""
+        """Whether it can step this workload."""
         return True
 
     @abstractmethod
     def open(self, workload: Workload, num_envs: int) -> Vector:
-        """Make so many environments of this kind and reset them."""
+        """Create ``num_envs`` environments and reset them."""
 
 
 def open_lockstep(envs: Any, workload: Workload) -> Lockstep:
-    """Reset ``envs``, which has Gymnasium's vector interface, and make it ready to be stepped."""
+    """Reset ``envs``, which has Gymnasium's vector interface, and prepare it for stepping."""
     envs.reset(seed=SEED)
     batches = action_batches(workload, envs.num_envs)
     return Lockstep(envs.step, batches, envs.close, envs.num_envs)
 
 
 def action_batches(workload: Workload, num_envs: int, count: int = 64) -> list[Any]:
-    """Sample valid actions: batches with one for each environment, ``count`` of them at most.
+    """Return at most ``count`` batches of random valid actions, one for each environment.
 
-    A batch is an array, unless the actions are nested.
+    A batch is an array, except for nested action spaces.
     """
     _, batches = _sampled(workload, num_envs, count)
     return batches
 
 
 def action_lists(workload: Workload, num_envs: int, count: int = 64) -> list[list[Any]]:
-    """Sample the same actions, as lists of single ones."""
+    """Return the actions of ``action_batches``, each batch as a list of single actions."""
     space, batches = _sampled(workload, num_envs, count)
     return [list(iterate(space, batch)) for batch in batches]
 

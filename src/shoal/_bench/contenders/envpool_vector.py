@@ -1,4 +1,4 @@
-"""EnvPool: environments of its own in C++, on threads."""
+"""EnvPool: built-in environments in C++, stepped by threads."""
 
 from __future__ import annotations
 
@@ -14,13 +14,13 @@ __all__ = ["EnvPool", "make_envpool"]
 
 
 class EnvPool(Contender):
-    """EnvPool in its synchronous mode, which cannot step an environment written in Python."""
+    """EnvPool in its synchronous mode; supports only its built-in environments."""
 
     name = "envpool"
     packages = ("envpool", "gymnasium", "numpy")
 
     def open(self, workload: Workload, num_envs: int) -> Vector:
-        """Make the vector and its threads."""
+        """Create the vector and its threads."""
         envs, actions = make_envpool(workload, num_envs)
         envs.reset()
         return Lockstep(envs.step, actions, envs.close)
@@ -29,10 +29,10 @@ class EnvPool(Contender):
 def make_envpool(
     workload: Workload, num_envs: int, **options: Any
 ) -> tuple[Any, list[npt.NDArray[Any]]]:
-    """Make its vector of the environment with the workload's id, and actions of its dtype."""
+    """Create EnvPool's vector for the workload's id, and actions of its dtype."""
     import envpool
 
-    # It has games without the namespace that they are registered under.
+    # EnvPool's ids of Atari games lack the namespace.
     task = (workload.id or workload.name).removeprefix("ALE/")
     if task not in envpool.list_all_envs():
         raise LookupError(f"EnvPool has no environment {task}")

@@ -1,4 +1,4 @@
-"""Gymnasium's own vectors, as they come."""
+"""Gymnasium's vectors, with default settings."""
 
 from __future__ import annotations
 
@@ -12,12 +12,12 @@ __all__ = ["GymnasiumAsync", "GymnasiumOwn", "GymnasiumSync"]
 
 
 class GymnasiumSync(Contender):
-    """``SyncVectorEnv``: one environment after the other."""
+    """``SyncVectorEnv``: steps one environment after the other."""
 
     name = "gymnasium-sync"
 
     def open(self, workload: Workload, num_envs: int) -> Vector:
-        """Make the vector in this process."""
+        """Create the vector in this process."""
         return open_lockstep(SyncVectorEnv([workload.make] * num_envs), workload)
 
 
@@ -27,19 +27,19 @@ class GymnasiumAsync(Contender):
     name = "gymnasium-async"
 
     def open(self, workload: Workload, num_envs: int) -> Vector:
-        """Make the vector and its processes."""
+        """Create the vector and its processes."""
         return open_lockstep(AsyncVectorEnv([workload.make] * num_envs), workload)
 
 
 class GymnasiumOwn(Contender):
-    """The vector that an environment is registered with, as ``gymnasium.make_vec`` makes it."""
+    """The vector that is registered for an environment, created by ``gymnasium.make_vec``."""
 
     name = "gymnasium-own"
 
     def open(self, workload: Workload, num_envs: int) -> Vector:
-        """Make the vector."""
+        """Create the vector."""
         if workload.id is None:
             raise ValueError(f"{workload.name} is not registered with Gymnasium")
-        workload.make().close()  # whatever must be imported for it has been then
+        workload.make().close()  # imports the modules that the environment needs
         envs = gymnasium.make_vec(workload.id, num_envs, vectorization_mode="vector_entry_point")
         return open_lockstep(envs, workload)

@@ -1,4 +1,4 @@
-"""The plain Python loop over one environment: what any vector must be worth."""
+"""A plain Python loop over one environment, as the baseline for vectors."""
 
 from __future__ import annotations
 
@@ -12,36 +12,36 @@ __all__ = ["Loop"]
 
 
 class Loop(Contender):
-    """One environment, stepped and reset in a ``for`` loop, ``num_envs`` turns at a time."""
+    """One environment, stepped and reset in a ``for`` loop, ``num_envs`` steps at a time."""
 
     name = "loop"
 
     def open(self, workload: Workload, num_envs: int) -> Vector:
-        """Make the one environment."""
+        """Create the environment."""
         env = workload.make()
         env.reset(seed=SEED)
-        turns = action_lists(workload, num_envs)
-        return Lockstep(_Turns(env).take, turns, env.close)
+        batches = action_lists(workload, num_envs)
+        return Lockstep(_SingleEnv(env).step_all, batches, env.close)
 
 
-class _Turns:
-    """Takes turns with one environment.
+class _SingleEnv:
+    """Steps one environment with many actions.
 
-    A reset is a turn of its own, as it is in a vector that resets in the step after an episode's
-    end, so that rates count the same thing.
+    A reset counts as a step, as in a vector that resets in the step after an episode's end, so that
+    rates are comparable.
     """
 
     def __init__(self, env: Environment) -> None:
         self._env = env
-        self._over = False
+        self._done = False
 
-    def take(self, actions: Sequence[Any]) -> None:
-        env, over = self._env, self._over
+    def step_all(self, actions: Sequence[Any]) -> None:
+        env, done = self._env, self._done
         for action in actions:
-            if over:
+            if done:
                 env.reset()
-                over = False
+                done = False
             else:
                 _, _, terminated, truncated, _ = env.step(action)
-                over = terminated or truncated
-        self._over = over
+                done = terminated or truncated
+        self._done = done

@@ -15,12 +15,12 @@ class _Sb3(Contender):
 
 
 class Sb3Dummy(_Sb3):
-    """``DummyVecEnv``: one environment after the other."""
+    """``DummyVecEnv``: steps one environment after the other."""
 
     name = "sb3-dummy"
 
     def open(self, workload: Workload, num_envs: int) -> Vector:
-        """Make the vector in this process."""
+        """Create the vector in this process."""
         from stable_baselines3.common.vec_env import DummyVecEnv
 
         return open_vec_env_lockstep(DummyVecEnv([workload.make] * num_envs), workload)
@@ -32,16 +32,16 @@ class Sb3Subproc(_Sb3):
     name = "sb3-subproc"
 
     def open(self, workload: Workload, num_envs: int) -> Vector:
-        """Make the vector and its processes."""
+        """Create the vector and its processes."""
         from stable_baselines3.common.vec_env import SubprocVecEnv
 
-        # A forked process steps as fast as any other, and need not import torch once more first.
+        # A forked process is as fast as a spawned one, and does not import torch again.
         envs = SubprocVecEnv([workload.make] * num_envs, start_method="fork")
         return open_vec_env_lockstep(envs, workload)
 
 
 def open_vec_env_lockstep(envs: Any, workload: Workload) -> Vector:
-    """Reset ``envs``, a ``VecEnv`` of either library, and make it ready to be stepped."""
+    """Reset ``envs``, a ``VecEnv`` of either library, and prepare it for stepping."""
     envs.seed(SEED)
     envs.reset()
     return Lockstep(envs.step, action_batches(workload, envs.num_envs), envs.close)

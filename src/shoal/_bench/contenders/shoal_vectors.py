@@ -1,4 +1,4 @@
-"""Shoal, as ``shoal.make`` gives it."""
+"""Shoal's vectors, as created by ``shoal.make``."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ PACKAGES = ("shoal", "gymnasium", "numpy")
 
 
 class Shoal(Contender):
-    """``shoal.make`` with its defaults, but for these options of it."""
+    """``shoal.make`` with these options."""
 
     packages = PACKAGES
 
@@ -22,7 +22,7 @@ class Shoal(Contender):
         self.options = options
 
     def open(self, workload: Workload, num_envs: int) -> Vector:
-        """Make the vector, and note the plan by which it is stepped."""
+        """Create the vector; the note is its plan."""
         envs = workload.vector(num_envs, **self.options)
         vector = open_lockstep(envs, workload)
         vector.note = str(envs.plan)
@@ -30,7 +30,7 @@ class Shoal(Contender):
 
 
 def plan_summary(note: str) -> str:
-    """What a plan, noted in words, says of who steps the slots, without the reason.
+    """Return how a plan, given as text, steps the slots, without the reason.
 
     >>> plan_summary("8 slots, 1 worker process and the caller with 4 slots: asked for")
     '8 slots, 1 worker process and the caller with 4 slots'

@@ -1,11 +1,11 @@
-// One slot, enlarged: a dialog over the page.
+// A dialog that shows one slot enlarged.
 
-import { byId, say } from "./elements.js";
+import { byId, setText } from "./elements.js";
 import { paint } from "./frames.js";
 
 export class Closeup {
   #dialog = byId("closeup");
-  #canvas = byId("closeup-picture");
+  #canvas = byId("closeup-frame");
   #title = byId("closeup-title");
   #mosaic;
   #feed;
@@ -14,19 +14,19 @@ export class Closeup {
   constructor(mosaic, feed) {
     this.#mosaic = mosaic;
     this.#feed = feed;
-    byId("closeup-before").addEventListener("click", () => this.#turn(-1));
-    byId("closeup-after").addEventListener("click", () => this.#turn(1));
+    byId("closeup-previous").addEventListener("click", () => this.#move(-1));
+    byId("closeup-next").addEventListener("click", () => this.#move(1));
     this.#dialog.addEventListener("click", ({ target }) => {
       if (!target.closest(".closeup-bar") || target.id === "closeup-close") this.#dialog.close();
     });
     this.#dialog.addEventListener("keydown", (event) => {
-      const way = { ArrowLeft: -1, ArrowUp: -1, ArrowRight: 1, ArrowDown: 1 }[event.key];
-      if (!way) return;
-      event.preventDefault(); // the page below stays where it is
-      this.#turn(way);
+      const step = { ArrowLeft: -1, ArrowUp: -1, ArrowRight: 1, ArrowDown: 1 }[event.key];
+      if (!step) return;
+      event.preventDefault(); // do not scroll the page
+      this.#move(step);
     });
-    // However it was closed, by Escape too.
-    this.#dialog.addEventListener("close", () => this.#leave());
+    // Also fired when the dialog is closed with Escape.
+    this.#dialog.addEventListener("close", () => this.#onClose());
     addEventListener("pagehide", () => {
       if (this.#slot !== null) this.#feed.focus(null);
     });
@@ -34,35 +34,35 @@ export class Closeup {
 
   open(slot) {
     this.#slot = slot;
-    say(this.#title, `Slot ${slot}`);
+    setText(this.#title, `Slot ${slot}`);
     this.#copy(this.#mosaic.canvasOf(slot));
     if (!this.#dialog.open) this.#dialog.showModal();
     this.#feed.focus(slot);
   }
 
-  /** Shows a picture if it is of this slot. */
-  show(picture) {
-    if (picture.slot !== this.#slot) return;
-    paint(this.#canvas, picture);
+  /** Shows a frame if it belongs to the open slot. */
+  show(frame) {
+    if (frame.slot !== this.#slot) return;
+    paint(this.#canvas, frame);
     this.#fit();
   }
 
-  /** Closes if the slot has no tile any more. */
+  /** Closes the dialog if the slot no longer has a tile. */
   update(tiles) {
     if (this.#slot !== null && !tiles.includes(this.#slot)) this.#dialog.close();
   }
 
-  #turn(way) {
+  #move(step) {
     const slots = this.#mosaic.slots;
-    const to = slots.indexOf(this.#slot) + way;
-    if (to >= 0 && to < slots.length) this.open(slots[to]);
+    const index = slots.indexOf(this.#slot) + step;
+    if (index >= 0 && index < slots.length) this.open(slots[index]);
   }
 
-  #leave() {
+  #onClose() {
     const slot = this.#slot;
     this.#slot = null;
     this.#feed.focus(null);
-    this.#mosaic.enter(slot);
+    this.#mosaic.focus(slot);
   }
 
   #copy(canvas) {
@@ -71,8 +71,8 @@ export class Closeup {
     this.#fit();
   }
 
-  // As large as the window lets it be, in the form that the picture has.
+  // As large as the window allows, with the aspect ratio of the frame.
   #fit() {
-    this.#canvas.style.setProperty("--form", this.#canvas.width / this.#canvas.height);
+    this.#canvas.style.setProperty("--aspect", this.#canvas.width / this.#canvas.height);
   }
 }

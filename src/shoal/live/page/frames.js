@@ -1,29 +1,29 @@
-// Asks for pictures, takes them apart, and paints them.
+// Requests, decodes and paints frames.
 
 const HEADER = 12; // slot, version, width, height
-const CLOSE_MS = 66;
-const QUIET_MS = 250;
+const FOCUS_INTERVAL_MS = 66;
+const RETRY_INTERVAL_MS = 250;
 
 const sleep = (ms) => new Promise((resolve) => setTimeout(resolve, ms));
 
-/** The pictures of an answer: slot, version, width, height, and pixels as RGB. */
+/** Decodes a response into frames with slot, version, width, height, and RGB pixels. */
 export function decode(buffer) {
   const view = new DataView(buffer);
-  const pictures = [];
+  const frames = [];
   let offset = 4;
-  for (let left = view.getUint32(0, true); left > 0; left -= 1) {
+  for (let remaining = view.getUint32(0, true); remaining > 0; remaining -= 1) {
     const slot = view.getUint32(offset, true);
     const version = view.getUint32(offset + 4, true);
     const width = view.getUint16(offset + 8, true);
     const height = view.getUint16(offset + 10, true);
     const pixels = new Uint8Array(buffer, offset + HEADER, width * height * 3);
-    pictures.push({ slot, version, width, height, pixels });
+    frames.push({ slot, version, width, height, pixels });
     offset += HEADER + pixels.length;
   }
-  return pictures;
+  return frames;
 }
 
-/** Paints a picture pixel by pixel; the style sheet gives the canvas its size on the screen. */
+/** Paints a frame pixel by pixel; the style sheet scales the canvas. */
 export function paint(canvas, { width, height, pixels }) {
   if (canvas.width !== width) canvas.width = width;
   if (canvas.height !== height) canvas.height = height;
@@ -39,67 +39,67 @@ export function paint(canvas, { width, height, pixels }) {
   context.putImageData(image, 0, 0);
 }
 
-/** What is there, or null where nobody answers; the stream tells of a lost connection. */
+/** Returns the content of an address; null on failure, which the event stream reports. */
 async function load(address) {
   try {
-    const answer = await fetch(address);
-    return answer.ok ? await answer.arrayBuffer() : null;
+    const response = await fetch(address);
+    return response.ok ? await response.arrayBuffer() : null;
   } catch {
     return null;
   }
 }
 
-/** Fetches what is new, one request at a time, and hands each picture to `onPicture`. */
-export class PictureFeed {
-  #onPicture;
-  #resting;
+/** Requests new frames, one request at a time, and passes each frame to `onFrame`. */
+export class FrameFeed {
+  #onFrame;
+  #isIdle;
   #newest = 0;
-  #close = null;
-  #busy = false;
+  #focused = null;
+  #isBusy = false;
 
-  /** `resting()` tells whether nobody could see a picture now. */
-  constructor(onPicture, resting) {
-    this.#onPicture = onPicture;
-    this.#resting = resting;
+  /** `isIdle()` returns whether no frame could be seen at the moment. */
+  constructor(onFrame, isIdle) {
+    this.#onFrame = onFrame;
+    this.#isIdle = isIdle;
   }
 
-  /** Forgets what came before: another run begins. */
+  /** Starts over with another run. */
   restart() {
     this.#newest = 0;
   }
 
-  /** Fetches what is new of all tiles. Pictures are taken only while somebody asks for them. */
+  /** Requests the new frames of all tiles. The server captures none without requests. */
   async refresh() {
-    if (this.#busy || this.#close !== null || this.#resting()) return;
-    this.#busy = true;
+    if (this.#isBusy || this.#focused !== null || this.#isIdle()) return;
+    this.#isBusy = true;
     try {
-      const pictures = await this.#ask(this.#newest, "");
-      this.#newest = Math.max(this.#newest, ...pictures.map(({ version }) => version));
+      const frames = await this.#request(this.#newest, "");
+      this.#newest = Math.max(this.#newest, ...frames.map(({ version }) => version));
     } finally {
-      this.#busy = false;
+      this.#isBusy = false;
     }
   }
 
-  /** Asks the server to look at one slot more often, and follows that one alone; null ends it. */
+  /** Sets the focused slot, and requests frames of that slot only; null removes the focus. */
   async focus(slot) {
-    this.#close = slot;
+    this.#focused = slot;
     const body = JSON.stringify({ slot });
-    // `keepalive`: a page that is closed says so.
+    // `keepalive`: the request is sent even if the page is being closed.
     const headers = { "Content-Type": "application/json" };
-    const told = fetch("focus", { method: "POST", body, headers, keepalive: true });
-    await told.catch(() => {}); // the stream tells of a lost connection
+    const request = fetch("focus", { method: "POST", body, headers, keepalive: true });
+    await request.catch(() => {}); // the event stream reports lost connections
     let version = 0;
-    while (slot !== null && this.#close === slot) {
-      const pictures = this.#resting() ? [] : await this.#ask(version, `&only=${slot}`);
-      for (const picture of pictures) version = picture.version;
-      await sleep(pictures.length ? CLOSE_MS : QUIET_MS);
+    while (slot !== null && this.#focused === slot) {
+      const frames = this.#isIdle() ? [] : await this.#request(version, `&only=${slot}`);
+      for (const frame of frames) version = frame.version;
+      await sleep(frames.length ? FOCUS_INTERVAL_MS : RETRY_INTERVAL_MS);
     }
   }
 
-  async #ask(after, only) {
+  async #request(after, only) {
     const buffer = await load(`pictures?after=${after}${only}`);
-    const pictures = buffer === null ? [] : decode(buffer);
-    pictures.forEach(this.#onPicture);
-    return pictures;
+    const frames = buffer === null ? [] : decode(buffer);
+    frames.forEach(this.#onFrame);
+    return frames;
   }
 }

@@ -1,19 +1,19 @@
-// The event log: newest first, one kind or all, new ones announced.
+// The event log: newest first, filtered by kind; new events are announced to screen readers.
 
-import { byId, make, say } from "./elements.js";
+import { byId, create, setText } from "./elements.js";
 import { several, timeOfDay } from "./format.js";
 
-const KEPT = 500;
+const MAX_EVENTS = 500;
 const ALL = "all";
 
 export class Log {
   #list = byId("log");
   #kinds = byId("log-kinds");
   #note = byId("log-note");
-  #news = byId("log-news");
+  #announcement = byId("log-announcement");
   #entries = [];
-  #shown = 0; // the number of the newest that is in the list
-  #heard = 0; // the number of the newest that has come
+  #newestShown = 0; // the number of the newest event in the list
+  #newestReceived = 0;
   #kind = ALL;
 
   constructor() {
@@ -21,81 +21,82 @@ export class Log {
       this.#kind = target.value;
       this.#filter();
     });
-    this.#offer(ALL);
+    this.#addFilter(ALL);
   }
 
-  /** Takes entries that are new; after a lost connection some may come twice. */
+  /** Adds new events. After a reconnection some are received twice. */
   add(entries) {
     for (const entry of entries) {
-      if (entry.n <= this.#heard) continue;
-      this.#heard = entry.n;
+      if (entry.n <= this.#newestReceived) continue;
+      this.#newestReceived = entry.n;
       this.#entries.push(entry);
     }
-    if (this.#entries.length > KEPT) this.#entries.splice(0, this.#entries.length - KEPT);
+    this.#entries = this.#entries.slice(-MAX_EVENTS);
   }
 
-  /** Forgets everything: another run begins. */
+  /** Removes all events, because another run starts. */
   clear() {
     this.#entries = [];
-    this.#shown = this.#heard = 0;
+    this.#newestShown = this.#newestReceived = 0;
     this.#kind = ALL;
     this.#list.replaceChildren();
     for (const label of this.#kinds.querySelectorAll("label")) label.remove();
-    this.#offer(ALL);
+    this.#addFilter(ALL);
   }
 
-  /** Brings the list to what has come. */
+  /** Adds the received events to the list. */
   update() {
-    const fresh = this.#entries.filter(({ n }) => n > this.#shown);
-    if (!fresh.length) return;
-    const first = this.#shown === 0;
-    this.#shown = fresh.at(-1).n;
-    for (const entry of fresh) {
-      if (!this.#inputOf(entry.kind)) this.#offer(entry.kind);
-      this.#list.prepend(this.#make(entry, !first));
+    const added = this.#entries.filter(({ n }) => n > this.#newestShown);
+    if (!added.length) return;
+    const isFirst = this.#newestShown === 0;
+    this.#newestShown = added.at(-1).n;
+    for (const entry of added) {
+      if (!this.#inputOf(entry.kind)) this.#addFilter(entry.kind);
+      this.#list.prepend(this.#createItem(entry, !isFirst));
     }
-    while (this.#list.children.length > KEPT) this.#list.lastElementChild.remove();
-    say(this.#note, several(this.#entries.length, "event"));
-    if (!first) this.#announce(fresh);
+    while (this.#list.children.length > MAX_EVENTS) this.#list.lastElementChild.remove();
+    setText(this.#note, several(this.#entries.length, "event"));
+    if (!isFirst) this.#announce(added);
   }
 
-  #announce(fresh) {
-    const { kind, text } = fresh.at(-1);
-    const before = fresh.length > 1 ? `${fresh.length} new events, the last one: ` : "";
-    say(this.#news, `${before}${kind}, ${text}`);
+  #announce(added) {
+    const { kind, text } = added.at(-1);
+    const prefix = added.length > 1 ? `${added.length} new events, the newest: ` : "";
+    setText(this.#announcement, `${prefix}${kind}, ${text}`);
   }
 
   #inputOf(kind) {
     return [...this.#kinds.querySelectorAll("input")].find((input) => input.value === kind);
   }
 
-  #offer(kind) {
-    const input = make("input", { type: "radio", name: "log-kind", value: kind });
+  #addFilter(kind) {
+    const input = create("input", { type: "radio", name: "log-kind", value: kind });
     input.checked = kind === this.#kind;
-    this.#kinds.append(make("label", { "data-kind": kind }, input, make("span", { text: kind })));
+    const label = create("span", { text: kind });
+    this.#kinds.append(create("label", { "data-kind": kind }, input, label));
   }
 
-  #make({ time, kind, text }, isNew) {
-    const moment = make("time", {
+  #createItem({ time, kind, text }, isNew) {
+    const moment = create("time", {
       datetime: new Date(time * 1000).toISOString(),
       text: timeOfDay(time),
     });
-    const item = make(
+    const item = create(
       "li",
       { "data-kind": kind, class: isNew ? "new" : "" },
       moment,
-      make("span", { class: "kind", text: kind }),
-      make("span", { class: "text", text }),
+      create("span", { class: "kind", text: kind }),
+      create("span", { class: "text", text }),
     );
-    item.hidden = this.#hides(kind);
+    item.hidden = this.#isHidden(kind);
     return item;
   }
 
-  #hides(kind) {
+  #isHidden(kind) {
     return this.#kind !== ALL && this.#kind !== kind;
   }
 
   #filter() {
-    for (const item of this.#list.children) item.hidden = this.#hides(item.dataset.kind);
+    for (const item of this.#list.children) item.hidden = this.#isHidden(item.dataset.kind);
   }
 }

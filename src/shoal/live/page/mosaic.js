@@ -1,47 +1,47 @@
-// The tiles: a live picture of each slot that has one.
+// The mosaic of tiles: the newest frame of each slot that has a tile.
 
-import { byId, make, say } from "./elements.js";
+import { byId, create, setText } from "./elements.js";
 import { paint } from "./frames.js";
 import { mark, several, whole } from "./format.js";
 
-const SMALLEST = 68; // pixels across
-const ROOM = 2.2; // how much wider than high the mosaic would best be
+const MIN_WIDTH = 68; // of a tile, in pixels
+const IDEAL_ASPECT = 2.2; // of the whole mosaic
 
-/** How many columns `count` tiles of this form look best in: a full last row, if possible. */
-function columnsFor(count, form, width) {
-  const most = Math.max(1, Math.min(count, Math.floor(width / SMALLEST)));
-  const ideal = Math.min(most, Math.sqrt((count * ROOM) / form));
+/** Returns the number of columns for `count` tiles: a good shape, with few gaps in the last row. */
+function columnsFor(count, aspect, width) {
+  const most = Math.max(1, Math.min(count, Math.floor(width / MIN_WIDTH)));
+  const ideal = Math.min(most, Math.sqrt((count * IDEAL_ASPECT) / aspect));
   const last = Math.min(most, Math.ceil(ideal * 1.25));
   let best = [Infinity];
   for (let columns = Math.ceil(ideal * 0.75); columns <= last; columns += 1) {
-    const empty = Math.ceil(count / columns) * columns - count;
-    const badness = empty / count + Math.abs(columns - ideal) / (4 * ideal);
-    if (badness < best[0]) best = [badness, columns];
+    const gaps = Math.ceil(count / columns) * columns - count;
+    const cost = gaps / count + Math.abs(columns - ideal) / (4 * ideal);
+    if (cost < best[0]) best = [cost, columns];
   }
   return best[1];
 }
 
 export class Mosaic {
-  #place = byId("mosaic");
+  #container = byId("mosaic");
   #note = byId("mosaic-note");
-  #none = byId("mosaic-none");
+  #message = byId("mosaic-message");
   #tiles = new Map();
   #columns = 1;
-  #form = 1.5; // width by height of the first picture
+  #aspect = 1.5; // width divided by height of the first frame
   #width = 0;
   #onOpen;
 
-  /** `onOpen(slot)` is called for a tile that is to be enlarged. */
+  /** `onOpen(slot)` is called when the user enlarges a tile. */
   constructor(onOpen) {
     this.#onOpen = onOpen;
-    this.#place.addEventListener("keydown", (event) => this.#move(event));
+    this.#container.addEventListener("keydown", (event) => this.#onKey(event));
     new ResizeObserver(([{ contentRect }]) => {
       this.#width = contentRect.width;
-      this.#arrange();
-    }).observe(this.#place);
+      this.#layOut();
+    }).observe(this.#container);
   }
 
-  /** The slots that have tiles, in the order of the tiles. */
+  /** The slots that have tiles, in display order. */
   get slots() {
     return [...this.#tiles.keys()];
   }
@@ -50,63 +50,64 @@ export class Mosaic {
     return this.#tiles.get(slot)?.querySelector("canvas");
   }
 
-  /** Puts the keyboard at a tile. */
-  enter(slot) {
+  /** Moves the keyboard focus to a tile. */
+  focus(slot) {
     const tile = this.#tiles.get(slot);
     if (!tile) return;
-    this.#giveTab(tile);
+    this.#setTabStop(tile);
     tile.focus();
   }
 
-  /** Takes tiles as the server tells them; those that stay keep their pictures. */
-  update({ tiles, shown_of: count, per_second: rate, why_none: why }) {
+  /** Updates the tiles from the server's state; tiles that remain keep their frames. */
+  update({ tiles, num_slots: count, per_second: rate, unavailable: reason }) {
     if (tiles.join() !== this.slots.join()) {
-      this.#tiles = new Map(tiles.map((slot) => [slot, this.#tiles.get(slot) ?? this.#make(slot)]));
-      this.#place.replaceChildren(...this.#tiles.values());
-      this.#arrange();
+      const tileOf = (slot) => this.#tiles.get(slot) ?? this.#createTile(slot);
+      this.#tiles = new Map(tiles.map((slot) => [slot, tileOf(slot)]));
+      this.#container.replaceChildren(...this.#tiles.values());
+      this.#layOut();
       const all = [...this.#tiles.values()];
-      if (all.length) this.#giveTab(all.find((tile) => tile.tabIndex === 0) ?? all[0]);
+      if (all.length) this.#setTabStop(all.find((tile) => tile.tabIndex === 0) ?? all[0]);
     }
-    this.#place.hidden = why !== null;
-    this.#none.hidden = why === null;
-    say(this.#none, why ?? "");
-    const some = tiles.length < count;
-    const shown = some ? `${whole(tiles.length)} of ${whole(count)}` : several(count, "slot");
-    const pace = `${mark(Math.round(rate * 10) / 10)} pictures/s`;
-    say(this.#note, why === null ? `${shown} · ${pace}` : "");
+    this.#container.hidden = reason !== null;
+    this.#message.hidden = reason === null;
+    setText(this.#message, reason ?? "");
+    const isPartial = tiles.length < count;
+    const shown = isPartial ? `${whole(tiles.length)} of ${whole(count)}` : several(count, "slot");
+    const frequency = `${mark(Math.round(rate * 10) / 10)} frames/s`;
+    setText(this.#note, reason === null ? `${shown} · ${frequency}` : "");
   }
 
-  /** Shows a picture in its tile. */
-  show(picture) {
-    const tile = this.#tiles.get(picture.slot);
+  /** Shows a frame in its tile. */
+  show(frame) {
+    const tile = this.#tiles.get(frame.slot);
     if (!tile) return;
     tile.classList.remove("waiting");
-    // One form for all tiles; a picture of another one is fitted in.
-    const form = picture.width / picture.height;
-    if (tile === this.#place.firstElementChild && form !== this.#form) {
-      this.#form = form;
-      this.#arrange();
+    // All tiles have the aspect ratio of the first frame; other frames are scaled to fit.
+    const aspect = frame.width / frame.height;
+    if (tile === this.#container.firstElementChild && aspect !== this.#aspect) {
+      this.#aspect = aspect;
+      this.#layOut();
     }
-    paint(tile.querySelector("canvas"), picture);
+    paint(tile.querySelector("canvas"), frame);
   }
 
-  /** Forgets all tiles: another run begins. */
+  /** Removes all tiles, because another run starts. */
   clear() {
     this.#tiles.clear();
-    this.#place.replaceChildren();
+    this.#container.replaceChildren();
   }
 
-  #arrange() {
+  #layOut() {
     if (!this.#tiles.size || !this.#width) return;
-    this.#columns = columnsFor(this.#tiles.size, this.#form, this.#width);
-    this.#place.style.setProperty("--columns", this.#columns);
-    this.#place.style.setProperty("--form", this.#form);
+    this.#columns = columnsFor(this.#tiles.size, this.#aspect, this.#width);
+    this.#container.style.setProperty("--columns", this.#columns);
+    this.#container.style.setProperty("--aspect", this.#aspect);
   }
 
-  #make(slot) {
-    const canvas = make("canvas", { width: 3, height: 2 });
-    const name = make("span", { text: String(slot) });
-    const tile = make(
+  #createTile(slot) {
+    const canvas = create("canvas", { width: 3, height: 2 });
+    const name = create("span", { text: String(slot) });
+    const tile = create(
       "button",
       {
         type: "button",
@@ -119,20 +120,20 @@ export class Mosaic {
       name,
     );
     tile.addEventListener("click", () => this.#onOpen(slot));
-    tile.addEventListener("focus", () => this.#giveTab(tile));
+    tile.addEventListener("focus", () => this.#setTabStop(tile));
     return tile;
   }
 
-  // The tab key reaches one tile; from there, arrow keys reach the others.
-  #giveTab(tile) {
+  // Tab reaches one tile only; arrow keys move from there to the others.
+  #setTabStop(tile) {
     for (const other of this.#tiles.values()) other.tabIndex = other === tile ? 0 : -1;
   }
 
-  #move(event) {
+  #onKey(event) {
     const slots = this.slots;
     const now = slots.indexOf(Number(document.activeElement?.dataset.slot));
     if (now < 0) return;
-    const to = {
+    const next = {
       ArrowLeft: now - 1,
       ArrowRight: now + 1,
       ArrowUp: now - this.#columns,
@@ -140,8 +141,8 @@ export class Mosaic {
       Home: 0,
       End: slots.length - 1,
     }[event.key];
-    if (to === undefined) return;
+    if (next === undefined) return;
     event.preventDefault();
-    if (to >= 0 && to < slots.length) this.enter(slots[to]);
+    if (next >= 0 && next < slots.length) this.focus(slots[next]);
   }
 }

@@ -1,78 +1,78 @@
-// The page: hears states, and draws the newest at most twice a second while someone can see it.
+// The page: receives states, and draws the newest at most twice a second while it is visible.
 
 import { Closeup } from "./closeup.js";
-import { byId, say } from "./elements.js";
+import { byId, setText } from "./elements.js";
 import { Log } from "./log.js";
 import { Mosaic } from "./mosaic.js";
 import { Panels } from "./panels.js";
-import { PictureFeed } from "./frames.js";
-import { listen } from "./stream.js";
+import { FrameFeed } from "./frames.js";
+import { receiveStates } from "./stream.js";
 import { connectTheme } from "./theme.js";
 import { Training } from "./training.js";
 import { compact } from "./format.js";
 import { Workers } from "./workers.js";
 
-const DRAW_MS = 490;
-const STILL_MS = 1500;
+const DRAW_INTERVAL_MS = 490;
+const WAITING_AFTER_MS = 1500;
 
 const log = new Log();
 const panels = new Panels();
 const training = new Training();
 const workers = new Workers();
 const mosaic = new Mosaic((slot) => closeup.open(slot));
-const feed = new PictureFeed(
-  (picture) => {
-    mosaic.show(picture);
-    closeup.show(picture);
+const feed = new FrameFeed(
+  (frame) => {
+    mosaic.show(frame);
+    closeup.show(frame);
   },
-  () => paused || lost || document.hidden || Boolean(state?.ended),
+  () => isPaused || isLost || document.hidden || Boolean(state?.ended),
 );
 const closeup = new Closeup(mosaic, feed);
 
 let state = null; // the newest one
-let movedAt = -Infinity; // when there was a new batch
-let lost = false;
-let paused = false;
-let drawn = null; // the state that is on the screen
-let drawnAt = -DRAW_MS;
-let drawing = null; // what waits to draw
+let lastBatchAt = -Infinity;
+let isLost = false;
+let isPaused = false;
+let drawnState = null;
+let drawnAt = -DRAW_INTERVAL_MS;
+let drawTimer = null;
 
-function hear(next) {
-  if (state !== null && next.id !== state.id) beginAnew();
-  if (next.batches !== (state?.batches ?? 0)) movedAt = performance.now();
-  state = next;
-  lost = false;
-  log.add(next.log);
+function onState(newState) {
+  if (state !== null && newState.id !== state.id) clearRun();
+  if (newState.batches !== (state?.batches ?? 0)) lastBatchAt = performance.now();
+  state = newState;
+  isLost = false;
+  log.add(newState.log);
   showStatus();
-  drawSoon();
+  scheduleDraw();
 }
 
-function beginAnew() {
+function clearRun() {
   log.clear();
   mosaic.clear();
   feed.restart();
 }
 
-function drawSoon() {
-  if (drawing !== null || paused || document.hidden || state === drawn) return;
-  const wait = drawnAt + DRAW_MS - performance.now();
+function scheduleDraw() {
+  if (drawTimer !== null || isPaused || document.hidden || state === drawnState) return;
+  const wait = drawnAt + DRAW_INTERVAL_MS - performance.now();
   if (wait <= 0) {
     drawState();
     return;
   }
-  drawing = setTimeout(() => {
-    drawing = null;
-    drawSoon();
+  drawTimer = setTimeout(() => {
+    drawTimer = null;
+    scheduleDraw();
   }, wait);
 }
 
 function drawState() {
-  drawn = state;
+  drawnState = state;
   drawnAt = performance.now();
   byId("status").classList.toggle("beat");
-  say(byId("title"), state.title);
+  setText(byId("title"), state.title);
   const plan = byId("plan");
-  say(plan, state.plan);
+  setText(plan, state.plan);
   plan.hidden = !state.plan;
   panels.update(state);
   workers.update(state.workers);
@@ -80,40 +80,40 @@ function drawState() {
   log.update();
   mosaic.update(state.pictures);
   closeup.update(state.pictures.tiles);
-  if (state.pictures.why_none === null) feed.refresh();
+  if (state.pictures.unavailable === null) feed.refresh();
 }
 
-/** How it is, in a word for the style sheet and in words for who reads. */
+/** Returns the status as a name for the style sheet and a text for the user. */
 function status() {
   if (state?.ended) return ["ended", state.ended === "closed" ? "ended" : `ended: ${state.ended}`];
-  if (lost) return ["lost", "connection lost, trying again"];
+  if (isLost) return ["lost", "connection lost, reconnecting"];
   if (state === null) return ["waiting", "connecting"];
-  if (paused) return ["paused", "paused here"];
-  if (performance.now() - movedAt > STILL_MS) return ["waiting", "waiting for a batch"];
+  if (isPaused) return ["paused", "paused"];
+  if (performance.now() - lastBatchAt > WAITING_AFTER_MS) return ["waiting", "waiting for a batch"];
   return ["running", "running"];
 }
 
 function showStatus() {
-  const [name, words] = status();
-  const place = byId("status");
-  place.dataset.state = name;
-  say(place, words);
+  const [name, text] = status();
+  const element = byId("status");
+  element.dataset.state = name;
+  setText(element, text);
   if (state === null) return;
-  const head = name === "running" ? `${compact(state.rate.now)}/s` : words;
+  const head = name === "running" ? `${compact(state.rate.now)}/s` : text;
   const title = `${head} · ${state.title} · Shoal`;
   if (document.title !== title) document.title = title;
 }
 
 connectTheme(byId("theme"));
 byId("pause").addEventListener("click", () => {
-  paused = !paused;
-  say(byId("pause"), paused ? "Resume" : "Pause");
-  drawSoon();
+  isPaused = !isPaused;
+  setText(byId("pause"), isPaused ? "Resume" : "Pause");
+  scheduleDraw();
   showStatus();
 });
-document.addEventListener("visibilitychange", drawSoon);
+document.addEventListener("visibilitychange", scheduleDraw);
 setInterval(showStatus, 1000);
-listen(hear, () => {
-  lost = true;
+receiveStates(onState, () => {
+  isLost = true;
   showStatus();
 });

@@ -1,4 +1,4 @@
-// Where numbers lie on an axis, and which of them are marked.
+// Scales of axes, and the values to mark on them.
 
 /** A scale from `[low, high]` to `[from, to]`. */
 export function linear([low, high], [from, to]) {
@@ -6,7 +6,7 @@ export function linear([low, high], [from, to]) {
   return (value) => from + (value - low) * factor;
 }
 
-/** The step that is 1, 2 or 5 times a power of ten and makes about `wanted` steps of `length`. */
+/** Returns 1, 2 or 5 times a power of ten, such that there are about `wanted` steps in `length`. */
 function niceStep(length, wanted) {
   const rough = length / wanted;
   const power = 10 ** Math.floor(Math.log10(rough));
@@ -14,35 +14,35 @@ function niceStep(length, wanted) {
   return 10 * power;
 }
 
-const CLOCK_STEPS = [
+const TIME_STEPS = [
   1, 2, 5, 10, 15, 30, 60, 120, 300, 600, 900, 1800, 3600, 7200, 10800, 21600, 43200, 86400,
 ];
 
-/** The step that a clock would have: 5 s, 30 s, 2 minutes. */
-function clockStep(length, wanted) {
+/** Returns a round duration in seconds: 5 s, 30 s, 2 minutes. */
+function timeStep(length, wanted) {
   return (
-    CLOCK_STEPS.find((step) => length / step <= wanted) ?? niceStep(length / 86400, wanted) * 86400
+    TIME_STEPS.find((step) => length / step <= wanted) ?? niceStep(length / 86400, wanted) * 86400
   );
 }
 
 function multiples(step, low, high) {
-  const found = [];
+  const values = [];
   for (let k = Math.ceil(low / step - 1e-9); k * step <= high + step * 1e-9; k += 1)
-    found.push(k * step);
-  return found;
+    values.push(k * step);
+  return values;
 }
 
-/** Round numbers between `low` and `high`, about as many as wanted. */
+/** Returns about `wanted` round numbers between `low` and `high`. */
 export function marks(low, high, wanted) {
   return high > low ? multiples(niceStep(high - low, wanted), low, high) : [low];
 }
 
-/** Round times, in seconds. */
-export function clockMarks(low, high, wanted) {
-  return high > low ? multiples(clockStep(high - low, wanted), low, high) : [low];
+/** Returns about `wanted` round durations, in seconds. */
+export function timeMarks(low, high, wanted) {
+  return high > low ? multiples(timeStep(high - low, wanted), low, high) : [low];
 }
 
-/** Marks around `low` and `high`; an axis from the first to the last of them seldom moves. */
+/** Returns round numbers from at most `low` to at least `high`, so that the axis rarely changes. */
 export function marksAround(low, high, wanted) {
   if (high <= low) [low, high] = low < 0 ? [low - 1, high + 1] : [0, high * 2 || 1];
   const step = niceStep(high - low, wanted);
@@ -53,15 +53,15 @@ export function marksAround(low, high, wanted) {
   );
 }
 
-/** Powers of ten between `low` and `high`; with their doubles and fives where those are few. */
+/** Returns powers of ten between `low` and `high`; in a small range also their 2- and 5-fold. */
 export function logMarks(low, high) {
   const factors = high / low < 30 ? [1, 2, 5] : [1];
-  const found = [];
+  const values = [];
   for (let power = Math.floor(Math.log10(low)); 10 ** power <= high; power += 1) {
     for (const factor of factors) {
       const value = factor * 10 ** power;
-      if (value >= low * (1 - 1e-9) && value <= high * (1 + 1e-9)) found.push(value);
+      if (value >= low * (1 - 1e-9) && value <= high * (1 + 1e-9)) values.push(value);
     }
   }
-  return found;
+  return values;
 }

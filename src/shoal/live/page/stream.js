@@ -1,34 +1,34 @@
-// Hears what the server tells, and tries again when the connection was lost.
+// Receives states from the server's event stream, and reconnects after a lost connection.
 
-const AGAIN_MS = 500;
-const SILENT_MS = 10_000; // the server says something every two seconds, whatever happens
+const RECONNECT_MS = 500;
+const TIMEOUT_MS = 10_000; // the server sends a state at least every two seconds
 
 /**
- * Calls `onState(state)` with each state until one has ended, and `onLost()` when the connection
- * breaks.
+ * Calls `onState(state)` for each state until one has ended, and `onLost()` when the connection is
+ * lost.
  */
-export function listen(onState, onLost) {
+export function receiveStates(onState, onLost) {
   const source = new EventSource("events");
-  let heardAt = performance.now();
+  let receivedAt = performance.now();
 
-  const leave = () => {
+  const close = () => {
     source.close();
-    clearInterval(watch);
+    clearInterval(timer);
   };
-  const tryAgain = () => {
-    leave();
+  const reconnect = () => {
+    close();
     onLost();
-    setTimeout(() => listen(onState, onLost), AGAIN_MS);
+    setTimeout(() => receiveStates(onState, onLost), RECONNECT_MS);
   };
-  const watch = setInterval(() => {
-    if (performance.now() - heardAt > SILENT_MS) tryAgain();
-  }, AGAIN_MS);
+  const timer = setInterval(() => {
+    if (performance.now() - receivedAt > TIMEOUT_MS) reconnect();
+  }, RECONNECT_MS);
 
   source.addEventListener("state", (event) => {
-    heardAt = performance.now();
+    receivedAt = performance.now();
     const state = JSON.parse(event.data);
-    if (state.ended) leave();
+    if (state.ended) close();
     onState(state);
   });
-  source.addEventListener("error", tryAgain);
+  source.addEventListener("error", reconnect);
 }

@@ -1,22 +1,22 @@
-// Light, dark, or as the system has it; the choice is remembered where the browser lets us.
+// The theme: light, dark, or that of the system. The choice is stored if the browser allows it.
 
 const KEY = "shoal-theme";
 const THEMES = ["system", "light", "dark"];
 
-function remembered() {
+function load() {
   try {
     const theme = localStorage.getItem(KEY);
     return THEMES.includes(theme) ? theme : "system";
   } catch {
-    return "system"; // storage is forbidden here
+    return "system"; // storage is forbidden
   }
 }
 
-function remember(theme) {
+function store(theme) {
   try {
     localStorage.setItem(KEY, theme);
   } catch {
-    // Storage is forbidden here: the choice holds as long as the page.
+    // Storage is forbidden: the choice is kept until the page is closed.
   }
 }
 
@@ -25,15 +25,15 @@ function apply(theme) {
   else document.documentElement.dataset.theme = theme;
 }
 
-/** Lets radio buttons, whose values are themes, choose. */
+/** Connects radio buttons whose values are themes. */
 export function connectTheme(fieldset) {
   const inputs = fieldset.querySelectorAll("input");
-  for (const input of inputs) input.checked = input.value === remembered();
+  for (const input of inputs) input.checked = input.value === load();
   fieldset.addEventListener("change", ({ target }) => {
     apply(target.value);
-    remember(target.value);
+    store(target.value);
   });
 }
 
-// Before anything is painted, so that a dark page does not flash.
-apply(remembered());
+// Runs before the first paint, so that a dark page does not flash.
+apply(load());

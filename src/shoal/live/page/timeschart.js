@@ -1,21 +1,21 @@
-// The distribution of times, from the shortest to the longest.
+// A histogram of batch times.
 
 import { at, Chart, TOP } from "./chart.js";
-import { draw } from "./elements.js";
+import { createSvg } from "./elements.js";
 import { linear, logMarks } from "./scales.js";
 import { span, spanMark, whole } from "./format.js";
 
-/** How often a batch took how long, with lines where median, p90 and p99 are. */
+/** A histogram on a logarithmic axis, with lines at the median, p90 and p99. */
 export class TimesChart extends Chart {
   #times = null;
   #x = null;
 
-  constructor(place) {
-    super(place);
-    this.bars = draw("path", { class: "bars" });
+  constructor(container) {
+    super(container);
+    this.bars = createSvg("path", { class: "bars" });
     this.lines = ["median", "p90", "p99"].map((name) => [
       name,
-      draw("line", { class: `key ${name}`, y1: TOP }),
+      createSvg("line", { class: `key ${name}`, y1: TOP }),
     ]);
     this.root.append(this.axes, this.bars, ...this.lines.map(([, line]) => line), this.probe);
   }
@@ -26,14 +26,14 @@ export class TimesChart extends Chart {
     const x = (seconds) => log(Math.log(seconds));
     const most = Math.max(...counts, 1);
     const y = linear([0, most], [this.bottom, TOP]);
-    const every = logMarks(edges[0], edges.at(-1));
-    const kept = Math.ceil(every.length / this.fitting(52));
-    const xMarks = every.filter((_, k) => k % kept === 0);
+    const allMarks = logMarks(edges[0], edges.at(-1));
+    const stride = Math.ceil(allMarks.length / this.capacity(52));
+    const xMarks = allMarks.filter((_, k) => k % stride === 0);
     this.renderAxes(x, xMarks, spanMark, y, [0], () => "");
 
     const bars = counts.map((count, k) => {
       if (!count) return "";
-      // What is there at all can be seen: a batch in a million may be the one that is looked for.
+      // A minimum height keeps rare batch times visible.
       const height = Math.max(1.5, this.bottom - y(count));
       const [from, to] = [x(edges[k]), x(edges[k + 1])];
       const gap = to - from > 4 ? 0.75 : 0;
@@ -45,23 +45,23 @@ export class TimesChart extends Chart {
       const seconds = times[name];
       line.setAttribute("visibility", seconds === null ? "hidden" : "inherit");
       if (seconds === null) continue;
-      const place = at(Math.min(this.right, Math.max(this.left, x(seconds))));
-      for (const end of ["x1", "x2"]) line.setAttribute(end, place);
+      const position = at(Math.min(this.right, Math.max(this.left, x(seconds))));
+      for (const end of ["x1", "x2"]) line.setAttribute(end, position);
       line.setAttribute("y2", at(this.bottom));
     }
     this.root.setAttribute(
       "aria-label",
-      `Times of batches: median ${span(times.median)}, ` +
+      `Batch times: median ${span(times.median)}, ` +
         `p99 ${span(times.p99)}, longest ${span(times.longest)}`,
     );
     this.#times = times;
     this.#x = x;
   }
 
-  find(place) {
+  nearest(position) {
     const { edges, counts } = this.#times;
     const k = counts.findIndex(
-      (_, k) => this.#x(edges[k]) <= place && place < this.#x(edges[k + 1]),
+      (_, k) => this.#x(edges[k]) <= position && position < this.#x(edges[k + 1]),
     );
     if (k < 0) return null;
     const middle = (this.#x(edges[k]) + this.#x(edges[k + 1])) / 2;

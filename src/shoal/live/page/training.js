@@ -1,27 +1,32 @@
-// The training panel: how far it is, losses, evaluations, ratings.
+// The training panel: progress, losses, evaluations, ratings.
 
-import { byId, make, say } from "./elements.js";
+import { byId, create, setText } from "./elements.js";
 import { figure, mark, percent, whole } from "./format.js";
 
-const number = (text) => make("td", { class: "number", text });
+const number = (text) => create("td", { class: "number", text });
 
-/** A win rate with the interval that it lies in, as a bar from 0 to 1. */
+/** A win rate and its confidence interval, as a bar from 0 to 1. */
 function winCell({ win_rate: rate, low, high }) {
-  if (rate === null) return make("td", { text: "–" });
-  const interval = make("span", { class: "interval" });
-  const point = make("span", { class: "point" });
+  if (rate === null) return create("td", { text: "–" });
+  const interval = create("span", { class: "interval" });
+  const point = create("span", { class: "point" });
   interval.style.left = `${(low ?? rate) * 100}%`;
   interval.style.width = `${((high ?? rate) - (low ?? rate)) * 100}%`;
   point.style.left = `${rate * 100}%`;
-  const range = make("span", { class: "range", "aria-hidden": "true" }, interval, point);
-  return make(
+  const range = create("span", { class: "range", "aria-hidden": "true" }, interval, point);
+  return create(
     "td",
     {},
-    make("span", { class: "load" }, range, make("span", { class: "share", text: percent(rate) })),
+    create(
+      "span",
+      { class: "load" },
+      range,
+      create("span", { class: "share", text: percent(rate) }),
+    ),
   );
 }
 
-/** The mean reward, with its interval where that is what was measured. */
+/** The mean reward; with its confidence interval if there is no win rate. */
 function rewardCell({ win_rate: rate, low, high, mean_reward: mean }) {
   const interval =
     rate === null && low !== null && high !== null ? ` (${figure(low)} to ${figure(high)})` : "";
@@ -29,52 +34,52 @@ function rewardCell({ win_rate: rate, low, high, mean_reward: mean }) {
 }
 
 const evaluationRow = (evaluation) =>
-  make(
+  create(
     "tr",
     {},
     number(mark(evaluation.step)),
-    make("td", { text: evaluation.opponent || "–" }),
+    create("td", { text: evaluation.opponent || "–" }),
     number(whole(evaluation.games)),
     winCell(evaluation),
     rewardCell(evaluation),
   );
 
 const ratingRow = (rating) =>
-  make(
+  create(
     "tr",
     {},
-    make("td", { text: rating.player }),
-    make("td", { text: rating.role }),
+    create("td", { text: rating.player }),
+    create("td", { text: rating.role }),
     number(figure(rating.rating)),
     number(whole(rating.games)),
   );
 
-/** Fills a part with rows where they are others than before, and hides it where there are none. */
-class Part {
-  #told = "";
+/** A section with rows, which is updated when its data changes and hidden if there are no rows. */
+class Section {
+  #data = "";
 
-  constructor(name, makeRow) {
-    this.part = byId(`${name}-part`);
+  constructor(name, createRow) {
+    this.section = byId(`${name}-section`);
     this.body = byId(name);
-    this.makeRow = makeRow;
+    this.createRow = createRow;
   }
 
-  update(values) {
-    const told = JSON.stringify(values);
-    if (told === this.#told) return;
-    this.#told = told;
-    this.part.hidden = values.length === 0;
-    this.body.replaceChildren(...values.map(this.makeRow));
+  update(rows) {
+    const data = JSON.stringify(rows);
+    if (data === this.#data) return;
+    this.#data = data;
+    this.section.hidden = rows.length === 0;
+    this.body.replaceChildren(...rows.map(this.createRow));
   }
 }
 
 export class Training {
   #panel = byId("training");
-  #losses = new Part("losses", ([name, value]) =>
-    make("div", {}, make("dt", { text: name }), make("dd", { text: figure(value) })),
+  #losses = new Section("losses", ([name, value]) =>
+    create("div", {}, create("dt", { text: name }), create("dd", { text: figure(value) })),
   );
-  #evaluations = new Part("evaluations", evaluationRow);
-  #ratings = new Part("ratings", ratingRow);
+  #evaluations = new Section("evaluations", evaluationRow);
+  #ratings = new Section("ratings", ratingRow);
 
   update(training) {
     this.#panel.hidden = training === null;
@@ -83,23 +88,23 @@ export class Training {
     this.#ratings.update(
       training.ratings.toSorted((one, other) => (other.rating ?? 0) - (one.rating ?? 0)),
     );
-    const { phase, phase_number: at, phases } = training;
-    if (phase === undefined) return; // it has only just begun
-    say(
+    const { phase, phase_number: index, phases } = training;
+    if (phase === undefined) return; // no progress has been reported yet
+    setText(
       byId("phase-label"),
-      phases > 1 ? `Phase ${at + 1} of ${phases}: ${phase}` : `Phase: ${phase}`,
+      phases > 1 ? `Phase ${index + 1} of ${phases}: ${phase}` : `Phase: ${phase}`,
     );
-    this.#progress("phase", training.phase_share);
-    this.#progress("run", training.share);
-    say(
+    this.#showProgress("phase", training.phase_share);
+    this.#showProgress("run", training.share);
+    setText(
       byId("training-pace"),
-      `${whole(training.updates)} updates · ${figure(training.updates_per_second)} a second`,
+      `${whole(training.updates)} updates · ${figure(training.updates_per_second)}/s`,
     );
     this.#losses.update(Object.entries(training.losses));
   }
 
-  #progress(name, share) {
+  #showProgress(name, share) {
     byId(`${name}-share`).value = share ?? 0;
-    say(byId(`${name}-percent`), percent(share));
+    setText(byId(`${name}-percent`), percent(share));
   }
 }

@@ -1,6 +1,6 @@
-// The table of workers: who drives which slots, how busy, how often begun anew.
+// The table of workers: their slots, location, load and restarts.
 
-import { byId, make, say } from "./elements.js";
+import { byId, create, setText } from "./elements.js";
 import { percent, several, slotRange, whole } from "./format.js";
 
 export class Workers {
@@ -10,46 +10,46 @@ export class Workers {
 
   update(workers) {
     while (this.#rows.length > workers.length) this.#rows.pop().row.remove();
-    while (this.#rows.length < workers.length) this.#add();
-    workers.forEach((worker, k) => this.#fill(this.#rows[k], worker));
-    say(this.#note, several(workers.length, "worker"));
+    while (this.#rows.length < workers.length) this.#addRow();
+    workers.forEach((worker, k) => this.#fillRow(this.#rows[k], worker));
+    setText(this.#note, several(workers.length, "worker"));
   }
 
-  #add() {
-    const name = make("span", { class: "name" });
-    const where = make("span", { class: "where" });
-    const slots = make("td", { class: "number" });
-    const fill = make("span", { class: "fill" });
-    const bar = make(
+  #addRow() {
+    const name = create("span", { class: "name" });
+    const location = create("span", { class: "location" });
+    const slots = create("td", { class: "number" });
+    const fill = create("span", { class: "fill" });
+    const bar = create(
       "span",
       { class: "bar", role: "meter", "aria-valuemin": 0, "aria-valuemax": 100 },
       fill,
     );
-    const load = make("span", { class: "share" });
-    const restarts = make("td", { class: "number" });
-    const who = make("th", { scope: "row" }, name, where);
-    const row = make(
+    const load = create("span", { class: "share" });
+    const restarts = create("td", { class: "number" });
+    const header = create("th", { scope: "row" }, name, location);
+    const row = create(
       "tr",
       {},
-      who,
+      header,
       slots,
-      make("td", {}, make("span", { class: "load" }, bar, load)),
+      create("td", {}, create("span", { class: "load" }, bar, load)),
       restarts,
     );
     this.#body.append(row);
-    this.#rows.push({ row, name, where, slots, bar, fill, load, restarts });
+    this.#rows.push({ row, name, location, slots, bar, fill, load, restarts });
   }
 
-  #fill({ row, name, where, slots, bar, fill, load, restarts }, worker) {
-    say(name, worker.name);
-    say(where, worker.where);
-    say(slots, slotRange(worker.slots));
-    say(load, percent(worker.load));
+  #fillRow({ row, name, location, slots, bar, fill, load, restarts }, worker) {
+    setText(name, worker.name);
+    setText(location, worker.location);
+    setText(slots, slotRange(worker.slots));
+    setText(load, percent(worker.load));
     const share = Math.min(1, worker.load ?? 0);
     fill.style.transform = `scaleX(${share.toFixed(3)})`;
     bar.setAttribute("aria-label", `Load of ${worker.name}`);
     bar.setAttribute("aria-valuenow", Math.round(share * 100));
-    say(restarts, whole(worker.restarts));
+    setText(restarts, whole(worker.restarts));
     row.classList.toggle("restarted", worker.restarts > 0);
   }
 }

@@ -45,7 +45,8 @@ def make_vector(
     env_kwargs = dict(arguments)
     if with_pictures and "render_mode" not in env_kwargs and _can_render(source):
         env_kwargs["render_mode"] = "rgb_array"
-    return shoal.make(source, num_envs, **options, **env_kwargs)
+    envs: VectorEnv = shoal.make(source, num_envs, **options, **env_kwargs)
+    return envs
 
 
 def _can_render(source: Any) -> bool:

@@ -193,7 +193,7 @@ class Watcher:
         except (
             Exception
         ) as error:  # environments may raise anything when they render; stepping goes on
-            self.failed(error)
+            self.log_error(error)
 
     def _update_workers(self, states: list[WorkerState]) -> None:
         before = {state.name: state.restarts for state in self._workers}

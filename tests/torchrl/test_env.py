@@ -1,22 +1,17 @@
-"""`ShoalEnv`: rollouts, collectors, specs, seeds, infos and errors."""
+"""`ShoalEnv`: rollouts, collectors, specs, seeds, crashes and closing."""
 
-import copy
 import gc
 import sys
 from functools import partial
 
-import gymnasium
 import numpy as np
 import pytest
-from gymnasium import spaces
 from gymnasium.vector import AutoresetMode
 
 import shoal
-from shoal.errors import InvalidActionError, MissingExtraError, ResetMaskError, SeedError
+from shoal.errors import MissingExtraError, SeedError
 from shoal.testing import ProbeEnv, assert_identical
-from shoal.vector.wrappers import FilterObservation, VectorWrapper
 from tests.faulty import FaultyEnv, fault
-from tests.random_environments import RandomEnv
 
 torch = pytest.importorskip("torch")
 pytest.importorskip("torchrl")
@@ -35,98 +30,20 @@ from torchrl.envs import (  # noqa: E402
 
 import shoal.torchrl  # noqa: E402
 from shoal.torchrl import ShoalEnv  # noqa: E402
-
-PARTS = spaces.Dict(
-    place=spaces.Box(-1, 1, (2, 3), np.float32),
-    kind=spaces.Discrete(5, start=2),
-    more=spaces.Tuple((spaces.MultiBinary(3), spaces.Dict(level=spaces.Box(0, 255, (), np.uint8)))),
+from tests.torchrl.vectors import (  # noqa: E402
+    DISABLED,
+    SEED,
+    SLOTS,
+    STEPS,
+    VECTORS,
+    plain_rollout,
+    random_actions,
+    random_envs,
+    rows_of,
+    scripted,
+    vector_observations,
+    without_text,
 )
-SLOTS, STEPS, SEED = 3, 40, 7
-DISABLED = AutoresetMode.DISABLED
-
-
-def random_envs(observed=PARTS, actions=None, with_infos=False):
-    actions = spaces.Discrete(2) if actions is None else actions
-    return [partial(RandomEnv, observed, actions, with_infos=with_infos)] * SLOTS
-
-
-VECTORS = {
-    "kernel": lambda mode: shoal.make("CartPole-v1", SLOTS, autoreset_mode=mode),
-    "inline": lambda mode: shoal.make(random_envs(), backend="inline", autoreset_mode=mode),
-    "views": lambda mode: shoal.make(
-        random_envs(), backend="thread", copy=False, autoreset_mode=mode
-    ),
-    "processes": lambda mode: shoal.make(
-        random_envs(), backend="process", start="fork", autoreset_mode=mode
-    ),
-    "wrapped": lambda mode: VectorWrapper(
-        shoal.make(random_envs(), backend="inline", autoreset_mode=mode)
-    ),
-    "gymnasium": lambda mode: gymnasium.vector.SyncVectorEnv(random_envs(), autoreset_mode=mode),
-    "gymnasium views": lambda mode: gymnasium.vector.SyncVectorEnv(
-        random_envs(), autoreset_mode=mode, copy=False
-    ),
-}
-
-
-def random_actions(steps=STEPS):
-    return np.random.default_rng(SEED).integers(2, size=(steps, SLOTS))
-
-
-def scripted(actions):
-    """Return a policy that returns the given actions in turn."""
-    remaining = iter(torch.as_tensor(actions))
-
-    def policy(tensordict):
-        return tensordict.set("action", next(remaining))
-
-    return policy
-
-
-def plain_rollout(vector, choose, steps=STEPS):
-    """Step a vector and reset finished slots explicitly; return one row per step.
-
-    ``choose`` is called with the observations and the number of the step, and returns the actions.
-    """
-    rows = []
-    observations, _ = vector.reset(seed=SEED)
-    for step in range(steps):
-        after, rewards, terminated, truncated, _ = vector.step(choose(observations, step))
-        flags = terminated[:, None], truncated[:, None]
-        row = observations, after, rewards[:, None].astype(np.float32), *flags, flags[0] | flags[1]
-        rows.append(copy.deepcopy(row))
-        observations, ended = after, terminated | truncated
-        if ended.any():
-            observations, _ = vector.reset(options={"reset_mask": ended})
-    vector.close()
-    return rows
-
-
-def vector_observations(tensordict):
-    """Convert a tensordict with categorical encoding to the observations of a vector."""
-    if "observation" in tensordict:
-        return tensordict["observation"].numpy()
-    return {
-        "place": tensordict["place"].numpy(),
-        "kind": tensordict["kind"].numpy() + 2,
-        "more": (
-            tensordict["more", "0"].numpy(),
-            {"level": tensordict["more", "1", "level"].numpy()[..., 0]},
-        ),
-    }
-
-
-def rows_of(rollout):
-    """Convert a rollout to the format of ``plain_rollout``."""
-    flags = "terminated", "truncated", "done"
-    return [
-        (
-            vector_observations(step),
-            vector_observations(step["next"]),
-            *(step["next", key].numpy() for key in ("reward", *flags)),
-        )
-        for step in rollout.unbind(1)
-    ]
 
 
 @pytest.mark.parametrize("mode", AutoresetMode)
@@ -340,80 +257,6 @@ class TestSeeds:
         plain.close()
 
 
-def without_text(env):
-    return gymnasium.wrappers.FilterObservation(env, ["vector", "inner"])
-
-
-INFOS = {
-    "float": spaces.Box(0.0, 1.0, (), np.float64),
-    "array": spaces.Box(0.0, 1.0, (2, 3), np.float32),
-    "nested": spaces.Dict(y=spaces.Discrete(9)),
-}
-
-
-@pytest.mark.parametrize("mode", AutoresetMode)
-def test_requested_infos(mode):
-    envs = random_envs(spaces.Box(-1, 1, (2,)), with_infos=True)
-    env = shoal.torchrl.make(
-        envs, autoreset_mode=mode, infos=INFOS, categorical_action_encoding=True
-    )
-    check_env_specs(env)
-    plain = shoal.make(envs, autoreset_mode=DISABLED)
-    env.set_seed(SEED)
-    rollout = env.rollout(STEPS, scripted(random_actions()), break_when_any_done=False)
-    _, infos = plain.reset(seed=SEED)
-    with_infos = 0
-    for step, action in zip(rollout.unbind(1), random_actions(), strict=True):
-        assert_infos(step, infos)
-        _, _, terminated, truncated, infos = plain.step(action)
-        with_infos += assert_infos(step["next"], infos)
-        ended = terminated | truncated
-        if ended.any():
-            _, reset_infos = plain.reset(options={"reset_mask": ended})
-            infos = merge_infos(infos, reset_infos, ended)
-    assert with_infos > 10
-    env.close()
-    plain.close()
-
-
-def assert_infos(data, infos):
-    """Compare entries with the infos of a plain vector; return whether it had infos."""
-    zeros = {"float": np.zeros(SLOTS), "array": np.zeros((SLOTS, 2, 3))}
-    for key, zero in zeros.items():
-        expected = infos.get(key, zero).astype(INFOS[key].dtype)
-        assert np.array_equal(data[key].numpy().reshape(expected.shape), expected)
-    nested = infos.get("nested", {}).get("y", np.zeros(SLOTS, np.int64))
-    assert np.array_equal(data["nested", "y"].numpy(), nested)
-    return "float" in infos
-
-
-def merge_infos(infos, reset_infos, ended):
-    """Replace the rows of slots that were reset by the infos of the reset."""
-    merged = {}
-    for key, zero in (("float", np.zeros(SLOTS)), ("array", np.zeros((SLOTS, 2, 3)))):
-        mask = ended.reshape(-1, *[1] * (zero.ndim - 1))
-        merged[key] = np.where(mask, reset_infos.get(key, zero), infos.get(key, zero))
-    ys = (
-        part.get("nested", {}).get("y", np.zeros(SLOTS, np.int64)) for part in (reset_infos, infos)
-    )
-    return {**merged, "nested": {"y": np.where(ended, *ys)}}
-
-
-def test_statistics_as_infos():
-    episode = spaces.Dict(
-        r=spaces.Box(-np.inf, np.inf, (), np.float32), l=spaces.Box(0, 500, (), np.int64)
-    )
-    env = shoal.torchrl.make("CartPole-v1", 4, statistics=True, infos={"episode": episode})
-    check_env_specs(env)
-    rollout = env.rollout(100, break_when_any_done=False)
-    ended = rollout["next", "done"]
-    assert ended.sum() > 4
-    lengths = rollout["next", "episode", "l"]
-    assert torch.equal(lengths > 0, ended)
-    assert torch.equal(lengths.float(), rollout["next", "episode", "r"])
-    env.close()
-
-
 @pytest.mark.parametrize("mode", AutoresetMode)
 def test_crash_truncates_the_episode(mode):
     env = shoal.torchrl.make(
@@ -436,189 +279,6 @@ def test_crash_truncates_the_episode(mode):
             assert torch.equal(after["next", "observation"][1], after["observation"][1])
             assert data["observation"][:, 1].tolist() == [2, 0]
     assert data["observation"][:, 1].tolist() == [3, 1]
-    env.close()
-
-
-class TestBadInput:
-    def test_error_names_the_part_without_spec(self):
-        vector = shoal.make([ProbeEnv] * 2, backend="inline", autoreset_mode=DISABLED)
-        with pytest.raises(TypeError, match=r"no spec for word, which is a Text"):
-            ShoalEnv(vector)
-        env = ShoalEnv(FilterObservation(vector, ["vector", "inner"]))
-        check_env_specs(env)
-        env.close()
-
-    @pytest.mark.parametrize(
-        ("space", "message"),
-        [
-            (spaces.Tuple((spaces.Discrete(2), spaces.Text(3))), r"observation\[1\].*Text"),
-            (spaces.Dict(a=spaces.Dict(b=spaces.Sequence(spaces.Discrete(2)))), r"a\['b'\].*Sequ"),
-            (spaces.Graph(spaces.Box(-1, 1, (2,)), None), "observation.*Graph"),
-            (spaces.OneOf([spaces.Discrete(2)]), "observation.*OneOf"),
-            (spaces.Dict(a=spaces.Box(0, 9, (2,), np.uint16)), "a: its dtype is uint16"),
-            (spaces.MultiDiscrete([[2, 3], [4, 5]]), "one-hot spec for observation"),
-        ],
-    )
-    def test_unsupported_spaces(self, space, message):
-        before = ProbeEnv.open_count
-        with pytest.raises(TypeError, match=message):
-            shoal.torchrl.make(random_envs(space))
-        assert ProbeEnv.open_count == before
-
-    def test_make_closes_a_vector_with_unsupported_spaces(self):
-        before = ProbeEnv.open_count
-        with pytest.raises(TypeError, match="word"):
-            shoal.torchrl.make([ProbeEnv] * 2, backend="inline")
-        assert ProbeEnv.open_count == before
-
-    def test_invalid_keys(self):
-        with pytest.raises(ValueError, match="'reward' is a reserved key of TorchRL"):
-            shoal.torchrl.make(random_envs(spaces.Dict(reward=spaces.Discrete(2))))
-        with pytest.raises(ValueError, match="info 'place' has the same key as an observation"):
-            shoal.torchrl.make(random_envs(), infos={"place": spaces.Discrete(2)})
-
-    def test_not_a_vector(self):
-        with pytest.raises(TypeError, match=r"expected a .*VectorEnv, got CartPole"):
-            ShoalEnv(gymnasium.make("CartPole-v1").unwrapped)
-
-    @pytest.mark.parametrize(
-        ("action", "message"),
-        [
-            ([[1, 0], [0, 0], [0, 1]], r"action of slot 1 is not one-hot: \[0 0\]"),
-            ([[1, 0], [0, 1], [1, 1]], r"action of slot 2 is not one-hot"),
-            ([[1, 0, 0]] * 3, r"expected one-hot rows of 2 choices"),
-        ],
-    )
-    def test_invalid_one_hot_actions(self, action, message):
-        env = shoal.torchrl.make(random_envs(), backend="inline")
-        data = env.reset().set("action", torch.tensor(action))
-        with pytest.raises(InvalidActionError, match=message):
-            env.step(data)
-        assert all(not sub_env.unwrapped.received for sub_env in env.vector.envs)
-        env.close()
-
-    @pytest.mark.parametrize("action", [[0, 1, 2], [[0, 1]] * 3, [0.5, 0, 1]])
-    def test_invalid_categorical_actions(self, action):
-        env = shoal.torchrl.make(random_envs(), backend="inline", categorical_action_encoding=True)
-        data = env.reset().set("action", torch.tensor(action))
-        with pytest.raises((InvalidActionError, gymnasium.error.InvalidAction)):
-            env.step(data)
-        assert all(not sub_env.unwrapped.received for sub_env in env.vector.envs)
-        env.close()
-
-    def test_wrapped_vector_cannot_step_some_slots(self):
-        env = ShoalEnv(VECTORS["wrapped"](DISABLED))
-        with pytest.raises(ValueError, match="this vector steps all of its slots"):
-            env.rollout(50, break_when_any_done=False, break_when_all_done=True)
-        env.close()
-
-    def test_missing_final_observation(self):
-        class WithoutInfos(VectorWrapper):
-            def step(self, actions):
-                *results, _ = self.env.step(actions)
-                return *results, {}
-
-        env = ShoalEnv(WithoutInfos(VECTORS["inline"](AutoresetMode.SAME_STEP)))
-        with pytest.raises(ValueError, match=r"slot \d .* have no 'final_obs'"):
-            env.rollout(50, break_when_any_done=False)
-        env.close()
-
-    def test_info_outside_of_its_space(self):
-        env = shoal.torchrl.make(
-            random_envs(with_infos=True), infos={"text": spaces.Box(0.0, 1.0, ())}
-        )
-        with pytest.raises(ValueError, match="info 'text' does not fit"):
-            env.rollout(50, break_when_any_done=False)
-        env.close()
-
-    def test_vector_that_ignores_the_reset_mask(self):
-        class IgnoresMask(gymnasium.vector.VectorEnv):
-            num_envs = 2
-            metadata = {"autoreset_mode": DISABLED}
-            single_observation_space = spaces.Box(0, 99, (1,), np.float64)
-            single_action_space = spaces.Discrete(2)
-            observation_space = spaces.Box(0, 99, (2, 1), np.float64)
-            action_space = spaces.MultiDiscrete([2, 2])
-            observations = np.zeros((2, 1))
-
-            def reset(self, *, seed=None, options=None):
-                self.observations = self.observations + 1
-                return self.observations, {}
-
-            def step(self, actions):
-                terminated, truncated = np.array([True, False]), np.zeros(2, bool)
-                return self.observations, np.ones(2), terminated, truncated, {}
-
-        env = ShoalEnv(IgnoresMask())
-        with pytest.raises(ResetMaskError, match="IgnoresMask has reset slot 1"):
-            env.rollout(5, break_when_any_done=False)
-
-
-def test_actions_of_every_space():
-    kinds = spaces.Dict(
-        choice=spaces.Discrete(4, start=-1),
-        small=spaces.Discrete(3, dtype=np.int8),
-        uniform=spaces.MultiDiscrete([3, 3], start=[1, 2]),
-        mixed=spaces.MultiDiscrete([2, 5, 3], start=[0, 7, -1]),
-        bits=spaces.MultiBinary(4),
-        push=spaces.Box(-1, 1, (2,), np.float64),
-        lever=spaces.Box(-1, 1, (), np.float32),
-        pair=spaces.Tuple((spaces.Discrete(2), spaces.Box(0, 9, (2,), np.int32))),
-    )
-    for is_categorical in (True, False):
-        env = shoal.torchrl.make(
-            random_envs(spaces.Discrete(2), kinds),
-            backend="inline",
-            categorical_action_encoding=is_categorical,
-        )
-        check_env_specs(env)
-        env.reset()
-        for sub_env in env.vector.envs:
-            sub_env.unwrapped.received.clear()
-        sent = [env.rand_step(env.reset())["action"] for _ in range(10)]
-        assert len(sent) == 10
-        for slot, sub_env in enumerate(env.vector.envs):
-            for actions, received in zip(sent, sub_env.unwrapped.received, strict=True):
-                assert received in kinds
-                action = actions[slot]
-                numbers = {
-                    key: action[key]
-                    if is_categorical
-                    else torch.cat([part.argmax(-1, True) for part in split(action[key], sizes)])
-                    for key, sizes in {"choice": 4, "small": 3, "mixed": [2, 5, 3]}.items()
-                }
-                uniform = action["uniform"] if is_categorical else action["uniform"].argmax(-1)
-                assert received["choice"] == numbers["choice"].item() - 1
-                assert received["small"] == numbers["small"].item()
-                assert (
-                    received["mixed"].tolist()
-                    == (numbers["mixed"] + torch.tensor([0, 7, -1])).tolist()
-                )
-                assert received["uniform"].tolist() == (uniform + torch.tensor([1, 2])).tolist()
-                assert received["bits"].tolist() == action["bits"].tolist()
-                assert received["push"].tolist() == action["push"].tolist()
-                assert received["lever"].shape == ()
-                assert received["lever"] == action["lever"].item()
-                assert received["pair"][1].tolist() == action["pair", "1"].tolist()
-        env.close()
-
-
-def split(one_hot, sizes):
-    return one_hot.split(sizes, -1)
-
-
-@pytest.mark.parametrize("dtype", [torch.bool, torch.int64, torch.float32])
-def test_one_hot_actions_of_any_dtype(dtype):
-    env = shoal.torchrl.make(random_envs(), backend="inline")
-    env.step(env.reset().set("action", torch.tensor([[0, 1], [1, 0], [0, 1]], dtype=dtype)))
-    assert [sub_env.unwrapped.received for sub_env in env.vector.envs] == [[1], [0], [1]]
-    env.close()
-
-
-def test_float_actions_of_multi_binary_spaces():
-    env = shoal.torchrl.make(random_envs(actions=spaces.MultiBinary(2)), backend="inline")
-    env.step(env.reset().set("action", torch.tensor([[0.0, 1.0]] * SLOTS)))
-    assert env.vector.envs[2].unwrapped.received[0].tolist() == [0, 1]
     env.close()
 
 

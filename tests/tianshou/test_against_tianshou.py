@@ -219,6 +219,4 @@ def test_asynchronous_collection_does_not_change_a_slots_trajectory(options):
         assert count > 1
         for key in ("obs", "rew", "terminated", "truncated", "obs_next"):
             assert_identical(getattr(mine, key)[:count], getattr(theirs, key)[:count], key)
-        np.testing.assert_array_equal(
-            mine.act[:count], theirs.act[:count]
-        )  # dtypes differ
+        np.testing.assert_array_equal(mine.act[:count], theirs.act[:count])  # dtypes differ

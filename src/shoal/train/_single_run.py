@@ -157,7 +157,7 @@ def _with_task(config: Config, env: EnvSource) -> Config:
 def _start(plan: RunPlan, folder: RunFolder, env: EnvSource) -> Run:
     run = Run(plan, folder, env)
     try:
-        run.begin()
+        run.initialize_agents()
         folder.write_plan(plan)
     except BaseException:
         run.close()

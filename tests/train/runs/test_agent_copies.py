@@ -39,7 +39,7 @@ def test_resumed_run_uses_the_original_opponents(tmp_path):
 def test_failed_start_removes_the_copies(tmp_path, monkeypatch):
     path = tmp_path / "other.agent"
     save_opponent(path, seed=1)
-    monkeypatch.setattr("shoal.train._single_run.Run.begin", lambda _: 1 / 0)
+    monkeypatch.setattr("shoal.train._single_run.Run.initialize_agents", lambda _: 1 / 0)
     with pytest.raises(ZeroDivisionError):
         train_run(config(path), tmp_path, "never")
     assert [file.name for file in tmp_path.iterdir()] == ["other.agent"]

@@ -18,10 +18,10 @@ class Pace:
 
     Example:
         >>> pace = Pace(warmup=10, per_step=0.5, every=1)
-        >>> pace.count(16)
+        >>> pace.record_steps(16)
         >>> pace.due()
         3
-        >>> pace.made(3)
+        >>> pace.record_updates(3)
         >>> pace.due()
         0
     """
@@ -40,7 +40,7 @@ class Pace:
         """Whether updates have not started yet."""
         return self.steps < self._warmup
 
-    def count(self, steps: int) -> None:
+    def record_steps(self, steps: int) -> None:
         """Count environment steps."""
         self.steps += steps
 
@@ -57,7 +57,7 @@ class Pace:
         total = (self.steps - self._warmup) * self._updates // self._steps
         return max(0, total - self.updates)
 
-    def made(self, updates: int) -> None:
+    def record_updates(self, updates: int) -> None:
         """Count updates."""
         self.updates += updates
 

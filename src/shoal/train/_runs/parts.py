@@ -59,21 +59,25 @@ def build(plan: RunPlan, folder: RunFolder, env: EnvSource) -> Parts:
         with _environment_errors_as_config_errors():
             task = VectorTask(env, plan.num_envs, **options)
         try:
-            agent = _agent(plan, task.spaces, plan.num_envs, agent_seed)
+            agent = _make_agent(plan, task.spaces, plan.num_envs, agent_seed)
         except BaseException:
             task.close()
             raise
         trainee = Trainee(agent, slice(None), config.training, is_untrained=is_untrained)
         return Parts(task, [trainee], None, rng, evaluation_seed)
 
-    exploiters = _exploiters(plan)
-    mains = plan.num_envs - exploiters
-    agent = _agent(plan, hockey_spaces(), mains, agent_seed)
-    trainees = [Trainee(agent, slice(0, mains), config.training, is_untrained=is_untrained)]
-    if exploiters:
-        exploiter = _agent(plan, hockey_spaces(), exploiters, exploiter_seed)
+    num_exploiters = _num_exploiters(plan)
+    num_main_slots = plan.num_envs - num_exploiters
+    agent = _make_agent(plan, hockey_spaces(), num_main_slots, agent_seed)
+    trainees = [
+        Trainee(agent, slice(0, num_main_slots), config.training, is_untrained=is_untrained)
+    ]
+    if num_exploiters:
+        exploiter = _make_agent(plan, hockey_spaces(), num_exploiters, exploiter_seed)
         trainees.append(
-            Trainee(exploiter, slice(mains, None), config.training, is_untrained=is_untrained)
+            Trainee(
+                exploiter, slice(num_main_slots, None), config.training, is_untrained=is_untrained
+            )
         )
     league = None if config.league is None else LeaguePlay(config.league, folder.league)
 
@@ -93,7 +97,7 @@ def build(plan: RunPlan, folder: RunFolder, env: EnvSource) -> Parts:
             rng=rng,
             opponents=Opponents(agent, load),
             from_league=draw,
-            exploiters=exploiters,
+            exploiters=num_exploiters,
             **options,
         )
     return Parts(hockey, trainees, league, rng, evaluation_seed)
@@ -108,7 +112,7 @@ def _environment_errors_as_config_errors() -> Iterator[None]:
         raise ConfigError(f"task: {error}") from error
 
 
-def _agent(plan: RunPlan, spaces: AgentSpaces, slots: int, seed: int) -> Agent:
+def _make_agent(plan: RunPlan, spaces: AgentSpaces, slots: int, seed: int) -> Agent:
     config = plan.config
     try:
         return make_agent(
@@ -125,7 +129,7 @@ def _agent(plan: RunPlan, spaces: AgentSpaces, slots: int, seed: int) -> Agent:
         raise ConfigError(f"agent: {error}") from error
 
 
-def _exploiters(plan: RunPlan) -> int:
+def _num_exploiters(plan: RunPlan) -> int:
     league = plan.config.league
     if league is None or not league.exploiter_share:
         return 0

@@ -65,7 +65,7 @@ class Run:
         self._reporter: Reporter
         self._started_at = self._reported_at = self._reported_steps = self._reported_updates = 0.0
 
-    def begin(self) -> None:
+    def initialize_agents(self) -> None:
         """Initialize the agents of a new run: from ``initial_agent`` if there is one."""
         if self.plan.initial_agent is not None:
             name = self.plan.initial_agent
@@ -332,7 +332,7 @@ class Run:
             CheckpointError: If the checkpoint is damaged or does not exist.
         """
         if name is None and not self._checkpoints.files():
-            self.begin()
+            self.initialize_agents()
             return None
         device = self.plan.device
         state = (

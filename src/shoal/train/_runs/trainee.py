@@ -69,7 +69,7 @@ class Trainee:
                 outcome.truncated[slots],
             )
         )
-        self.pace.count(self.agent.num_slots)
+        self.pace.record_steps(self.agent.num_slots)
 
     def finish_updates(self) -> None:
         """Make all pending updates, including those that would wait for the next group."""
@@ -83,7 +83,7 @@ class Trainee:
 
     def _learn(self, due: int) -> None:
         count = self.agent.learn(due)
-        self.pace.made(count)
+        self.pace.record_updates(count)
         self.updates += count
 
     def state(self, *, with_memory: bool) -> dict[str, Any]:

@@ -1,4 +1,4 @@
-"""The skrl frontend: any vector as what skrl's trainers step, in PyTorch.
+"""The skrl frontend: vectors for skrl's PyTorch trainers.
 
 .. code-block:: python
 
@@ -8,12 +8,11 @@
     env = make("Pendulum-v1", num_envs=64)                  # was: wrap_env(gymnasium.make_vec(...))
     SequentialTrainer(env=env, agents=agent, cfg={"timesteps": 10_000}).train()
 
-skrl takes the observations that a step returns for two things: as those that followed the actions,
-and as those that the next actions are chosen by. Both are right where a slot is reset in the step
-in which its episode ends, but for one thing: where an episode is truncated, skrl's agents estimate
-what would have come after it by the first observation of the next one. What was really observed
-stands in ``infos["final_obs"]``. In the other modes agents would learn from steps that are none:
-those in which a slot is only reset.
+The frontend requires the autoreset mode SAME_STEP. skrl uses the observations returned by a step
+both as next observations of the transition and as input of the next actions. In the other modes,
+agents would learn from steps that only reset a slot. With SAME_STEP there is one deviation: when an
+episode is truncated, skrl's agents bootstrap from the first observation of the next episode. The
+true final observation is in ``infos["final_obs"]``.
 """
 
 from __future__ import annotations
@@ -50,19 +49,20 @@ __all__ = ["ShoalWrapper", "make", "wrap"]
 Info = dict[str, Any]
 Device = str | torch.device | None
 
-_KNOWN = (spaces.Box, spaces.Discrete, spaces.MultiDiscrete)
+_SUPPORTED_SPACES = (spaces.Box, spaces.Discrete, spaces.MultiDiscrete)
 
 
 def make(
     what: Any, num_envs: int | None = None, *, device: Device = None, **options: Any
 ) -> ShoalWrapper:
-    """Make a vector of environments for skrl.
+    """Create a vector of environments for skrl.
 
     Args:
-        what: As for :func:`shoal.make`: an id, a kernel, a function, a list of functions.
-        num_envs: How many; for a list it follows from the list.
-        device: As for :func:`wrap`.
-        **options: As for :func:`shoal.make`. The autoreset mode is the one that skrl needs.
+        what: An argument of :func:`shoal.make`: an id, a kernel, a function or a list of functions.
+        num_envs: Number of environments. Defaults to 1, or to the length of the list.
+        device: See :func:`wrap`.
+        **options: Other options of :func:`shoal.make`, except the autoreset mode, which is always
+            SAME_STEP.
 
     Example:
         >>> env = make("CartPole-v1", num_envs=3, device="cpu")
@@ -81,25 +81,25 @@ def make(
 
 
 def wrap(envs: gymnasium.vector.VectorEnv[Any, Any, Any], *, device: Device = None) -> ShoalWrapper:
-    """Put skrl's interface on a vector, as its ``wrap_env`` does on environments.
+    """Wrap a vector for skrl, like skrl's ``wrap_env``.
 
     Args:
-        envs: Shoal's, as :func:`shoal.make` makes it, or any other of Gymnasium's interface, in
-            wrappers or not. It resets a slot in the step in which its episode ends.
-        device: Where tensors are wanted; by default where skrl's configuration says.
+        envs: A vector created by :func:`shoal.make`, or any other Gymnasium vector environment,
+            with or without wrappers. Its autoreset mode must be SAME_STEP.
+        device: The device of tensors. Defaults to that in skrl's configuration.
 
     Raises:
-        ValueError: The vector resets slots later or not at all, or skrl knows no tensors for one of
-            its spaces.
+        ValueError: If the autoreset mode is not SAME_STEP, or skrl does not support one of the
+            spaces.
     """
     return ShoalWrapper(envs, device=device)
 
 
-class ShoalWrapper(Wrapper):  # type: ignore[misc] # skrl tells no types
-    """A vector behind skrl's interface.
+class ShoalWrapper(Wrapper):  # type: ignore[misc] # skrl is not typed
+    """A vector with skrl's interface.
 
-    Closing this one closes the vector. Other attributes are the vector's. See :func:`wrap`, which
-    has the same arguments.
+    Closing the wrapper closes the vector. Other attributes are forwarded to the vector. The
+    arguments are those of :func:`wrap`.
     """
 
     def __init__(
@@ -110,15 +110,16 @@ class ShoalWrapper(Wrapper):  # type: ignore[misc] # skrl tells no types
         mode = autoreset_mode_of(envs)
         if mode is not AutoresetMode.SAME_STEP:
             raise ValueError(
-                f"the vector's autoreset mode is {mode.name}, but skrl's agents would learn from "
-                "the steps that only reset: make it with autoreset_mode=AutoresetMode.SAME_STEP"
+                f"the vector's autoreset mode is {mode.name}, in which skrl's agents would learn "
+                "from steps that only reset a slot: create the vector with "
+                "autoreset_mode=AutoresetMode.SAME_STEP"
             )
         _check(envs.single_observation_space)
         _check(envs.single_action_space)
         super().__init__(envs)
         self._device = config.torch.parse_device(device)
-        # Others may return the same arrays in every step.
-        self._arrays_are_ours = isinstance(envs, VectorEnv) and envs.pool.copy
+        # Other vectors may reuse their arrays in every step.
+        self._arrays_are_new = isinstance(envs, VectorEnv) and envs.pool.copy
         self._latest: tuple[torch.Tensor, Info] | None = None
 
     @property
@@ -134,14 +135,14 @@ class ShoalWrapper(Wrapper):  # type: ignore[misc] # skrl tells no types
         return space
 
     def reset(self) -> tuple[torch.Tensor, Info]:
-        """Begin episodes in all slots, once, with skrl's seed; after that, where they are now.
+        """Reset all slots with skrl's seed on the first call; later return the newest observations.
 
-        Trainers call it when they begin, and after the end of an episode where there is one slot:
-        the slot has been reset by then.
+        Trainers call it when they start and, if there is only one slot, after each episode, when
+        the slot has already been reset.
         """
         if self._latest is None:
             observations, infos = self._env.reset(seed=config.torch.key)
-            self._latest = self._observed(observations), infos
+            self._latest = self._observation_tensor(observations), infos
         return self._latest
 
     def step(
@@ -150,17 +151,18 @@ class ShoalWrapper(Wrapper):  # type: ignore[misc] # skrl tells no types
         """Step every slot.
 
         Args:
-            actions: A row for each slot.
+            actions: Actions with one row per slot.
 
         Returns:
-            Observations, rewards, terminated, truncated, with a row for each slot, and the infos of
+            Observations, rewards, terminated and truncated with one row per slot, and the infos of
             the vector.
         """
         space = self.action_space
         parts = unflatten_tensorized_space(space, actions)
         arrays = untensorize_space(space, parts, squeeze_batch_dimension=False)
-        observations, rewards, terminated, truncated, infos = self._env.step(_flat(space, arrays))
-        self._latest = self._observed(observations), infos
+        arrays = _flatten_discrete(space, arrays)
+        observations, rewards, terminated, truncated, infos = self._env.step(arrays)
+        self._latest = self._observation_tensor(observations), infos
         return (
             self._latest[0],
             self._tensor(rewards, torch.float32).view(-1, 1),
@@ -170,20 +172,20 @@ class ShoalWrapper(Wrapper):  # type: ignore[misc] # skrl tells no types
         )
 
     def state(self) -> None:
-        """There is no state but what is observed."""
+        """Return None: there is no global state."""
 
     def render(self, *_: Any, **__: Any) -> Any:
-        """Render each environment, or none where the vector was made without a render mode.
+        """Render each environment; return None if the vector has no render mode.
 
-        Trainers call it in every step, unless they are told that they are headless.
+        Trainers call it in every step unless they are configured as headless.
         """
         return None if self._env.render_mode is None else self._env.render()
 
     def close(self) -> None:
-        """Close every environment; a second call does nothing."""
+        """Close all environments. A second call does nothing."""
         self._env.close()
 
-    def _observed(self, observations: Any) -> torch.Tensor:
+    def _observation_tensor(self, observations: Any) -> torch.Tensor:
         tensors = self._tensors(self.observation_space, observations)
         flat: torch.Tensor = flatten_tensorized_space(
             tensorize_space(self.observation_space, tensors, device=self._device)
@@ -199,23 +201,23 @@ class ShoalWrapper(Wrapper):  # type: ignore[misc] # skrl tells no types
 
     def _tensor(self, array: Any, dtype: torch.dtype) -> torch.Tensor:
         tensor = torch.from_numpy(np.asarray(array))
-        return tensor.to(self._device, dtype, copy=not self._arrays_are_ours)
+        return tensor.to(self._device, dtype, copy=not self._arrays_are_new)
 
 
 def _check(space: Space[Any], name: str = "") -> None:
-    """Refuse what skrl has no tensors for."""
+    """Raise ValueError if skrl cannot convert values of the space to tensors."""
     if isinstance(space, spaces.Dict | spaces.Tuple):
         parts = space.spaces.items() if isinstance(space, spaces.Dict) else enumerate(space.spaces)
         for key, part in parts:
             _check(part, f"{name}[{key!r}]")
-    elif not isinstance(space, _KNOWN):
-        raise ValueError(f"skrl knows no tensors for the space {name or space}: {space}")
+    elif not isinstance(space, _SUPPORTED_SPACES):
+        raise ValueError(f"skrl does not support the space {name or space}: {space}")
 
 
-def _flat(space: Space[Any], actions: Any) -> Any:
-    """Actions as vectors take them: choices in a row, where skrl has them in a column."""
+def _flatten_discrete(space: Space[Any], actions: Any) -> Any:
+    """Flatten discrete actions, which skrl returns as columns."""
     if isinstance(space, spaces.Dict):
-        return {key: _flat(part, actions[key]) for key, part in space.spaces.items()}
+        return {key: _flatten_discrete(part, actions[key]) for key, part in space.spaces.items()}
     if isinstance(space, spaces.Tuple):
-        return tuple(map(_flat, space.spaces, actions))
+        return tuple(map(_flatten_discrete, space.spaces, actions))
     return actions.reshape(-1) if isinstance(space, spaces.Discrete) else actions

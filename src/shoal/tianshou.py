@@ -1,4 +1,4 @@
-"""The Tianshou frontend: any vector as what Tianshou's collectors and trainers step.
+"""The Tianshou frontend: vectors for Tianshou's collectors and trainers.
 
 .. code-block:: python
 
@@ -8,8 +8,8 @@
     envs = make("CartPole-v1", num_envs=64)                  # was: SubprocVectorEnv([...] * 64)
     collector = Collector(policy, envs, VectorReplayBuffer(20_000, 64))
 
-What it gives is what Tianshou's own ``DummyVectorEnv`` gives from the same seeds and actions, bit
-for bit, but for rewards, which are float64 whatever an environment says.
+For the same seeds and actions, results equal those of Tianshou's ``DummyVectorEnv`` bit for bit,
+except that rewards are always float64.
 """
 
 from __future__ import annotations
@@ -65,14 +65,14 @@ def make(
     timeout: float | None = None,
     **options: Any,
 ) -> ShoalVectorEnv:
-    """Make a vector of environments for Tianshou.
+    """Create a vector of environments for Tianshou.
 
     Args:
-        what: As for :func:`shoal.make`: an id, a kernel, a function, a list of functions.
-        num_envs: How many; for a list it follows from the list.
-        wait_num: As for :class:`ShoalVectorEnv`.
-        timeout: As for :class:`ShoalVectorEnv`.
-        **options: As for :func:`shoal.make`. The autoreset mode is Tianshou's, which resets
+        what: An argument of :func:`shoal.make`: an id, a kernel, a function or a list of functions.
+        num_envs: Number of environments. Defaults to 1, or to the length of the list.
+        wait_num: See :class:`ShoalVectorEnv`.
+        timeout: See :class:`ShoalVectorEnv`.
+        **options: Other options of :func:`shoal.make`, except the autoreset mode: Tianshou resets
             environments itself.
 
     Example:
@@ -84,7 +84,7 @@ def make(
         >>> envs.close()
     """
     if wait_num is not None or timeout is not None:
-        # Who is to look at the clock, or at who comes first, must not be stepping meanwhile.
+        # With a batch size, the caller drives no slots and can return as soon as some are done.
         options.setdefault("batch_size", wait_num or 1)
     vector = make_vector(what, num_envs, autoreset_mode=AutoresetMode.DISABLED, **options)
     try:
@@ -95,26 +95,27 @@ def make(
 
 
 class ShoalVectorEnv(BaseVectorEnv):
-    """A vector behind Tianshou's interface, whatever steps its environments.
+    """A vector with Tianshou's interface.
 
-    Slots are stepped and reset by their numbers. Whoever steps resets what has ended, as Tianshou's
-    collectors do. Closing this one closes the vector.
+    Slots are stepped and reset by number. The caller resets finished slots, as Tianshou's
+    collectors do. Closing this object closes the vector.
 
     Args:
-        envs: Shoal's, as :func:`shoal.make` makes it, or any other of Gymnasium's interface, in
-            wrappers or not. Only a bare one of Shoal's steps some of its slots; collecting by
-            ``n_episode`` needs that, collecting by ``n_step`` does not. Its autoreset mode is
-            DISABLED, or NEXT_STEP, since an explicit reset comes before the automatic one.
-        wait_num: For asynchronous collecting: with how many slots ``step`` returns, while the
-            others are still being stepped. (Of Tianshou 2.0, ``AsyncCollector`` works with policies
-            that have a state alone, whatever the vector.)
-        timeout: For asynchronous collecting: after how many seconds ``step`` returns with what is
-            done, one slot at least.
+        envs: A vector created by :func:`shoal.make`, or any other Gymnasium vector environment,
+            with or without wrappers. Only a Shoal vector without wrappers can step some of its
+            slots, which collecting by ``n_episode`` needs and collecting by ``n_step`` does not.
+            The autoreset mode must be DISABLED, or NEXT_STEP, in which an explicit reset replaces
+            the automatic one.
+        wait_num: For asynchronous collecting: the number of finished slots with which ``step``
+            returns. (In Tianshou 2.0, ``AsyncCollector`` only works with policies that have a
+            state, with any vector.)
+        timeout: For asynchronous collecting: the number of seconds after which ``step`` returns
+            the finished slots, at least one.
 
     Raises:
-        ValueError: The vector resets a slot in the step in which its episode ends: what was
-            observed at the end would not be where Tianshou looks for it.
-        TypeError: Observations are tuples, which Tianshou has no buffer for.
+        ValueError: If the autoreset mode is SAME_STEP, in which a step does not return final
+            observations where Tianshou expects them.
+        TypeError: If observations are tuples, which Tianshou's buffers do not support.
 
     Example:
         >>> import shoal
@@ -126,10 +127,10 @@ class ShoalVectorEnv(BaseVectorEnv):
         >>> envs.close()
     """
 
-    # The base class sends some names to workers, of which there are none here.
+    # The base class forwards some attributes to its workers, which do not exist here.
     __getattribute__ = object.__getattribute__
 
-    def __init__(  # no super().__init__(): it makes workers
+    def __init__(  # does not call super().__init__(), which would create workers
         self,
         envs: gymnasium.vector.VectorEnv[Any, Any, Any],
         *,
@@ -138,7 +139,7 @@ class ShoalVectorEnv(BaseVectorEnv):
     ) -> None:
         if not isinstance(envs, gymnasium.vector.VectorEnv):
             raise TypeError(f"expected a gymnasium.vector.VectorEnv, got {type(envs).__name__}")
-        self.vector = envs  # it ends its pool's life with its own
+        self.vector = envs  # the reference keeps the pool open
         self._pool: Pool = envs.pool if isinstance(envs, VectorEnv) else VectorEnvPool(envs)
         self.env_num = count = self._pool.num_envs
         self.wait_num = count if wait_num is None else index(wait_num)
@@ -148,30 +149,30 @@ class ShoalVectorEnv(BaseVectorEnv):
         self._check()
         single = self._pool.spaces
         self.observation_space = [single.single_observation] * count
-        # One for each slot, since collectors sample from them, and `seed` seeds each by its own.
+        # Separate objects, because `seed` seeds each of them and collectors sample from them.
         self.action_space = [deepcopy(single.single_action) for _ in range(count)]
         self.metadata = [self._pool.metadata] * count
         self._layout = Layout.of(single.single_observation)
         self._every_slot = np.arange(count)
-        self._stepping: dict[int, None] = {}  # slots in flight, in the order of sending
-        self._before: dict[int, Any] = {}  # what they have last shown, where a crash could lose it
+        self._in_flight: dict[int, None] = {}  # slots in the order of sending
+        self._previous: dict[int, Any] = {}  # last observations by slot, for crashes
 
     def _check(self) -> None:
         if not 1 <= self.wait_num <= self.env_num:
             raise ValueError(
-                f"wait_num must be between 1 and {self.env_num}, the number of environments, got "
+                f"wait_num must be between 1 and the number of environments ({self.env_num}), got "
                 f"{self.wait_num}"
             )
         if self.timeout is not None and not self.timeout > 0:
             raise ValueError(f"timeout must be a positive number, got {self.timeout}")
         if self._pool.autoreset_mode is AutoresetMode.SAME_STEP:
             raise ValueError(
-                "the vector resets a slot in the step in which its episode ends, but Tianshou does "
-                "that itself: make it with autoreset_mode=AutoresetMode.DISABLED"
+                "the autoreset mode SAME_STEP is not supported, because Tianshou resets slots "
+                "itself: create the vector with autoreset_mode=AutoresetMode.DISABLED"
             )
         space = self._pool.spaces.single_observation
         if isinstance(space, spaces.Tuple):
-            raise TypeError(f"Tianshou takes arrays or dicts as observations, not those of {space}")
+            raise TypeError(f"Tianshou only supports arrays or dicts as observations, got {space}")
 
     def __len__(self) -> int:
         return self.env_num
@@ -183,110 +184,112 @@ class ShoalVectorEnv(BaseVectorEnv):
         seed: int | None = None,
         options: dict[str, Any] | None = None,
     ) -> tuple[Array, Array]:
-        """Begin new episodes in these slots, all of them by default.
+        """Start new episodes in some slots, or in all slots.
 
-        A reset of all slots gives up the steps that are under way.
+        A reset of all slots discards the steps in flight.
 
         Args:
-            env_id: A number or several.
-            seed: Given to each of these environments as it is, which is what Tianshou does. To
-                seed each by its own use :meth:`seed`.
-            options: Given to each of these environments.
+            env_id: One or several slots; None for all.
+            seed: A seed that is passed to each of these environments unchanged, as Tianshou does.
+                Use :meth:`seed` for different seeds.
+            options: Options that are passed to each of these environments.
 
         Returns:
             The observations and infos of these slots, in the order of ``env_id``.
         """
         if env_id is None:
             self._pool.drop()
-            self._stepping.clear()
+            self._in_flight.clear()
         slots = self._idle(env_id, "reset")
-        return self._begun(slots, [seed] * len(slots), options)
+        return self._reset_slots(slots, [seed] * len(slots), options)
 
     def seed(self, seed: int | Sequence[int] | None = None) -> list[list[int] | None]:
-        """Seed environments and action spaces; environments are reset by that.
+        """Seed environments and action spaces. The environments are reset.
 
         Args:
-            seed: One number, from which the slots count up, or one for each slot; None for chance.
+            seed: The seed of slot 0, which is incremented for each further slot, or one seed per
+                slot. None for random seeds.
         """
         slots = self._idle(None, "seed")
         seeds = slot_seeds(seed, self.env_num)
-        for space, each in zip(self.action_space, seeds, strict=True):
-            space.seed(each)
-        self._begun(slots, seeds, None)
-        return [[each] for each in seeds]  # type: ignore[list-item]
+        for space, slot_seed in zip(self.action_space, seeds, strict=True):
+            space.seed(slot_seed)
+        self._reset_slots(slots, seeds, None)
+        return [[slot_seed] for slot_seed in seeds]  # type: ignore[list-item]
 
     def step(self, action: Any, id: EnvId = None) -> StepResult:  # noqa: A002
-        """Step these slots, all of them by default, with one action for each.
+        """Step some slots, or all slots.
 
         Args:
-            action: A sequence, array or tensor with an action for each of these slots. None fetches
-                steps that are under way, if the vector is asynchronous: those of ``id``, which are
-                waited for, or as ``wait_num`` and ``timeout`` say where no slots are named.
-            id: A number or several.
+            action: A sequence, array or tensor with one action per slot. An asynchronous vector
+                accepts None to only receive steps in flight: those of the slots ``id``, or as
+                defined by ``wait_num`` and ``timeout`` if ``id`` is None.
+            id: One or several slots; None for all.
 
         Returns:
-            Observations, rewards, terminated, truncated and infos. They are those of the slots of
-            ``id``, in this order; of an asynchronous vector, those of the slots that are done.
-            ``env_id`` in each info says which slot it is.
+            Observations, rewards, terminated, truncated and infos of the slots ``id``, in this
+            order, or of the finished slots if the vector is asynchronous. ``env_id`` in each info
+            is the number of the slot.
 
         Raises:
-            InvalidActionError: There are too few or too many, or one is not of the action space.
-            AlreadyPendingCallError: One of the slots is being stepped.
-            NoAsyncCallError: None of the slots is, from which something could be fetched.
+            InvalidActionError: If the number of actions is wrong, or an action is not in the action
+                space.
+            AlreadyPendingCallError: If one of the slots is in flight.
+            NoAsyncCallError: If there is nothing to receive.
         """
         if self.is_async:
             return self._step_some(action, id)
         if action is None:
-            raise ValueError("action is None: only a vector with wait_num or timeout takes that")
-        slots = slot_numbers(_several(id), self.env_num)
-        self._remember(slots)
+            raise ValueError("action must not be None unless wait_num or timeout is set")
+        slots = slot_numbers(_as_list(id), self.env_num)
+        self._store_observations(slots)
         actions = self._batched(action, len(slots))
         if np.array_equal(slots, self._every_slot):
-            return self._told(Batch(slots, *self._pool.step(actions)))
+            return self._step_result(Batch(slots, *self._pool.step(actions)))
         self._pool.send(actions, slots)
-        return self._told(self._pool.recv())
+        return self._step_result(self._pool.recv())
 
     def _step_some(self, action: Any, id: EnvId) -> StepResult:  # noqa: A002
         if action is not None:
             slots = self._idle(id, "step")
-            self._remember(slots)
+            self._store_observations(slots)
             self._pool.send(self._batched(action, len(slots)), slots)
-            self._stepping.update(dict.fromkeys(slots.tolist()))
-        if not self._stepping:
-            raise NoAsyncCallError("step: nothing is under way that could be fetched", "step")
+            self._in_flight.update(dict.fromkeys(slots.tolist()))
+        if not self._in_flight:
+            raise NoAsyncCallError("step: no slot is in flight", "step")
         if action is None and id is not None:
-            batch = self._pool.recv(slots=slot_numbers(_several(id), self.env_num))
+            batch = self._pool.recv(slots=slot_numbers(_as_list(id), self.env_num))
         else:
-            batch = self._first_come()
+            batch = self._recv_finished()
         for slot in batch.slots.tolist():
-            del self._stepping[slot]
-        return self._told(batch)
+            del self._in_flight[slot]
+        return self._step_result(batch)
 
-    def _first_come(self) -> Batch:
+    def _recv_finished(self) -> Batch:
         try:
-            return self._pool.recv(min(self.wait_num, len(self._stepping)), self.timeout)
+            return self._pool.recv(min(self.wait_num, len(self._in_flight)), self.timeout)
         except ReceiveTimeoutError:
-            return self._pool.recv(1)  # and whatever else is done
+            return self._pool.recv(1)  # at least one, and all others that are done
 
     @property
     def waiting_id(self) -> list[int]:  # type: ignore[override]
-        """The slots that are being stepped, of an asynchronous vector."""
-        return list(self._stepping)
+        """Slots in flight (of an asynchronous vector)."""
+        return list(self._in_flight)
 
     @property
     def ready_id(self) -> list[int]:  # type: ignore[override]
-        """The slots that can be stepped or reset."""
-        return [slot for slot in range(self.env_num) if slot not in self._stepping]
+        """Slots that can be stepped or reset."""
+        return [slot for slot in range(self.env_num) if slot not in self._in_flight]
 
     def get_env_attr(self, key: str, id: EnvId = None) -> list[Any]:  # noqa: A002
-        """An attribute of each of these environments, or of a wrapper around it."""
+        """Get an attribute of each of these environments or its wrappers."""
         return self._pool.call(get_attribute, key, slots=self._idle(id, "get_env_attr"))
 
     def set_env_attr(self, key: str, value: Any, id: EnvId = None) -> None:  # noqa: A002
-        """Set an attribute of each of these environments where it is: there or in a wrapper.
+        """Set an attribute of each of these environments or its wrappers.
 
         Raises:
-            AttributeError: It is in neither, and there is a wrapper, in which it would be lost.
+            AttributeError: If an environment with wrappers has the attribute in none of its layers.
         """
         self._pool.call(set_attribute, key, value, slots=self._idle(id, "set_env_attr"))
 
@@ -297,7 +300,7 @@ class ShoalVectorEnv(BaseVectorEnv):
 
     @property
     def reward_range(self) -> list[Any]:
-        """The attribute of this name of each environment, which older ones have."""
+        """The ``reward_range`` of each environment, which only older environments have."""
         return self.get_env_attr("reward_range")
 
     def render(self, **kwargs: Any) -> list[Any]:
@@ -306,32 +309,33 @@ class ShoalVectorEnv(BaseVectorEnv):
         return self._pool.call("render", **kwargs)
 
     def close(self) -> None:
-        """Close every environment and end the workers; a second call does nothing."""
+        """Close all environments and workers. A second call does nothing."""
         self.is_closed = True
-        self._stepping.clear()
+        self._in_flight.clear()
         self.vector.close()
         self._pool.close()
 
-    def _idle(self, env_id: EnvId, doing: str) -> Slots:
-        """These slots, none of which may be under way."""
-        slots = slot_numbers(_several(env_id), self.env_num)
+    def _idle(self, env_id: EnvId, method: str) -> Slots:
+        """Return the slots, after a check that none of them is in flight."""
+        slots = slot_numbers(_as_list(env_id), self.env_num)
         for slot in slots.tolist():
-            if slot in self._stepping:
+            if slot in self._in_flight:
                 raise AlreadyPendingCallError(
-                    f"{doing}: slot {slot} is being stepped; ready are {self.ready_id}", "step"
+                    f"{method}: slot {slot} is in flight; the idle slots are {self.ready_id}",
+                    "step",
                 )
         return slots
 
-    def _begun(
+    def _reset_slots(
         self, slots: Slots, seeds: Sequence[int | None], options: dict[str, Any] | None
     ) -> tuple[Array, Array]:
         self._pool.reset(slots, seeds, options)
-        batch = self._pool.recv(slots=slots) if self._stepping else self._pool.recv()
+        batch = self._pool.recv(slots=slots) if self._in_flight else self._pool.recv()
         infos = format_infos(batch.infos, len(slots), "list")
         return self._stacked(batch.observations, len(slots)), _objects(infos)
 
     def _batched(self, actions: Any, count: int) -> Any:
-        """One action for each slot, as Tianshou has it, in the form that pools take."""
+        """Convert Tianshou's actions to the pool's format."""
         if isinstance(actions, torch.Tensor):
             actions = actions.numpy(force=True)
         space: Space[Any] = self._pool.spaces.single_action
@@ -341,30 +345,31 @@ class ShoalVectorEnv(BaseVectorEnv):
             raise InvalidActionError(f"got {len(actions)} actions for {count} slots")
         return batch_of(space, list(actions))
 
-    def _remember(self, slots: Slots) -> None:
-        """Take note of what these slots show before they are stepped."""
+    def _store_observations(self, slots: Slots) -> None:
+        """Store the current observations of these slots in case one of them crashes."""
         if self._pool.restarts:
-            shown = self._stacked(self._pool.latest(slots), len(slots))
-            self._before.update(zip(slots.tolist(), shown, strict=True))
+            observations = self._stacked(self._pool.latest(slots), len(slots))
+            self._previous.update(zip(slots.tolist(), observations, strict=True))
 
-    def _told(self, batch: Batch) -> StepResult:
+    def _step_result(self, batch: Batch) -> StepResult:
         slots, observations, rewards, terminated, truncated, raw = batch
         if not self._pool.copy:
             rewards, terminated, truncated = rewards.copy(), terminated.copy(), truncated.copy()
-        shown = self._stacked(observations, len(slots))
+        stacked = self._stacked(observations, len(slots))
         infos = format_infos(raw, len(slots), "list")
         for row, (slot, info) in enumerate(zip(slots.tolist(), infos, strict=True)):
             info["env_id"] = slot
-            if self._before and info.get(CRASHED) is True and not terminated[row]:
-                shown[row] = self._before[slot]  # not the first observation of another episode
-        return shown, rewards, terminated, truncated, _objects(infos)
+            if self._previous and info.get(CRASHED) is True and not terminated[row]:
+                # Replace the first observation of the next episode.
+                stacked[row] = self._previous[slot]
+        return stacked, rewards, terminated, truncated, _objects(infos)
 
     def _stacked(self, observations: Any, count: int) -> Array:
-        """A batch as Tianshou stacks one: what is no array becomes an array of objects."""
+        """Return an array of observations; nested observations become an array of objects."""
         if isinstance(observations, np.ndarray):
             return observations if self._pool.copy else observations.copy()
-        kept = observations if self._pool.copy else deepcopy(observations)
-        return _objects(list(self._rows(kept, count)))
+        copied = observations if self._pool.copy else deepcopy(observations)
+        return _objects(list(self._rows(copied, count)))
 
     def _rows(self, observations: Any, count: int) -> Iterator[Any]:
         arrays, objects = batch_leaves(self._layout, observations)
@@ -378,10 +383,10 @@ class ShoalVectorEnv(BaseVectorEnv):
             )
 
 
-def _several(env_id: EnvId) -> Any:
+def _as_list(env_id: EnvId) -> Any:
     return [env_id] if np.isscalar(env_id) else env_id
 
 
 def _objects(items: list[Any]) -> Array:
-    """An array with these objects as they are."""
+    """Return an array of objects."""
     return np.fromiter(items, np.object_, len(items))

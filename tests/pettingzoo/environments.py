@@ -1,4 +1,4 @@
-"""Parallel environments whose agents come and go."""
+"""Parallel environments whose agents join and end during an episode."""
 
 import os
 
@@ -10,22 +10,22 @@ AGENTS = ["ann", "bob", "cyd"]
 
 
 class Crowd(ParallelEnv):
-    """Agents end by chance, one way or the other; one of them joins later; some have infos.
+    """Environment whose agents end randomly; one joins late, and some have infos.
 
     Args:
         mixed: Whether agents have different spaces.
-        limit: The step in which all that are left are truncated.
-        told: Whether there are infos; ``"together"``: also one that is no agent's.
-        strict: Whether a wrong action, or that of an agent which is gone, is an error.
+        limit: The step in which all remaining agents are truncated.
+        infos: Whether there are infos; ``"common"``: also one that belongs to no agent.
+        strict: Whether invalid actions, and actions of agents that have ended, are errors.
     """
 
     metadata = {"name": "crowd_v0", "render_modes": ["rgb_array"]}
 
-    def __init__(self, mixed=False, limit=12, told=True, strict=True):
+    def __init__(self, mixed=False, limit=12, infos=True, strict=True):
         self.possible_agents = list(AGENTS)
         self.agents = []
         self.render_mode = "rgb_array"
-        self.mixed, self.limit, self.told, self.strict = mixed, limit, told, strict
+        self.mixed, self.limit, self.with_infos, self.strict = mixed, limit, infos, strict
         self.closed = 0
         self._random = np.random.default_rng(0)
         same = (_masked(), spaces.Discrete(4, start=2))
@@ -48,9 +48,9 @@ class Crowd(ParallelEnv):
         self.time = 0
         self.agents = ["ann", "bob"] if self._random.random() < 0.5 else list(AGENTS)
         infos = {agent: {} for agent in self.agents}
-        if self.told:
+        if self.with_infos:
             infos["ann"] = {"options": str(options)}
-        return {agent: self._seen(agent, 0.0) for agent in self.agents}, infos
+        return {agent: self._observe(agent, 0.0) for agent in self.agents}, infos
 
     def step(self, actions):
         if self.strict:
@@ -58,29 +58,29 @@ class Crowd(ParallelEnv):
             assert all(action in self.action_space(agent) for agent, action in actions.items())
         self.time += 1
         acted = list(self.agents)
-        pushed = {agent: float(np.sum(action)) for agent, action in actions.items()}
-        dies = {agent: bool(self._random.random() < 0.15) for agent in acted}
+        sums = {agent: float(np.sum(action)) for agent, action in actions.items()}
+        terminated = {agent: bool(self._random.random() < 0.15) for agent in acted}
         late = self.time >= self.limit
-        cut = {agent: late or bool(self._random.random() < 0.1) for agent in acted}
-        self.agents = [agent for agent in acted if not dies[agent] and not cut[agent]]
+        truncated = {agent: late or bool(self._random.random() < 0.1) for agent in acted}
+        self.agents = [agent for agent in acted if not terminated[agent] and not truncated[agent]]
         if self.time == 3 and "cyd" not in acted and self.agents:
             self.agents.append("cyd")
-        shown = [*acted, *(agent for agent in self.agents if agent not in acted)]
-        infos = {agent: {} for agent in shown}
-        if self.told == "together":
+        observed = [*acted, *(agent for agent in self.agents if agent not in acted)]
+        infos = {agent: {} for agent in observed}
+        if self.with_infos == "common":
             infos["weather"] = {"wind": self.time}
-        if self.told and self.time % 2:
+        if self.with_infos and self.time % 2:
             infos[acted[0]] = {"time": self.time, "action_mask": np.arange(4) % 2}
         return (
-            {agent: self._seen(agent, pushed.get(agent, 0.0)) for agent in shown},
-            {agent: pushed[agent] + self.time for agent in acted},
-            dies,
-            cut,
+            {agent: self._observe(agent, sums.get(agent, 0.0)) for agent in observed},
+            {agent: sums[agent] + self.time for agent in acted},
+            terminated,
+            truncated,
             infos,
         )
 
-    def _seen(self, agent, pushed):
-        noise = self._random.standard_normal(4).astype(np.float32) + np.float32(pushed)
+    def _observe(self, agent, offset):
+        noise = self._random.standard_normal(4).astype(np.float32) + np.float32(offset)
         if not self.mixed or agent == "ann":
             mask = self._random.integers(0, 2, 4).astype(np.int8)
             return {"observation": noise, "action_mask": mask}
@@ -105,10 +105,10 @@ def _masked():
 
 
 class Exploding(Crowd):
-    """Ends its process when it was stepped so often."""
+    """Environment that exits its process in a given step."""
 
     def __init__(self, at):
-        super().__init__(told=False, limit=1000)
+        super().__init__(infos=False, limit=1000)
         self.at, self.steps = at, 0
 
     def step(self, actions):

@@ -1,9 +1,9 @@
-"""What a vector of parallel environments must do: a loop over them, with nothing clever in it."""
+"""Reference implementation of a vector of parallel environments: a plain loop."""
 
 import numpy as np
 from gymnasium.vector import AutoresetMode
 
-from shoal.pettingzoo._team_env import nothing_of
+from shoal.pettingzoo._team_env import empty_observation
 
 
 class PlainLoop:
@@ -23,47 +23,49 @@ class PlainLoop:
         return [self._step(number, acts) for number, acts in enumerate(actions)]
 
     def _reset(self, number, seed=None, options=None):
-        given = {} if options is None else {"options": options}
-        shown, infos = self.envs[number].reset(seed=seed, **given)
+        kwargs = {} if options is None else {"options": options}
+        observations, infos = self.envs[number].reset(seed=seed, **kwargs)
         self.over[number] = False
-        return {agent: self._row(number, agent, shown, infos=infos) for agent in self.agents}
+        return {agent: self._row(number, agent, observations, infos=infos) for agent in self.agents}
 
     def _step(self, number, acts):
         env = self.envs[number]
         if self.over[number]:
             assert self.mode is AutoresetMode.NEXT_STEP
             return self._reset(number)
-        shown, *results, infos = env.step({agent: acts[agent] for agent in env.agents})
-        rows = {agent: self._row(number, agent, shown, *results, infos) for agent in self.agents}
+        results = env.step({agent: acts[agent] for agent in env.agents})
+        rows = {agent: self._row(number, agent, *results) for agent in self.agents}
         self.over[number] = not env.agents
         if self.mode is not AutoresetMode.SAME_STEP:
             return rows
-        begun = self._reset(number) if self.over[number] else None
+        first = self._reset(number) if self.over[number] else None
         for agent, row in rows.items():
             if row["terminated"] or row["truncated"]:
                 row["final_obs"], row["final_info"] = row["observation"], row["info"]
-                row["observation"] = nothing_of(env.observation_space(agent))
+                row["observation"] = empty_observation(env.observation_space(agent))
                 row["info"] = {}
-            if begun is not None:
+            if first is not None:
                 for key in ("observation", "info", "alive"):
-                    row[key] = begun[agent][key]
+                    row[key] = first[agent][key]
         return rows
 
-    def _row(self, number, agent, shown, rewards=(), terms=(), cuts=(), infos=()):
+    def _row(
+        self, number, agent, observations, rewards=(), terminations=(), truncations=(), infos=()
+    ):
         env = self.envs[number]
-        told = agent in rewards
+        has_acted = agent in rewards
         return {
-            "observation": shown[agent]
-            if agent in shown
-            else nothing_of(env.observation_space(agent)),
-            "reward": float(rewards[agent]) if told else 0.0,
-            "terminated": bool(told and terms[agent]),
-            "truncated": bool(told and cuts[agent]),
+            "observation": observations[agent]
+            if agent in observations
+            else empty_observation(env.observation_space(agent)),
+            "reward": float(rewards[agent]) if has_acted else 0.0,
+            "terminated": bool(has_acted and terminations[agent]),
+            "truncated": bool(has_acted and truncations[agent]),
             "alive": agent in env.agents,
             "info": dict(infos).get(agent, {}),
         }
 
 
 def column(rows, key):
-    """One thing of all of these rows, as an array."""
+    """Return the values of a key in all rows as an array."""
     return np.array([row[key] for row in rows])

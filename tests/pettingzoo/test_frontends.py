@@ -1,4 +1,4 @@
-"""What else is expected of both shapes: training loops, wrappers, attributes, crashes, closing."""
+"""Both shapes: reset masks, training loops, wrappers, attributes, statistics, crashes, closing."""
 
 import sys
 import time
@@ -24,15 +24,15 @@ from tests.pettingzoo.environments import AGENTS, Crowd, Exploding
 SHAPES = ["batch", "dict"]
 
 
-def sampled(envs):
-    """Actions of all agents in all environments."""
+def sample_actions(envs):
+    """Sample actions of all agents in all environments."""
     if hasattr(envs, "action_space") and not callable(envs.action_space):
         return envs.action_space.sample()
     return {agent: envs.batched_action_space(agent).sample() for agent in envs.possible_agents}
 
 
 @pytest.mark.parametrize("mode", AutoresetMode)
-def test_a_reset_mask_resets_environments_of_which_all_the_living_are_selected(mode):
+def test_reset_mask_must_select_all_living_agents(mode):
     with make(Crowd, 2, autoreset_mode=mode) as envs:
         with pytest.raises(ResetMaskError, match="never been reset"):
             envs.reset(options={"reset_mask": np.arange(6) < 3})
@@ -47,7 +47,7 @@ def test_a_reset_mask_resets_environments_of_which_all_the_living_are_selected(m
         observations, infos = envs.reset(options={"reset_mask": mask})
         assert_identical(infos, {"alive": before, "_alive": np.ones(6, np.bool_)})
         half = np.arange(6) == 0
-        with pytest.raises(ResetMaskError, match=r"environment 0 .* not 'bob'"):
+        with pytest.raises(ResetMaskError, match=r"environment 0, but not 'bob'"):
             envs.reset(options={"reset_mask": half})
         others, infos = envs.reset(options={"reset_mask": np.arange(6) < 3})
         assert_identical(others["observation"][3:], observations["observation"][3:])
@@ -58,9 +58,8 @@ def test_a_reset_mask_resets_environments_of_which_all_the_living_are_selected(m
             envs.reset(options={"reset_mask": np.ones(2, np.bool_)})
 
 
-def test_a_single_file_training_loop():
-    """As CleanRL writes it: flags that are carried to the next step, a batch of slots."""
-    with make(partial(Crowd, told=False), 4, autoreset_mode="SameStep", statistics=True) as envs:
+def test_cleanrl_style_training_loop():
+    with make(partial(Crowd, infos=False), 4, autoreset_mode="SameStep", statistics=True) as envs:
         envs.reset(seed=1)
         done, returns, reported = np.zeros(12), np.zeros(12), []
         for _ in range(100):
@@ -77,7 +76,7 @@ def test_a_single_file_training_loop():
         assert not any(reported)
 
 
-def test_stable_baselines3_trains_on_agents_as_slots():
+def test_stable_baselines3_trains():
     envs = make(
         hockey_v0.parallel_env, 4, discrete=True, autoreset_mode="SameStep", statistics=True
     )
@@ -90,7 +89,7 @@ def test_stable_baselines3_trains_on_agents_as_slots():
     assert envs.closed
 
 
-def test_stable_baselines3_sees_each_agents_end():
+def test_stable_baselines3_receives_terminal_observations_of_agents():
     vec_env = as_vec_env(make(Crowd, 2, autoreset_mode="SameStep"))
     vec_env.seed(3)
     vec_env.reset()
@@ -106,7 +105,7 @@ def test_stable_baselines3_sees_each_agents_end():
     vec_env.close()
 
 
-def test_a_door_that_resets_by_itself_is_told_which_mode_to_take():
+def test_stable_baselines3_with_next_step_mode_raises():
     vec_env = as_vec_env(make(Crowd, 2))
     vec_env.seed(3)
     vec_env.reset()
@@ -120,11 +119,10 @@ def test_a_door_that_resets_by_itself_is_told_which_mode_to_take():
     vec_env.close()
 
 
-def test_vector_wrappers():
-    """The returns that a wrapper adds up from outside are those that the vector reports."""
-    inner = make(partial(Crowd, told=False), 3, autoreset_mode="SameStep")
+def test_statistics_equal_those_of_the_wrapper():
+    inner = make(partial(Crowd, infos=False), 3, autoreset_mode="SameStep")
     envs = NormalizeReward(RecordEpisodeStatistics(inner))
-    twin = make(partial(Crowd, told=False), 3, autoreset_mode="SameStep", statistics=True)
+    twin = make(partial(Crowd, infos=False), 3, autoreset_mode="SameStep", statistics=True)
     with inner, twin:
         assert_identical(envs.reset(seed=2)[0], twin.reset(seed=2)[0])
         for step in range(60):
@@ -138,17 +136,17 @@ def test_vector_wrappers():
 
 
 @pytest.mark.parametrize("shape", SHAPES)
-def test_statistics_are_of_agents(shape):
+def test_statistics_of_agents(shape):
     with make(Crowd, 3, shape=shape, backend="process", workers=2, statistics=True) as envs:
         envs.reset(seed=1)
         returns, lengths, ended = np.zeros(9), np.zeros(9, int), 0
         for _ in range(60):
             alive = rows(envs.alive)
-            got = envs.step(sampled(envs))
-            _, rewards, terminated, truncated = map(rows, (0, *got[1:4]))
+            results = envs.step(sample_actions(envs))
+            _, rewards, terminated, truncated = map(rows, (0, *results[1:4]))
             returns += rewards
             lengths += alive
-            for agent, infos in [(None, got[4])] if shape == "batch" else got[4].items():
+            for agent, infos in [(None, results[4])] if shape == "batch" else results[4].items():
                 if "episode" in infos:
                     mask = infos["_episode"]
                     place = slice(None) if agent is None else slice(AGENTS.index(agent), None, 3)
@@ -163,53 +161,53 @@ def test_statistics_are_of_agents(shape):
 
 
 def rows(columns):
-    """What is told by agent, in the order of slots."""
+    """Return values by agent in the order of slots."""
     return np.stack(list(columns.values()), 1).ravel() if isinstance(columns, dict) else columns
 
 
 @pytest.mark.parametrize("shape", SHAPES)
 @pytest.mark.parametrize("mode", ["NextStep", "SameStep"])
-def test_a_crash_truncates_the_living_and_costs_one_episode(shape, mode):
+def test_crash_truncates_living_agents_and_restarts(shape, mode):
     factories = [partial(Exploding, at) for at in (5, 10_000)]
     options = {"backend": "process", "workers": 2, "on_crash": "restart"}
     with make(factories, shape=shape, autoreset_mode=mode, **options) as envs:
         envs.reset(seed=1)
         for _ in range(60):
             alive = rows(envs.alive)
-            got = envs.step(sampled(envs))
-            infos = got[4] if shape == "batch" else got[4]["ann"]
+            results = envs.step(sample_actions(envs))
+            infos = results[4] if shape == "batch" else results[4]["ann"]
             if "crashed" in infos:
                 break
-        truncated = rows(got[3])
+        truncated = rows(results[3])
         assert_identical(truncated[:3], alive[:3])
-        assert not rows(got[1])[:3].any()
-        assert not rows(got[2])[:3].any()
+        assert not rows(results[1])[:3].any()
+        assert not rows(results[2])[:3].any()
         assert rows(envs.alive)[:2].all()
         mask = infos["_crashed"]
         assert mask[0]
         assert not mask[-1]
-        envs.step(sampled(envs))
+        envs.step(sample_actions(envs))
 
 
-def test_attributes_and_pictures_are_those_of_environments():
+def test_attributes_and_rendering_apply_to_environments():
     for shape in SHAPES:
-        with make(partial(Crowd, told=False), 2, shape=shape, wrappers=[Renamed]) as envs:
+        with make(partial(Crowd, infos=False), 2, shape=shape, wrappers=[LimitWrapper]) as envs:
             envs.reset(seed=1)
             assert envs.get_attr("limit") == (12, 12)
             envs.set_attr("limit", [2, 3])
             assert envs.get_attr("limit") == (2, 3)
-            assert envs.call("told_limit") == ("limit 2", "limit 3")
-            assert [picture.shape for picture in envs.render()] == [(2, 2, 3)] * 2
+            assert envs.call("limit_text") == ("limit 2", "limit 3")
+            assert [image.shape for image in envs.render()] == [(2, 2, 3)] * 2
             assert envs.render_mode == "rgb_array"
             for _ in range(2):
-                envs.step(sampled(envs))
+                envs.step(sample_actions(envs))
             assert not rows(envs.alive)[:3].any()
 
 
-class Renamed(BaseParallelWrapper):
-    """A wrapper of PettingZoo's kind."""
+class LimitWrapper(BaseParallelWrapper):
+    """A PettingZoo wrapper with a method."""
 
-    def told_limit(self):
+    def limit_text(self):
         return f"limit {self.env.unwrapped.limit}"
 
 
@@ -238,7 +236,7 @@ def test_closing_closes_environments_once(shape):
 
 
 class Swapped(Crowd):
-    """The same spaces, other agents."""
+    """Environment with the same spaces, but another order of agents."""
 
     def __init__(self, made):
         super().__init__()
@@ -247,10 +245,10 @@ class Swapped(Crowd):
 
 
 @pytest.mark.parametrize("shape", SHAPES)
-def test_one_agent_is_enough(shape):
+def test_environment_with_one_agent(shape):
     class Alone(Crowd):
         def __init__(self):
-            super().__init__(told=False, strict=False)
+            super().__init__(infos=False, strict=False)
             self.possible_agents = ["ann"]
 
         def reset(self, seed=None, options=None):
@@ -266,47 +264,47 @@ def test_one_agent_is_enough(shape):
     with make(Alone, 2, shape=shape) as envs:
         envs.reset(seed=1)
         for _ in range(30):
-            envs.step(sampled(envs))
+            envs.step(sample_actions(envs))
 
 
-def test_an_agent_that_is_nowhere_may_be_left_out():
+def test_agents_that_cannot_act_may_be_omitted():
     with make(partial(Crowd, mixed=True), 1, shape="dict") as envs:
         envs.reset(seed=1)
-        seen = set()
+        combinations = set()
         for _ in range(40):
-            seen.add(tuple(envs.agents))
+            combinations.add(tuple(envs.agents))
             envs.step({agent: envs.batched_action_space(agent).sample() for agent in envs.agents})
-        assert len(seen) > 3
+        assert len(combinations) > 3
 
 
 @pytest.mark.parametrize("shape", SHAPES)
-def test_what_is_told_of_no_agent_is_told_to_all(shape):
-    with make(partial(Crowd, told="together"), 2, shape=shape, info_format="list") as envs:
+def test_infos_of_no_agent_are_copied_to_all_agents(shape):
+    with make(partial(Crowd, infos="common"), 2, shape=shape, info_format="list") as envs:
         envs.reset(seed=1)
-        infos = envs.step(sampled(envs))[4]
+        infos = envs.step(sample_actions(envs))[4]
         listed = infos if shape == "batch" else [info for each in infos.values() for info in each]
         assert [info["weather"] for info in listed] == [{"wind": 1}] * 6
 
 
 @pytest.mark.parametrize("shape", SHAPES)
-def test_a_batch_size_counts_environments(shape):
+def test_batch_size_counts_environments(shape):
     with make(Crowd, 4, shape=shape, backend="thread", workers=2, batch_size=2) as envs:
         envs.reset(seed=1)
         assert envs.plan.caller_slots == 0
-        envs.send(sampled(envs))
+        envs.send(sample_actions(envs))
         for _ in range(2):
             assert len(envs.recv().slots) == (6 if shape == "batch" else 2)
 
 
 @pytest.mark.parametrize("shape", SHAPES)
-def test_infos_as_they_were_before_gymnasium_1_0(shape):
+def test_info_format_before_gymnasium_1_0(shape):
     with make(
         "shoal/Hockey-v0", 2, shape=shape, mode="TRAIN_SHOOTING", info_format="pre-1.0"
     ) as envs:
         assert envs.autoreset_mode is AutoresetMode.SAME_STEP
         envs.reset(seed=1)
         for _ in range(81):
-            infos = envs.step(sampled(envs))[4]
+            infos = envs.step(sample_actions(envs))[4]
             infos = infos if shape == "batch" else infos["player_2"]
             if "final_observation" in infos:
                 assert infos["final_observation"][int(np.argmax(infos["_final_info"]))].shape == (
@@ -318,25 +316,25 @@ def test_infos_as_they_were_before_gymnasium_1_0(shape):
 
 
 @pytest.mark.parametrize("shape", SHAPES)
-def test_no_worker_outlives_a_vector_that_was_forgotten(shape):
+def test_workers_end_when_the_vector_is_garbage_collected(shape):
     envs = make(Crowd, 2, shape=shape, backend="process", workers=1, caller_works=False)
     pids = envs.call("pid")
     with pytest.warns(ResourceWarning, match="was not closed"):
         del envs
     for pid in set(pids):
-        assert ended(pid)
+        assert has_ended(pid)
 
 
-def ended(pid, patience=5.0):
-    until = time.monotonic() + patience
-    while time.monotonic() < until:
+def has_ended(pid, timeout=5.0):
+    deadline = time.monotonic() + timeout
+    while time.monotonic() < deadline:
         if not Path(f"/proc/{pid}").exists():
             return True
         time.sleep(0.01)
     return False
 
 
-def test_pettingzoo_is_needed_for_its_interface_alone(monkeypatch):
+def test_kernel_does_not_need_pettingzoo(monkeypatch):
     monkeypatch.setitem(sys.modules, "pettingzoo", None)
     monkeypatch.delitem(sys.modules, "shoal.pettingzoo.hockey_v0")
     with make("shoal/Hockey-v0", 2) as envs:
@@ -345,7 +343,7 @@ def test_pettingzoo_is_needed_for_its_interface_alone(monkeypatch):
         make("shoal/Hockey-v0", 2, backend="inline")
 
 
-def test_spaces_are_batched():
+def test_spaces():
     with make(Crowd, 2) as envs:
         assert envs.single_action_space == spaces.Discrete(4, start=2)
         assert envs.action_space == spaces.MultiDiscrete([4] * 6, start=[2] * 6)

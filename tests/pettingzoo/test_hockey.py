@@ -1,4 +1,4 @@
-"""Hockey behind PettingZoo's interface, and thousands of matches straight from the kernel."""
+"""Hockey with PettingZoo's interface, and vectors of matches stepped by the kernel."""
 
 import warnings
 from functools import partial
@@ -21,39 +21,39 @@ KINDS = [{}, {"discrete": True}, {"mode": "TRAIN_SHOOTING"}, {"keep_mode": False
 
 
 @pytest.mark.parametrize("arguments", KINDS, ids=str)
-def test_pettingzoos_own_tests_pass_without_a_warning(arguments):
+def test_pettingzoos_api_tests_pass_without_warnings(arguments):
     with warnings.catch_warnings():
         warnings.simplefilter("error")
         parallel_api_test(hockey_v0.parallel_env(**arguments), 300)
         parallel_seed_test(partial(hockey_v0.parallel_env, **arguments), 100)
 
 
-def test_players_can_act_one_after_the_other():
+def test_aec_environment():
     with warnings.catch_warnings():
         warnings.filterwarnings("ignore", message="Agent's m.* observation space value")
         api_test(hockey_v0.env(), 300)
 
 
-def test_a_match_is_that_of_the_reference_interface():
+def test_match_equals_the_reference_interface():
     match, reference = hockey_v0.parallel_env(render_mode="rgb_array"), HockeyEnv()
     with pytest.raises(ResetNeeded):
         match.step({})
-    seen, infos = match.reset(seed=4, options={"one_starting": True, "unknown": 1})
+    observations, infos = match.reset(seed=4, options={"one_starting": True, "unknown": 1})
     first, info = reference.reset(seed=4, one_starting=True)
     rng = np.random.default_rng(0)
     while match.agents:
-        assert_identical(seen["player_1"], first)
-        assert_identical(seen["player_2"], reference.obs_agent_two())
+        assert_identical(observations["player_1"], first)
+        assert_identical(observations["player_2"], reference.obs_agent_two())
         assert_identical(match.state(), first)
         assert infos == {"player_1": info, "player_2": reference.get_info_agent_two()}
         actions = rng.uniform(-1, 1, (2, 4)).astype(np.float32)
-        seen, rewards, ends, cuts, infos = match.step(
+        observations, rewards, terminations, truncations, infos = match.step(
             dict(zip(match.possible_agents, actions, strict=True))
         )
         first, reward, terminated, truncated, info = reference.step(actions.ravel())
         assert rewards["player_1"] == pytest.approx(reward)
-        assert ends == dict.fromkeys(rewards, terminated)
-        assert cuts == dict.fromkeys(rewards, truncated)
+        assert terminations == dict.fromkeys(rewards, terminated)
+        assert truncations == dict.fromkeys(rewards, truncated)
     assert match.render().shape == (480, 600, 3)
     with pytest.raises(ResetNeeded):
         match.step({})
@@ -68,15 +68,15 @@ def test_a_match_is_that_of_the_reference_interface():
 @pytest.mark.parametrize("discrete", [False, True])
 @pytest.mark.parametrize("info_format", ["dict", "list"])
 @pytest.mark.parametrize("shape", ["batch", "dict"])
-def test_the_kernel_gives_what_matches_in_python_give(mode, discrete, shape, info_format):
-    """Both have the same trajectories, infos included, in any mode."""
+def test_kernel_and_python_matches_are_identical(mode, discrete, shape, info_format):
+    """The trajectories are equal, including infos, in every autoreset mode."""
     native, python = (
         make(
             hockey_v0.parallel_env,
             3,
             shape=shape,
             discrete=discrete,
-            mode="TRAIN_DEFENSE",  # which is over soon
+            mode="TRAIN_DEFENSE",  # a mode with short episodes
             opponent="weak" if discrete else None,
             autoreset_mode=mode,
             info_format=info_format,
@@ -95,17 +95,20 @@ def test_the_kernel_gives_what_matches_in_python_give(mode, discrete, shape, inf
                 for agent in python.possible_agents:
                     python.batched_action_space(agent).seed(step)
                 actions = {a: python.batched_action_space(a).sample() for a in python.agents}
-            got, expected = native.step(actions), python.step(actions)
-            assert_identical(sorted_infos(got), sorted_infos(expected))
-            ended = got[2] | got[3] if shape == "batch" else got[2]["player_1"] | got[3]["player_1"]
+            actual, expected = native.step(actions), python.step(actions)
+            assert_identical(sorted_infos(actual), sorted_infos(expected))
+            terminated, truncated = actual[2:4]
+            if shape == "dict":
+                terminated, truncated = terminated["player_1"], truncated["player_1"]
+            ended = terminated | truncated
             if mode is AutoresetMode.DISABLED and ended.any():
                 mask = {"reset_mask": ended}
-                got, expected = native.reset(options=mask), python.reset(options=mask)
-                assert_identical(sorted_infos(got), sorted_infos(expected))
+                actual, expected = native.reset(options=mask), python.reset(options=mask)
+                assert_identical(sorted_infos(actual), sorted_infos(expected))
 
 
 def sorted_infos(result):
-    """Infos come in another order where they are columns."""
+    """Sort infos by key, because column infos have another order."""
     return *result[:-1], _sorted(result[-1])
 
 
@@ -117,7 +120,7 @@ def _sorted(infos):
     return infos
 
 
-def test_names_are_matches_too():
+def test_ids_select_kernel_or_python_matches():
     for name, size in (("shoal/Hockey-v0", (4,)), ("shoal/HockeyDiscrete-v0", ())):
         for backend in ("kernel", "inline"):
             with make(name, 2, backend=backend, mode="TRAIN_SHOOTING") as envs:
@@ -132,13 +135,13 @@ def test_names_are_matches_too():
         make([hockey_v0.parallel_env], backend="kernel")
 
 
-def test_actions_of_the_kernel_are_checked_before_anything_is_stepped():
+def test_invalid_actions_do_not_step_the_kernel():
     with make("shoal/Hockey-v0", 3) as envs:
         envs.reset(seed=0)
         before = envs._owner.save()
-        for wrong in (np.zeros((5, 4)), np.zeros((6, 3)), np.zeros(24), None, [[0.0] * 4, [0.0]]):
+        for invalid in (np.zeros((5, 4)), np.zeros((6, 3)), np.zeros(24), None, [[0.0] * 4, [0.0]]):
             with pytest.raises((InvalidActionError, ActionTypeError)):
-                envs.step(wrong)
+                envs.step(invalid)
         assert_identical(envs._owner.save(), before)
     with make("shoal/HockeyDiscrete-v0", 3, shape="dict") as envs:
         envs.reset(seed=0)
@@ -149,7 +152,7 @@ def test_actions_of_the_kernel_are_checked_before_anything_is_stepped():
             envs.step({"player_1": [1, 2, 3], "player_2": [1, 2]})
 
 
-def test_what_supersuit_gets_right_is_the_same():
+def test_results_equal_supersuits():
     theirs = concat_vec_envs_v1(
         pettingzoo_env_to_vec_env_v1(hockey_v0.parallel_env(mode="TRAIN_SHOOTING")), 3
     )
@@ -157,28 +160,28 @@ def test_what_supersuit_gets_right_is_the_same():
     with ours:
         assert_identical(ours.reset(seed=7)[0], theirs.reset(seed=7)[0])
         ours.action_space.seed(1)
-        was_cut = False
+        any_truncated = False
         for _ in range(100):
             actions = ours.action_space.sample()
             observations, rewards, terminated, truncated, infos = ours.step(actions)
-            expected, their_rewards, ends, cuts, their_infos = theirs.step(actions)
+            expected, their_rewards, terminations, truncations, their_infos = theirs.step(actions)
             assert_identical(observations, expected)
             assert_identical(rewards.astype(np.float32), their_rewards)
-            assert (terminated == ends).all()
-            assert (truncated == cuts).all()
+            assert (terminated == terminations).all()
+            assert (truncated == truncations).all()
             for row in np.flatnonzero(terminated | truncated):
                 last = their_infos[row]["terminal_observation"]
                 assert_identical(infos["final_obs"][row], last)
-            was_cut |= truncated.any()
-        assert was_cut
-        # And what it does not: batched spaces, and infos as Gymnasium has them.
+            any_truncated |= truncated.any()
+        assert any_truncated
+        # Differences: SuperSuit has neither batched spaces nor Gymnasium's infos.
         assert ours.action_space.shape == (6, 4)
         assert theirs.action_space.shape == (4,)
         assert isinstance(infos, dict)
     theirs.close()
 
 
-def test_thousands_of_matches_with_statistics():
+def test_statistics_of_thousands_of_matches():
     with make("shoal/Hockey-v0", 2000, autoreset_mode="SameStep", statistics=True) as envs:
         assert envs.reset(seed=1)[0].shape == (4000, 18)
         returns, lengths, episodes = np.zeros(4000), np.zeros(4000, int), 0
@@ -197,12 +200,12 @@ def test_thousands_of_matches_with_statistics():
         assert episodes
 
 
-def test_matches_that_are_sent_and_received_by_themselves():
-    with make("shoal/Hockey-v0", 4) as envs, make("shoal/Hockey-v0", 4) as all_:
-        assert_identical(envs.reset(seed=1), all_.reset(seed=1))
+def test_send_and_recv_of_single_matches():
+    with make("shoal/Hockey-v0", 4) as envs, make("shoal/Hockey-v0", 4) as reference:
+        assert_identical(envs.reset(seed=1), reference.reset(seed=1))
         for _ in range(5):
-            actions = all_.action_space.sample()
-            expected = all_.step(actions)
+            actions = reference.action_space.sample()
+            expected = reference.step(actions)
             for matches in ([2, 0], [1, 3]):
                 slots = envs.slots_of(matches)
                 envs.send(actions[slots], slots)
@@ -212,8 +215,7 @@ def test_matches_that_are_sent_and_received_by_themselves():
                 assert_identical(batch.rewards, expected[1][slots])
 
 
-def test_what_supersuit_cannot_do():
-    """Agents that go before others, for one."""
+def test_supersuit_does_not_support_agents_that_end_early():
     theirs = concat_vec_envs_v1(pettingzoo_env_to_vec_env_v1(Crowd(strict=False)), 2)
 
     def play():
@@ -225,9 +227,12 @@ def test_what_supersuit_cannot_do():
         play()
 
 
-def test_views_of_the_kernel_need_no_copy():
-    with make("shoal/Hockey-v0", 50, copy=False) as envs, shoal.make("shoal/Hockey-v0", 50) as all_:
-        assert_identical(envs.reset(seed=1)[0], all_.reset(seed=1)[0].reshape(100, 18))
+def test_kernel_views_are_not_copied():
+    with (
+        make("shoal/Hockey-v0", 50, copy=False) as envs,
+        shoal.make("shoal/Hockey-v0", 50) as reference,
+    ):
+        assert_identical(envs.reset(seed=1)[0], reference.reset(seed=1)[0].reshape(100, 18))
         actions = np.zeros((100, 4), np.float32)
         addresses = {envs.step(actions)[0].ctypes.data for _ in range(9)}
         assert len(addresses) == 3

@@ -1,4 +1,4 @@
-"""Both shapes do what a plain loop over PettingZoo environments does, on every pool."""
+"""Both shapes give the results of a plain loop over PettingZoo environments, on every pool."""
 
 from functools import partial
 
@@ -26,19 +26,19 @@ SHAPED = {"reward": 1, "terminated": 2, "truncated": 3}
 
 
 @pytest.fixture(autouse=True)
-def ray_where_it_is_asked_for(request):
+def ray_for_ray_pools(request):
     callspec = getattr(request.node, "callspec", None)
     if callspec is not None and callspec.params.get("pool") == "ray":
         request.getfixturevalue("ray_here")
 
 
-def loops(make_env, mode):
+def plain_loop(make_env, mode):
     return PlainLoop([make_env() for _ in range(NUM_ENVS)], mode)
 
 
-def assert_rows(space, got, infos, expected):
-    """Compare one batch, and its infos in the form of a list, with rows of the plain loop."""
-    observations, *arrays = got
+def assert_rows(space, actual, infos, expected):
+    """Compare a batch and its infos in list format with rows of the plain loop."""
+    observations, *arrays = actual
     assert_identical(observations, batch_of(space, [row["observation"] for row in expected]))
     for key, array in zip(SHAPED, arrays, strict=True):
         assert_identical(array, column(expected, key))
@@ -47,41 +47,41 @@ def assert_rows(space, got, infos, expected):
         assert ours.pop("alive") is row["alive"]
         assert ("final_obs" in ours) == ("final_obs" in row)
         if "final_obs" in row:
-            wanted = row["final_obs"]
-            assert_identical(batch_of(space, [ours.pop("final_obs")]), batch_of(space, [wanted]))
+            final = row["final_obs"]
+            assert_identical(batch_of(space, [ours.pop("final_obs")]), batch_of(space, [final]))
             assert_identical(ours.pop("final_info"), row["final_info"])
         assert_identical(ours, row["info"])
 
 
 @pytest.mark.parametrize("mode", AutoresetMode)
 @pytest.mark.parametrize("pool", EVERY_POOL)
-def test_agents_times_environments_are_a_plain_loop(pool, mode):
-    plain = loops(Crowd, mode)
+def test_batch_shape_equals_a_plain_loop(pool, mode):
+    plain = plain_loop(Crowd, mode)
     envs = make(Crowd, NUM_ENVS, autoreset_mode=mode, info_format="list", **POOLS[pool])
     space = envs.single_observation_space
 
     def flat(teams):
         return [team[agent] for team in teams for agent in AGENTS]
 
-    def compare(got, teams):
+    def compare(actual, teams):
         expected = flat(teams)
-        assert_rows(space, got[:4], got[4], expected)
+        assert_rows(space, actual[:4], actual[4], expected)
         assert_identical(envs.alive, column(expected, "alive"))
 
     with envs:
-        nothing = (np.zeros(9), np.zeros(9, np.bool_), np.zeros(9, np.bool_))
+        zeros = (np.zeros(9), np.zeros(9, np.bool_), np.zeros(9, np.bool_))
         observations, infos = envs.reset(seed=5, options={"a": 1})
         teams = plain.reset([5, 6, 7], {"a": 1})
-        compare((observations, *nothing, infos), teams.values())
+        compare((observations, *zeros, infos), teams.values())
         envs.action_space.seed(0)
         for _ in range(STEPS):
             actions = envs.action_space.sample()
             acts = [dict(zip(AGENTS, row, strict=True)) for row in actions.reshape(-1, 3)]
-            got, teams = envs.step(actions), plain.step(acts)
-            compare(got, teams)
+            actual, teams = envs.step(actions), plain.step(acts)
+            compare(actual, teams)
             if mode is AutoresetMode.DISABLED and any(plain.over):
                 over = [number for number in range(NUM_ENVS) if plain.over[number]]
-                observations, infos = envs.reset(options={"reset_mask": got[2] | got[3]})
+                observations, infos = envs.reset(options={"reset_mask": actual[2] | actual[3]})
                 for number, team in plain.reset([None] * 3, only=over).items():
                     teams[number] = team
                 rows = flat(teams)
@@ -96,9 +96,9 @@ def test_agents_times_environments_are_a_plain_loop(pool, mode):
 @pytest.mark.parametrize(
     ("pool", "copies"), [(pool, True) for pool in POOLS] + [("inline", False), ("thread", False)]
 )
-def test_a_dict_of_batches_is_a_plain_loop(pool, mode, copies):
+def test_dict_shape_equals_a_plain_loop(pool, mode, copies):
     make_env = partial(Crowd, mixed=True)
-    plain = loops(make_env, mode)
+    plain = plain_loop(make_env, mode)
     envs = make(
         make_env,
         NUM_ENVS,
@@ -109,10 +109,10 @@ def test_a_dict_of_batches_is_a_plain_loop(pool, mode, copies):
         **POOLS[pool],
     )
 
-    def compare(got, teams):
+    def compare(actual, teams):
         for agent in AGENTS:
             rows = [team[agent] for team in teams]
-            *parts, infos = (part[agent] for part in got)
+            *parts, infos = (part[agent] for part in actual)
             assert_rows(envs.observation_space(agent), parts, infos, rows)
             assert_identical(envs.alive[agent], column(rows, "alive"))
 
@@ -133,8 +133,8 @@ def test_a_dict_of_batches_is_a_plain_loop(pool, mode, copies):
                 for agent in AGENTS
             }
             acts = [{agent: listed[agent][number] for agent in AGENTS} for number in range(3)]
-            got, teams = envs.step(actions), plain.step(acts)
-            compare(got, teams)
+            actual, teams = envs.step(actions), plain.step(acts)
+            compare(actual, teams)
             if mode is AutoresetMode.DISABLED and any(plain.over):
                 over = np.array(plain.over)
                 observations, infos = envs.reset(options={"reset_mask": over})
@@ -148,11 +148,11 @@ def test_a_dict_of_batches_is_a_plain_loop(pool, mode, copies):
 
 
 @pytest.mark.parametrize("pool", EVERY_POOL)
-def test_an_environment_that_comes_with_pettingzoo(pool):
-    """Rock, paper, scissors is an AEC environment with a parallel one made of it."""
+def test_rock_paper_scissors_equals_a_plain_loop(pool):
+    """This environment of PettingZoo is an AEC environment converted to a parallel one."""
     mode = AutoresetMode.SAME_STEP
     make_env = partial(pettingzoo.make, "parallel", "classic/rps-v2", max_cycles=6)
-    plain = loops(make_env, mode)
+    plain = plain_loop(make_env, mode)
     agents = plain.agents
     with make(make_env, NUM_ENVS, autoreset_mode=mode, info_format="list", **POOLS[pool]) as envs:
         envs.reset(seed=1)
@@ -160,52 +160,52 @@ def test_an_environment_that_comes_with_pettingzoo(pool):
         envs.action_space.seed(2)
         for _ in range(20):
             actions = envs.action_space.sample()
-            got = envs.step(actions)
+            actual = envs.step(actions)
             teams = plain.step(
                 [dict(zip(agents, row, strict=True)) for row in actions.reshape(-1, 2)]
             )
             rows = [team[agent] for team in teams for agent in agents]
-            assert_rows(envs.single_observation_space, got[:4], got[4], rows)
+            assert_rows(envs.single_observation_space, actual[:4], actual[4], rows)
 
 
 @pytest.mark.parametrize("shape", ["batch", "dict"])
-def test_environments_that_are_sent_and_received_by_themselves(shape):
-    """Whatever order they come in, each does what it does among all."""
+def test_send_and_recv_of_single_environments(shape):
+    """Results do not depend on the order in which environments are sent and received."""
     options = {"shape": shape, "seeding": "independent"}
-    together, apart = (make(Crowd, 4, **options, backend=b) for b in ("inline", "process"))
-    with together, apart:
-        assert_identical(together.reset(seed=3), apart.reset(seed=3))
+    reference, envs = (make(Crowd, 4, **options, backend=b) for b in ("inline", "process"))
+    with reference, envs:
+        assert_identical(reference.reset(seed=3), envs.reset(seed=3))
         for step in range(20):
             if shape == "batch":
-                together.action_space.seed(step)
-                actions = together.action_space.sample()
-                expected = together.step(actions)
+                reference.action_space.seed(step)
+                actions = reference.action_space.sample()
+                expected = reference.step(actions)
                 for slots in ([3, 1], [0, 2]):
-                    rows = apart.slots_of(slots)
-                    apart.send(actions[rows], rows)
-                found = [apart.recv(min_slots=3) for _ in range(2)]
-                found += [apart.recv()] if sum(len(one.slots) for one in found) < 12 else []
-                assert sorted(np.concatenate([one.slots for one in found])) == list(range(12))
-                for one in found:
-                    assert_identical(one.rewards, expected[1][one.slots])
-                    assert_identical(one.truncated, expected[3][one.slots])
-                    assert_identical(one.infos["alive"], expected[4]["alive"][one.slots])
-                    shown = {key: part[one.slots] for key, part in expected[0].items()}
-                    assert_identical(one.observations, shown)
+                    rows = envs.slots_of(slots)
+                    envs.send(actions[rows], rows)
+                batches = [envs.recv(min_slots=3) for _ in range(2)]
+                batches += [envs.recv()] if sum(len(batch.slots) for batch in batches) < 12 else []
+                assert sorted(np.concatenate([batch.slots for batch in batches])) == list(range(12))
+                for batch in batches:
+                    assert_identical(batch.rewards, expected[1][batch.slots])
+                    assert_identical(batch.truncated, expected[3][batch.slots])
+                    assert_identical(batch.infos["alive"], expected[4]["alive"][batch.slots])
+                    observations = {key: part[batch.slots] for key, part in expected[0].items()}
+                    assert_identical(batch.observations, observations)
             else:
                 actions = {}
                 for agent in AGENTS:
-                    space = batch_space(together.action_space(agent), 4)
+                    space = batch_space(reference.action_space(agent), 4)
                     space.seed(step)
                     actions[agent] = space.sample()
-                expected = together.step(actions)
+                expected = reference.step(actions)
                 for slots in ([3, 1], [0, 2]):
-                    apart.send({agent: acts[slots] for agent, acts in actions.items()}, slots)
+                    envs.send({agent: acts[slots] for agent, acts in actions.items()}, slots)
                 for slots in ([0, 1], [3, 2]):
-                    one = apart.recv(slots=slots)
+                    batch = envs.recv(slots=slots)
                     for agent in AGENTS:
-                        assert_identical(one.rewards[agent], expected[1][agent][slots])
-                        assert_identical(one.terminations[agent], expected[2][agent][slots])
-                        assert_identical(one.alive[agent], together.alive[agent][slots])
-                        shown = {key: part[slots] for key, part in expected[0][agent].items()}
-                        assert_identical(one.observations[agent], shown)
+                        assert_identical(batch.rewards[agent], expected[1][agent][slots])
+                        assert_identical(batch.terminations[agent], expected[2][agent][slots])
+                        assert_identical(batch.alive[agent], reference.alive[agent][slots])
+                        rows = {key: part[slots] for key, part in expected[0][agent].items()}
+                        assert_identical(batch.observations[agent], rows)

@@ -1,14 +1,14 @@
-"""What all tests of this folder need."""
+"""Fixtures of the RLlib tests."""
 
 from importlib.util import find_spec
 
 import pytest
 
-# Ray alone has RLlib's modules, but not what they need.
-collect_ignore = [] if find_spec("ray") and find_spec("tree") else ["collecting.py"]
+# Ray without its RLlib extra has RLlib's modules, but not their dependencies.
+collect_ignore = [] if find_spec("ray") and find_spec("tree") else ["env_runners.py"]
 
 
 @pytest.fixture(scope="session", autouse=True)
 def cluster(ray_here):
-    """A Ray with two CPUs: env runners in other processes take one each."""
+    """A Ray cluster with two CPUs; each remote env runner uses one."""
     pytest.importorskip("torch")

@@ -1,4 +1,4 @@
-"""What the benchmark measures; what becomes of it is tested with the other benchmarks."""
+"""The RLlib contender of the benchmarks."""
 
 import pytest
 
@@ -9,10 +9,10 @@ from benchmarks.workloads import WORKLOADS
 
 
 @pytest.mark.parametrize("at_random", [False, True])
-def test_whole_rollouts_are_sampled(at_random):
-    contender = RllibRunner("it", "vector_entry_point", is_ours=True, at_random=at_random)
+def test_contender_samples_whole_rollouts(at_random):
+    contender = RllibRunner("shoal", "vector_entry_point", is_ours=True, at_random=at_random)
     vector = contender.open(WORKLOADS["cartpole"], 8)
     steps, seconds = vector.step_many(0.001)
     vector.close()
-    assert 4000 <= steps < 4008  # PPO's default
+    assert 4000 <= steps < 4008  # PPO's default batch size
     assert seconds > 0

@@ -1,4 +1,4 @@
-"""The examples for RLlib run as they stand."""
+"""The RLlib examples run unmodified."""
 
 import subprocess
 import sys
@@ -13,7 +13,7 @@ EXAMPLES = sorted((Path(__file__).parents[2] / "examples" / "rllib").glob("*.py"
 
 @pytest.fixture(scope="module")
 def running(tmp_path_factory):
-    """The processes of all examples at once: most of their time is Ray's, which starts."""
+    """Start all examples in parallel, because most of their time is the start of Ray."""
     processes = {
         example: subprocess.Popen(
             [sys.executable, example],

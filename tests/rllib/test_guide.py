@@ -1,4 +1,4 @@
-"""The sample for RLlib in the guide to BAM's vector environment, on RLlib's current interface."""
+"""The RLlib sample of the BAM guide, adapted to RLlib's current API."""
 
 import pytest
 

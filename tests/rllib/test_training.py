@@ -1,4 +1,4 @@
-"""RLlib's algorithms learn on Shoal's vectors."""
+"""Training with RLlib's algorithms."""
 
 import math
 
@@ -13,11 +13,11 @@ from ray.rllib.algorithms.algorithm import Algorithm
 import shoal
 import shoal.rllib
 from shoal.vector.wrappers import TransformObservation
-from tests.rllib.collecting import NATIVE, NoModule, configured, runner
+from tests.rllib.env_runners import NATIVE, NoModule, make_config, runner
 
 
-def learning(num_env_runners, **settings):
-    config = configured(
+def learning_config(num_env_runners, **settings):
+    config = make_config(
         shoal.rllib.register("CartPole-v1"),
         16,
         num_env_runners=num_env_runners,
@@ -28,22 +28,22 @@ def learning(num_env_runners, **settings):
     return config.training(train_batch_size=2048, minibatch_size=256, num_epochs=8, lr=3e-3)
 
 
-def return_of(result):
+def mean_return(result):
     return result["env_runners"]["episode_return_mean"]
 
 
 @pytest.mark.parametrize("num_env_runners", [0, 1])
 def test_ppo_learns_cartpole(num_env_runners):
-    algorithm = learning(num_env_runners).build_algo()
+    algorithm = learning_config(num_env_runners).build_algo()
     try:
-        returns = [return_of(algorithm.train()) for _ in range(5)]
+        returns = [mean_return(algorithm.train()) for _ in range(5)]
     finally:
         algorithm.stop()
     assert returns[-1] > 2 * returns[0]
 
 
-def test_a_checkpoint_goes_on_and_is_evaluated(tmp_path):
-    config = learning(0).evaluation(
+def test_restored_checkpoint_is_evaluated_and_trained(tmp_path):
+    config = learning_config(0).evaluation(
         evaluation_interval=None, evaluation_duration=4, evaluation_duration_unit="episodes"
     )
     algorithm = config.build_algo()
@@ -52,13 +52,13 @@ def test_a_checkpoint_goes_on_and_is_evaluated(tmp_path):
     algorithm.stop()
     again = Algorithm.from_checkpoint(str(tmp_path / "checkpoint"))
     try:
-        assert not math.isnan(return_of(again.evaluate()))
+        assert not math.isnan(mean_return(again.evaluate()))
         assert again.train()["training_iteration"] == 2
     finally:
         again.stop()
 
 
-def test_ppo_learns_from_atari_games():
+def test_ppo_trains_on_atari():
     pytest.importorskip("ale_py")
 
     def pongs(num_envs):
@@ -69,7 +69,7 @@ def test_ppo_learns_from_atari_games():
             single_observation_space=spaces.Box(0.0, 1.0, (42, 42, 4), np.float32),
         )
 
-    config = configured(
+    config = make_config(
         shoal.rllib.register(pongs),
         4,
         env_runner_cls=shoal.rllib.EnvRunner,
@@ -85,10 +85,10 @@ def test_ppo_learns_from_atari_games():
     assert np.isfinite(result["learners"]["default_policy"]["total_loss"])
 
 
-def test_atari_games_are_sampled_as_they_are():
+def test_atari_episodes_are_sampled():
     pytest.importorskip("ale_py")
     name = shoal.rllib.register("ALE/Pong-v5", backend="inline")
-    with runner(name, 2, kind=NoModule, **NATIVE) as made:
-        episodes = made.sample(num_timesteps=12, random_actions=True)
+    with runner(name, 2, kind=NoModule, **NATIVE) as env_runner:
+        episodes = env_runner.sample(num_timesteps=12, random_actions=True)
     assert [episode.get_observations().shape for episode in episodes] == [(7, 4, 84, 84)] * 2
     assert set(episodes[0].get_infos(-1)) >= {"lives", "frame_number"}

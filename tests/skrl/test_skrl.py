@@ -1,4 +1,4 @@
-"""Vectors behind skrl's interface, next to skrl's own wrapper, and trained on by its agents."""
+"""`ShoalWrapper` compared with skrl's own wrapper, and training with skrl's agents."""
 
 import sys
 from functools import partial
@@ -39,19 +39,19 @@ def seeded():
     config.torch.key = before
 
 
-def same_step(what, count, **options):
-    return shoal.make(what, count, autoreset_mode="SameStep", **options)
+def make_same_step(source, count, **options):
+    return shoal.make(source, count, autoreset_mode="SameStep", **options)
 
 
-def numbers(results):
-    """Tensors as arrays, with the number type that they have."""
+def as_arrays(results):
+    """Convert tensors to arrays of the same dtype, without infos."""
     *tensors, _ = results
     return [tensor.numpy() for tensor in tensors]
 
 
 @pytest.mark.parametrize("copies", [True, False])
 @pytest.mark.parametrize(
-    ("what", "options"),
+    ("source", "options"),
     [
         ("CartPole-v1", {"max_episode_steps": 9}),
         ("CartPole-v1", {"max_episode_steps": 9, "backend": "inline"}),
@@ -61,31 +61,31 @@ def numbers(results):
     ],
     ids=str,
 )
-def test_tensors_are_those_of_skrls_own_wrapper(what, options, copies):
-    ours = make(what, 3, device="cpu", copy=copies, **options)
-    theirs = wrap_env(same_step(what, 3, **options), wrapper="gymnasium", verbose=False)
+def test_tensors_equal_those_of_skrls_wrapper(source, options, copies):
+    ours = make(source, 3, device="cpu", copy=copies, **options)
+    theirs = wrap_env(make_same_step(source, 3, **options), wrapper="gymnasium", verbose=False)
     assert isinstance(ours, Wrapper)
     assert isinstance(theirs, GymnasiumWrapper)
     for name in ("observation_space", "action_space", "num_envs", "device", "num_agents"):
         assert getattr(ours, name) == getattr(theirs, name)
-    assert_identical(numbers(ours.reset()), numbers(theirs.reset()))
+    assert_identical(as_arrays(ours.reset()), as_arrays(theirs.reset()))
     theirs.action_space.seed(0)
-    kept = []
+    results = []
     ends = 0
     for _ in range(40):
         actions = [np.ravel(theirs.action_space.sample()) for _ in range(3)]
-        got, expected = (each.step(torch.tensor(np.array(actions))) for each in (ours, theirs))
-        assert_identical(numbers(got), numbers(expected))
-        ends += int((got[2] | got[3]).sum())
-        kept.append((got, expected))
+        actual, expected = (env.step(torch.tensor(np.array(actions))) for env in (ours, theirs))
+        assert_identical(as_arrays(actual), as_arrays(expected))
+        ends += int((actual[2] | actual[3]).sum())
+        results.append((actual, expected))
     assert ends > 0
-    for got, expected in kept:  # what was given is nobody else's
-        assert_identical(numbers(got), numbers(expected))
+    for actual, expected in results:  # returned tensors are not modified later
+        assert_identical(as_arrays(actual), as_arrays(expected))
     ours.close()
     theirs.close()
 
 
-def test_a_slot_that_has_ended_shows_its_next_episode_and_what_it_showed_last():
+def test_finished_slot_returns_first_and_final_observation():
     env = make("CartPole-v1", 2, device="cpu", max_episode_steps=3)
     plain = shoal.make("CartPole-v1", 2, autoreset_mode="Disabled", max_episode_steps=3)
     env.reset()
@@ -103,7 +103,7 @@ def test_a_slot_that_has_ended_shows_its_next_episode_and_what_it_showed_last():
     plain.close()
 
 
-def test_slots_are_reset_once():
+def test_only_the_first_reset_resets():
     env = make("CartPole-v1", 1, device="cpu", max_episode_steps=3)
     first, _ = env.reset()
     again, _ = env.reset()
@@ -111,32 +111,35 @@ def test_slots_are_reset_once():
     for _ in range(3):
         observations, *_, truncated, infos = env.step(torch.tensor([[0]]))
     assert truncated.item()
-    assert env.reset() == (observations, infos)  # where there is one slot, trainers ask for it
+    assert env.reset() == (
+        observations,
+        infos,
+    )  # called by trainers after an episode
     env.close()
 
 
 def test_nested_actions():
     actions = spaces.Dict(push=spaces.Box(-1, 1, (2,)), turn=spaces.Discrete(3))
-    made = [partial(RandomEnv, spaces.Discrete(4), actions) for _ in range(2)]
-    env = make(made, device="cpu", backend="inline")
+    env_fns = [partial(RandomEnv, spaces.Discrete(4), actions) for _ in range(2)]
+    env = make(env_fns, device="cpu", backend="inline")
     env.reset()
     env.step(torch.tensor([[0.5, -0.5, 2.0], [0.25, 1.0, 0.0]]))
-    received = [each[0] for each in env.call("received")]
+    received = [actions[0] for actions in env.call("received")]
     assert [action["turn"] for action in received] == [2, 0]
     assert [action["push"].tolist() for action in received] == [[0.5, -0.5], [0.25, 1.0]]
     env.close()
 
 
-@pytest.mark.parametrize("of", ["ours, wrapped", "theirs, wrapped", "theirs"])
-def test_any_vector_behind_this_frontend(of):
-    if "theirs" in of:
-        made = [partial(gymnasium.make, "CartPole-v1")] * 2
+@pytest.mark.parametrize("kind", ["shoal, wrapped", "gymnasium, wrapped", "gymnasium"])
+def test_supported_vectors(kind):
+    if "gymnasium" in kind:
+        env_fns = [partial(gymnasium.make, "CartPole-v1")] * 2
         vector = gymnasium.vector.SyncVectorEnv(
-            made, copy=False, autoreset_mode=AutoresetMode.SAME_STEP
+            env_fns, copy=False, autoreset_mode=AutoresetMode.SAME_STEP
         )
     else:
-        vector = same_step("CartPole-v1", 2)
-    env = wrap(NormalizeObservation(vector) if "wrapped" in of else vector, device="cpu")
+        vector = make_same_step("CartPole-v1", 2)
+    env = wrap(NormalizeObservation(vector) if "wrapped" in kind else vector, device="cpu")
     first, _ = env.reset()
     before = first.clone()
     env.step(torch.tensor([[0], [1]]))
@@ -146,14 +149,14 @@ def test_any_vector_behind_this_frontend(of):
 
 
 @pytest.mark.parametrize("mode", [AutoresetMode.NEXT_STEP, AutoresetMode.DISABLED])
-def test_other_modes_are_refused(mode):
+def test_other_autoreset_modes_are_rejected(mode):
     vector = shoal.make("CartPole-v1", 2, autoreset_mode=mode)
     with pytest.raises(ValueError, match=rf"{mode.name}.*autoreset_mode=AutoresetMode\.SAME_STEP"):
         wrap(vector)
     vector.close()
 
 
-def test_what_skrl_has_no_tensors_for_is_refused():
+def test_unsupported_spaces_are_rejected():
     with pytest.raises(ValueError, match=r"\['a'\]\[1\]: Text"):
         make(
             partial(
@@ -170,19 +173,19 @@ def test_what_skrl_has_no_tensors_for_is_refused():
         wrap(gymnasium.make("CartPole-v1").unwrapped)
 
 
-def test_other_attributes_are_the_vectors():
+def test_attributes_of_the_vector():
     env = make("CartPole-v1", 2, render_mode="rgb_array", device="cpu")
     env.reset()
     assert env.get_attr("gravity") == (9.8, 9.8)
     assert env.state() is None
     assert env.state_space is None
     assert env.device == torch.device("cpu")
-    assert [picture.shape for picture in env.render()] == [(400, 600, 3)] * 2
+    assert [image.shape for image in env.render()] == [(400, 600, 3)] * 2
     env.close()
     env.close()
 
 
-def test_a_missing_library_is_named(monkeypatch):
+def test_missing_skrl_names_the_extra(monkeypatch):
     monkeypatch.setitem(sys.modules, "skrl", None)
     monkeypatch.delitem(sys.modules, "shoal.skrl")
     with pytest.raises(MissingExtraError, match=r'pip install "shoal\[skrl\]"'):
@@ -224,12 +227,12 @@ class Value(DeterministicMixin, Model):
 def test_agents_train(agent_class, count, tmp_path):
     env = make("CartPole-v1", count, device="cpu", max_episode_steps=10)
     assert type(env) is ShoalWrapper
-    of = env.observation_space, env.action_space
+    both_spaces = env.observation_space, env.action_space
     if agent_class is PPO:
-        models = {"policy": Policy(*of), "value": Value(*of)}
+        models = {"policy": Policy(*both_spaces), "value": Value(*both_spaces)}
         settings = {"rollouts": 16, "learning_epochs": 2, "time_limit_bootstrap": True}
     else:
-        models = {"q_network": Value(*of, 2), "target_q_network": Value(*of, 2)}
+        models = {"q_network": Value(*both_spaces, 2), "target_q_network": Value(*both_spaces, 2)}
         settings = {"learning_starts": 8, "batch_size": 8}
     before = {name: model.net.weight.detach().clone() for name, model in models.items()}
     agent = agent_class(
@@ -249,10 +252,10 @@ def test_agents_train(agent_class, count, tmp_path):
 
 
 @pytest.mark.parametrize("options", [{}, {"backend": "inline"}], ids=["kernel", "python"])
-def test_skrls_own_wrapper_knows_our_vectors(options):
+def test_skrls_wrapper_supports_shoals_vectors(options):
     from skrl.envs.wrappers.torch import wrap_env
 
-    ours = same_step("CartPole-v1", 2, **options)
+    ours = make_same_step("CartPole-v1", 2, **options)
     env = wrap_env(ours, verbose=False)
     assert env.num_envs == 2
     observations, _ = env.reset()

@@ -1,4 +1,4 @@
-"""Environments of the tests; a worker that unpickles one imports no Tianshou."""
+"""Environments for the tests. Workers import this module, so it must not import Tianshou."""
 
 import os
 
@@ -8,9 +8,9 @@ from gymnasium import spaces
 
 
 class Counter(gymnasium.Env):
-    """Counts its steps; action 4 ends the episode, action 5 fails, action 6 ends the process.
+    """Environment that counts steps. Action 4 terminates, action 5 raises, action 6 exits.
 
-    A step waits until the gate is open, where there is one.
+    If there is a gate, a step waits until it is set.
     """
 
     observation_space = spaces.Box(-1e9, 1e9, (2,), np.float64)
@@ -33,7 +33,7 @@ class Counter(gymnasium.Env):
             assert self.gate.wait(60)
         self.steps += 1
         if action == 5:
-            raise ArithmeticError("fails as asked")
+            raise ArithmeticError("requested failure")
         if action == 6:
             os._exit(1)
         return np.array([self.number, self.steps]), 1.0, action == 4, False, {}

@@ -1,4 +1,4 @@
-"""What Tianshou's own vector gives, and what its collectors make of it, is given here too."""
+"""Results of steps and collectors equal those of Tianshou's own vector."""
 
 from functools import partial
 
@@ -24,24 +24,24 @@ VECTOR = spaces.Box(-1, 1, (3,))
 NESTED = spaces.Dict(a=spaces.Box(-1, 1, (3,)), b=spaces.Discrete(9))
 
 
-class Leaning(Policy):
-    """Acts by the observation alone: to the side that it leans to, or as strongly as it says."""
+class ObservationPolicy(Policy):
+    """A deterministic policy that depends only on the observation."""
 
-    # Without a state Tianshou 2.0's AsyncCollector fails, with its own vectors as well.
+    # Tianshou 2.0's AsyncCollector fails without a state, also with Tianshou's own vectors.
     has_state = False
 
     def forward(self, batch, state=None, **kwargs):
         obs = torch.as_tensor(np.asarray(batch.obs, np.float32))
-        state = Batch(seen=obs) if self.has_state else None
+        state = Batch(observation=obs) if self.has_state else None
         if isinstance(self.action_space, spaces.Discrete):
             return Batch(act=(obs[:, 2] > 0).long(), state=state)
         return Batch(act=torch.tanh(obs[:, :1]), state=state)
 
 
-def leaning(envs):
+def make_policy(envs):
     space = envs.action_space[0]
     scales = isinstance(space, spaces.Box)
-    return Leaning(
+    return ObservationPolicy(
         space,
         envs.observation_space[0],
         action_scaling=scales,
@@ -49,26 +49,26 @@ def leaning(envs):
     )
 
 
-def vectors(factory, count, **options):
+def both_vectors(factory, count, **options):
     return make([factory] * count, **options), DummyVectorEnv([factory] * count)
 
 
-def ids(rng, count):
-    """Some of the slots, in any order."""
+def random_slots(rng, count):
+    """Return some of the slots in random order."""
     return rng.permutation(count)[: rng.integers(1, count + 1)]
 
 
-def seen(results):
-    """Results without what may differ: the order of keys, the rewards' dtype, and whose int."""
+def normalized_results(results):
+    """Remove allowed differences: order of keys, dtype of rewards and type of ids."""
     if len(results) == 2:
-        return [in_order(part) for part in results]
+        return [sorted_keys(part) for part in results]
     observations, rewards, *ends, infos = results
     ids = [int(info["env_id"]) for info in infos]
-    told = [{key: info[key] for key in info if key != "env_id"} for info in infos]
-    return in_order(observations), rewards.astype(np.float64), *ends, ids, told
+    infos = [{key: info[key] for key in info if key != "env_id"} for info in infos]
+    return sorted_keys(observations), rewards.astype(np.float64), *ends, ids, infos
 
 
-def in_order(array):
+def sorted_keys(array):
     if array.dtype != np.object_:
         return array
     return [dict(sorted(each.items())) for each in array]
@@ -86,36 +86,36 @@ def in_order(array):
     ],
     ids=["box", "discrete", "dict", "nested"],
 )
-def test_some_slots_are_stepped_and_reset(factory, backend, copies):
+def test_steps_and_resets_of_some_slots(factory, backend, copies):
     start = {"start": "fork"} if backend == "process" else {}
-    ours, theirs = vectors(factory, 4, backend=backend, copy=copies, **start)
+    ours, theirs = both_vectors(factory, 4, backend=backend, copy=copies, **start)
     assert ours.seed(5) == theirs.seed(5) == [[5], [6], [7], [8]]
-    assert_identical(seen(ours.reset()), seen(theirs.reset()))
+    assert_identical(normalized_results(ours.reset()), normalized_results(theirs.reset()))
     rng = np.random.default_rng(0)
-    kept = []
+    results = []
     for _ in range(40):
-        slots = ids(rng, 4)
+        slots = random_slots(rng, 4)
         actions = [theirs.action_space[slot].sample() for slot in slots]
         if not isinstance(theirs.action_space[0], spaces.Dict):
             actions = np.array(actions)
-        got, expected = ours.step(actions, slots), theirs.step(actions, slots)
-        assert_identical(seen(got), seen(expected))
-        kept.append((got, expected))
+        actual, expected = ours.step(actions, slots), theirs.step(actions, slots)
+        assert_identical(normalized_results(actual), normalized_results(expected))
+        results.append((actual, expected))
         ended = slots[expected[2] | expected[3]]
         if ended.size:
             options = {"note": int(ended[0])}
-            began = (envs.reset(ended, options=options) for envs in (ours, theirs))
-            assert_identical(*map(seen, began))
-    for got, expected in kept:  # what was given is nobody else's
-        assert_identical(seen(got), seen(expected))
+            resets = (envs.reset(ended, options=options) for envs in (ours, theirs))
+            assert_identical(*map(normalized_results, resets))
+    for actual, expected in results:  # returned arrays are not modified later
+        assert_identical(normalized_results(actual), normalized_results(expected))
     ours.close()
     theirs.close()
 
 
-def buffers(envs, steps=0, episodes=0, collector=Collector, seed=3):
-    """What a collector leaves in its buffer, and its statistics."""
+def collect(envs, steps=0, episodes=0, collector=Collector, seed=3):
+    """Return the buffer and the statistics of a collector."""
     buffer = VectorReplayBuffer(2_000, len(envs))
-    policy = leaning(envs)
+    policy = make_policy(envs)
     policy.has_state = envs.is_async
     collecting = collector(policy, envs, buffer)
     collecting.reset(gym_reset_kwargs={"seed": seed})
@@ -141,24 +141,24 @@ def assert_same_buffers(one, other):
     ("id_", "backend"),
     [("CartPole-v1", "kernel"), ("CartPole-v1", "inline"), ("Pendulum-v1", "kernel")],
 )
-def test_collectors_collect_the_same(id_, backend):
+def test_collected_buffers_are_identical(id_, backend):
     factory, limit = (CARTPOLE, 15) if id_ == "CartPole-v1" else (PENDULUM, 7)
     for amount in ({"steps": 120}, {"episodes": 10}):
         ours = make(id_, 4, backend=backend, max_episode_steps=limit)
-        same = buffers(ours, **amount), buffers(DummyVectorEnv([factory] * 4), **amount)
-        assert_same_buffers(*same)
-        assert same[0][0].truncated.any()
+        pair = collect(ours, **amount), collect(DummyVectorEnv([factory] * 4), **amount)
+        assert_same_buffers(*pair)
+        assert pair[0][0].truncated.any()
         assert ours.is_closed
         assert ours.vector.closed
 
 
 @pytest.mark.parametrize("factory", [CARTPOLE, PENDULUM], ids=["discrete", "box"])
-def test_random_actions_are_the_same(factory):
+def test_random_actions_are_identical(factory):
     samples = []
-    for envs in vectors(factory, 3, backend="inline"):
+    for envs in both_vectors(factory, 3, backend="inline"):
         envs.seed(11)
         buffer = VectorReplayBuffer(100, 3)
-        collector = Collector(leaning(envs), envs, buffer)
+        collector = Collector(make_policy(envs), envs, buffer)
         collector.reset()
         collector.collect(n_step=60, random=True)
         samples.append((buffer.act, buffer.obs_next))
@@ -166,16 +166,16 @@ def test_random_actions_are_the_same(factory):
     assert_identical(*samples)
 
 
-def test_infos_reach_the_buffer():
+def test_infos_are_stored_in_the_buffer():
     factory = partial(RandomEnv, VECTOR, spaces.Discrete(3), with_infos=False)
-    told = []
-    for envs in vectors(lambda: Telling(factory()), 3, backend="inline"):
-        buffer, _ = buffers(envs, steps=30)
-        told.append((buffer.info.time, buffer.info.env_id))
-    assert_identical(*told)
+    infos = []
+    for envs in both_vectors(lambda: TimeInfo(factory()), 3, backend="inline"):
+        buffer, _ = collect(envs, steps=30)
+        infos.append((buffer.info.time, buffer.info.env_id))
+    assert_identical(*infos)
 
 
-class Telling(gymnasium.Wrapper):
+class TimeInfo(gymnasium.Wrapper):
     def reset(self, **kwargs):
         self.time = 0
         return self.env.reset(**kwargs)
@@ -187,21 +187,21 @@ class Telling(gymnasium.Wrapper):
 
 
 @pytest.mark.parametrize("mode", [AutoresetMode.DISABLED, AutoresetMode.NEXT_STEP])
-@pytest.mark.parametrize("of", ["ours", "ours, wrapped", "theirs"])
-def test_any_vector_behind_this_frontend(mode, of):
-    if of == "theirs":
+@pytest.mark.parametrize("kind", ["shoal", "shoal, wrapped", "gymnasium"])
+def test_supported_vectors(mode, kind):
+    if kind == "gymnasium":
         vector = gymnasium.vector.SyncVectorEnv([CARTPOLE] * 3, autoreset_mode=mode)
     else:
         vector = shoal.make("CartPole-v1", 3, autoreset_mode=mode, max_episode_steps=15)
-        vector = VectorWrapper(vector) if "wrapped" in of else vector
-    ours = buffers(ShoalVectorEnv(vector), steps=120)
-    assert_same_buffers(ours, buffers(DummyVectorEnv([CARTPOLE] * 3), steps=120))
+        vector = VectorWrapper(vector) if "wrapped" in kind else vector
+    ours = collect(ShoalVectorEnv(vector), steps=120)
+    assert_same_buffers(ours, collect(DummyVectorEnv([CARTPOLE] * 3), steps=120))
     assert vector.closed
 
 
-def test_tianshous_wrapper_goes_around():
-    normalized = [VectorEnvNormObs(envs) for envs in vectors(CARTPOLE, 3)]
-    assert_same_buffers(*(buffers(envs, steps=90) for envs in normalized))
+def test_tianshous_wrapper():
+    normalized = [VectorEnvNormObs(envs) for envs in both_vectors(CARTPOLE, 3)]
+    assert_same_buffers(*(collect(envs, steps=90) for envs in normalized))
     ours, theirs = (envs.get_obs_rms() for envs in normalized)
     assert_identical(ours.mean, theirs.mean)
     assert_identical(ours.var, theirs.var)
@@ -209,14 +209,14 @@ def test_tianshous_wrapper_goes_around():
 
 
 @pytest.mark.parametrize("options", [{"backend": "inline"}, {"backend": "process"}, {}], ids=str)
-def test_who_comes_first_does_not_change_what_a_slot_goes_through(options):
+def test_asynchronous_collection_does_not_change_a_slots_trajectory(options):
     ours = make("CartPole-v1", 3, wait_num=1, max_episode_steps=15, **options)
-    buffer, _ = buffers(ours, steps=90, collector=AsyncCollector)
-    alone, _ = buffers(DummyVectorEnv([CARTPOLE] * 3), steps=90)
+    buffer, _ = collect(ours, steps=90, collector=AsyncCollector)
+    reference, _ = collect(DummyVectorEnv([CARTPOLE] * 3), steps=90)
     for slot in range(3):
-        mine, theirs = buffer.buffers[slot], alone.buffers[slot]
+        mine, theirs = buffer.buffers[slot], reference.buffers[slot]
         count = min(len(mine), len(theirs))
         assert count > 1
         for key in ("obs", "rew", "terminated", "truncated", "obs_next"):
             assert_identical(getattr(mine, key)[:count], getattr(theirs, key)[:count], key)
-        np.testing.assert_array_equal(mine.act[:count], theirs.act[:count])  # as floats there
+        np.testing.assert_array_equal(mine.act[:count], theirs.act[:count])  # dtypes differ

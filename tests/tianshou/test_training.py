@@ -1,4 +1,4 @@
-"""Tianshou trains on these vectors."""
+"""Training with Tianshou's trainers."""
 
 import torch
 from tianshou.algorithm import DQN
@@ -11,8 +11,8 @@ from tianshou.utils.net.common import Net
 from shoal.tianshou import make
 
 
-def test_a_trainer_updates_and_evaluates():
-    envs, others = (make("CartPole-v1", 4, max_episode_steps=20) for _ in range(2))
+def test_trainer_updates_and_evaluates():
+    envs, test_envs = (make("CartPole-v1", 4, max_episode_steps=20) for _ in range(2))
     net = Net(state_shape=(4,), action_shape=2, hidden_sizes=[8])
     policy = DiscreteQLearningPolicy(model=net, action_space=envs.action_space[0], eps_training=0.5)
     algorithm = DQN(policy=policy, optim=AdamOptimizerFactory(), target_update_freq=5)
@@ -22,7 +22,7 @@ def test_a_trainer_updates_and_evaluates():
             training_collector=Collector(
                 algorithm, envs, VectorReplayBuffer(400, 4), exploration_noise=True
             ),
-            test_collector=Collector(algorithm, others),
+            test_collector=Collector(algorithm, test_envs),
             test_step_num_episodes=6,
             max_epochs=2,
             epoch_num_steps=100,
@@ -37,4 +37,4 @@ def test_a_trainer_updates_and_evaluates():
     for old, new in zip(before, net.parameters(), strict=True):
         assert not torch.equal(old, new)
     envs.close()
-    others.close()
+    test_envs.close()

@@ -1,4 +1,4 @@
-"""The vector that Tianshou gets, by itself: slots by number, first come, errors, endings."""
+"""`ShoalVectorEnv`: attributes, seeds, partial steps, asynchronous steps, errors and crashes."""
 
 import sys
 import threading
@@ -29,13 +29,13 @@ def slots_of(infos):
     return [info["env_id"] for info in infos]
 
 
-def test_what_tianshou_asks_of_a_vector():
+def test_interface_of_tianshous_vectors():
     envs = counters(3)
     assert isinstance(envs, BaseVectorEnv)
     assert (len(envs), envs.env_num, envs.is_async, envs.is_closed) == (3, 3, False, False)
     assert envs.observation_space == [Counter.observation_space] * 3
     assert envs.action_space == [Counter.action_space] * 3
-    assert [each["note"] for each in envs.metadata] == ["kept"] * 3
+    assert [metadata["note"] for metadata in envs.metadata] == ["kept"] * 3
     assert envs.spec == [None] * 3
     with pytest.raises(AttributeError):
         _ = envs.reward_range
@@ -62,7 +62,7 @@ def test_attributes_of_some_slots():
     kernels.close()
 
 
-def test_infos_tell_the_slot_and_what_the_environment_told():
+def test_infos_have_env_id_and_the_environments_infos():
     envs = counters(2)
     _, infos = envs.reset([1, 0], seed=5, options={"level": 1})
     assert infos.tolist() == [{"seed": 5, "options": "{'level': 1}"}] * 2
@@ -72,7 +72,7 @@ def test_infos_tell_the_slot_and_what_the_environment_told():
     envs.close()
 
 
-def test_episodes_are_told_where_that_was_asked_for():
+def test_statistics():
     envs = counters(2, statistics=True)
     envs.reset()
     *_, infos = envs.step([0, 4])
@@ -92,7 +92,7 @@ def test_seeds():
     envs.close()
 
 
-def test_tensors_are_actions():
+def test_actions_as_tensor():
     envs = counters(2)
     envs.reset()
     *_, terminated, _, _ = envs.step(torch.tensor([4, 0]))
@@ -113,7 +113,7 @@ def test_tensors_are_actions():
     ],
     ids=str,
 )
-def test_wrong_steps_reach_nobody(actions, slots, error):
+def test_invalid_steps_do_not_step_any_environment(actions, slots, error):
     envs = counters(2)
     envs.reset()
     with pytest.raises(error):
@@ -123,7 +123,7 @@ def test_wrong_steps_reach_nobody(actions, slots, error):
     envs.close()
 
 
-def test_who_steps_resets():
+def test_caller_resets_finished_slots():
     envs = counters(2)
     envs.reset()
     envs.step([4, 0])
@@ -135,7 +135,7 @@ def test_who_steps_resets():
     envs.close()
 
 
-def test_a_reset_gives_up_what_has_failed():
+def test_reset_after_a_failure():
     for backend in ("inline", "thread"):
         envs = counters(3, backend=backend)
         envs.reset()
@@ -146,7 +146,7 @@ def test_a_reset_gives_up_what_has_failed():
         envs.close()
 
 
-def test_vectors_that_reset_by_themselves_are_refused():
+def test_same_step_mode_is_rejected():
     vector = shoal.make("CartPole-v1", 2, autoreset_mode="SameStep")
     with pytest.raises(ValueError, match=r"autoreset_mode=AutoresetMode\.DISABLED"):
         ShoalVectorEnv(vector)
@@ -154,17 +154,17 @@ def test_vectors_that_reset_by_themselves_are_refused():
     vector.close()
 
 
-def test_what_cannot_be_put_behind_this_frontend():
+def test_invalid_arguments():
     with pytest.raises(TypeError, match="got CartPoleEnv"):
         ShoalVectorEnv(gymnasium.make("CartPole-v1").unwrapped)
     with pytest.raises(TypeError, match="arrays or dicts"):
         make(Pairs, 2)
-    for wrong in ({"wait_num": 3}, {"wait_num": 0}, {"timeout": 0.0}):
+    for invalid in ({"wait_num": 3}, {"wait_num": 0}, {"timeout": 0.0}):
         with pytest.raises(ValueError, match=r"wait_num must be|timeout must be"):
-            make("CartPole-v1", 2, **wrong)
+            make("CartPole-v1", 2, **invalid)
 
 
-def test_a_wrapped_vector_steps_all_of_its_slots():
+def test_wrapped_vector_cannot_step_some_slots():
     vector = shoal.make("CartPole-v1", 2, autoreset_mode=AutoresetMode.DISABLED)
     envs = ShoalVectorEnv(VectorWrapper(vector))
     envs.reset()
@@ -186,11 +186,11 @@ def test_after_closing():
             call()
 
 
-class TestFirstCome:
-    def test_slow_slots_are_not_waited_for(self):
+class TestAsynchronousSteps:
+    def test_wait_num_does_not_wait_for_slow_slots(self):
         gates = [None, threading.Event(), None, None]
-        made = [partial(Counter, number, gate) for number, gate in enumerate(gates)]
-        envs = make(made, wait_num=3, backend="thread", workers=4)
+        env_fns = [partial(Counter, number, gate) for number, gate in enumerate(gates)]
+        envs = make(env_fns, wait_num=3, backend="thread", workers=4)
         assert envs.is_async
         envs.reset()
         observations, *_, infos = envs.step([0] * 4)
@@ -206,7 +206,7 @@ class TestFirstCome:
         assert envs.waiting_id == []
         envs.close()
 
-    def test_slots_that_are_being_stepped_are_left_alone(self):
+    def test_slots_in_flight_cannot_be_used(self):
         envs = counters(3, wait_num=1)
         envs.reset()
         *_, infos = envs.step([0, 0, 0])
@@ -219,17 +219,17 @@ class TestFirstCome:
             envs.render,
             envs.seed,
         ):
-            with pytest.raises(AlreadyPendingCallError, match=r"slot [12] is being stepped"):
+            with pytest.raises(AlreadyPendingCallError, match=r"slot [12] is in flight"):
                 call()
         assert envs.get_env_attr("steps", 0) == [1]
         envs.reset(0)
         *_, infos = envs.step(None, [2, 1])
         assert slots_of(infos) == [2, 1]
-        with pytest.raises(NoAsyncCallError, match="nothing is under way"):
+        with pytest.raises(NoAsyncCallError, match="no slot is in flight"):
             envs.step(None)
         envs.close()
 
-    def test_a_reset_of_all_gives_up_what_is_under_way(self):
+    def test_reset_of_all_slots_discards_steps_in_flight(self):
         envs = counters(3, wait_num=1)
         envs.reset()
         envs.step([0, 0, 0])
@@ -239,23 +239,24 @@ class TestFirstCome:
         assert slots_of(infos) == [2]
         envs.close()
 
-    def test_what_is_done_in_time_is_returned(self):
+    def test_timeout_returns_finished_slots(self):
         gate = threading.Event()
-        made = [partial(Counter, number, each) for number, each in enumerate([None, gate, gate])]
-        envs = make(made, timeout=0.05, backend="thread", workers=3)
+        gates = [None, gate, gate]
+        env_fns = [partial(Counter, number, gate) for number, gate in enumerate(gates)]
+        envs = make(env_fns, timeout=0.05, backend="thread", workers=3)
         assert envs.is_async
         envs.reset()
         *_, infos = envs.step([0, 0, 0])
         assert slots_of(infos) == [0]
-        opening = threading.Timer(0.2, gate.set)
-        opening.start()
-        *_, infos = envs.step(None)  # one at least, however long it takes
+        timer = threading.Timer(0.2, gate.set)
+        timer.start()
+        *_, infos = envs.step(None)  # waits for at least one slot
         assert gate.is_set()
         assert set(slots_of(infos)) <= {1, 2}
-        opening.join()
+        timer.join()
         envs.close()
 
-    def test_more_than_is_under_way_is_not_waited_for(self):
+    def test_wait_num_larger_than_the_number_in_flight(self):
         envs = counters(3, wait_num=2)
         envs.reset()
         *_, infos = envs.step([0], [1])
@@ -264,9 +265,9 @@ class TestFirstCome:
 
 
 @pytest.mark.parametrize("wait_num", [None, 1])
-def test_a_crash_ends_one_episode_with_what_was_seen_last(wait_num):
-    made = [partial(Counter, number) for number in range(2)]
-    envs = make(made, wait_num=wait_num, backend="process", workers=2, on_crash="restart")
+def test_crash_truncates_with_the_last_observation(wait_num):
+    env_fns = [partial(Counter, number) for number in range(2)]
+    envs = make(env_fns, wait_num=wait_num, backend="process", workers=2, on_crash="restart")
     envs.reset()
     for _ in range(3):
         envs.step([0], [0])
@@ -279,7 +280,7 @@ def test_a_crash_ends_one_episode_with_what_was_seen_last(wait_num):
     envs.close()
 
 
-def test_a_missing_library_is_named(monkeypatch):
+def test_missing_tianshou_names_the_extra(monkeypatch):
     monkeypatch.setitem(sys.modules, "tianshou.env", None)
     monkeypatch.delitem(sys.modules, "shoal.tianshou")
     with pytest.raises(MissingExtraError, match=r'pip install "shoal\[tianshou\]"'):

@@ -1,4 +1,4 @@
-"""TorchRL's losses learn from what this frontend gives."""
+"""Training with TorchRL's collectors, replay buffers and losses."""
 
 import pytest
 
@@ -14,7 +14,7 @@ import shoal.torchrl  # noqa: E402
 
 
 @pytest.mark.parametrize("is_categorical", [True, False])
-def test_a_network_learns_how_long_episodes_last(is_categorical):
+def test_dqn_learns_episode_lengths(is_categorical):
     torch.manual_seed(0)
     env = shoal.torchrl.make("CartPole-v1", 8, categorical_action_encoding=is_categorical)
     env.set_seed(0)
@@ -36,7 +36,7 @@ def test_a_network_learns_how_long_episodes_last(is_categorical):
             losses.append(value.item())
     collector.shutdown()
     assert len(memory) == 1_024
-    # Every step is worth 1 and what is to come, 0 at an episode's end: 1 at least on the average.
+    # The value of a step is its reward 1 plus the discounted next value, so it is at least 1.
     sample = memory.sample()
     assert actor(sample)["chosen_action_value"].mean() > 1.0
     assert all(value == value for value in losses)

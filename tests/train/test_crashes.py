@@ -1,4 +1,4 @@
-"""An environment that crashes, and is replaced, never joins two episodes into one."""
+"""A crash with restart ends the episode: transitions never span two environments."""
 
 import gymnasium
 import numpy as np
@@ -9,7 +9,7 @@ from tests.train.environments import Crashing
 
 
 @pytest.mark.timeout(60)
-def test_what_is_seen_last_is_of_the_environment_that_is_gone():
+def test_final_observation_is_from_the_crashed_environment():
     gymnasium.register("TrainCrashing-v0", Crashing)
     arguments = {"backend": "process", "workers": 2, "on_crash": "restart"}
     task = VectorTask("TrainCrashing-v0", 2, arguments=arguments)
@@ -22,7 +22,7 @@ def test_what_is_seen_last_is_of_the_environment_that_is_gone():
             assert ended.tolist() == ([0] if step == 5 else [])
             if step == 5:
                 np.testing.assert_array_equal(outcome.next_observations[0], before[0])
-                assert task.ended(ended)[0].length == 5
+                assert task.finished_episodes(ended)[0].length == 5
             else:
                 np.testing.assert_array_equal(outcome.next_observations[:, 1], before[:, 1] + 1)
             task.reset(ended)

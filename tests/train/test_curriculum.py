@@ -1,4 +1,4 @@
-"""Where a run is: episodes are counted exactly, whatever the number of slots."""
+"""Progress through a curriculum: episodes are counted exactly for any number of slots."""
 
 import math
 
@@ -30,7 +30,7 @@ def test_episodes_and_steps_are_counted_exactly(phases, slots, data):
     for number, phase in enumerate(phases):
         assert progress.phase is phase
         assert progress.number == number
-        assert (progress.steps, progress.episodes, progress.begun) == (0, 0, 0)
+        assert (progress.steps, progress.episodes, progress.started) == (0, 0, 0)
         counted = rounds = 0
         while not progress.is_phase_over:
             ended = data.draw(st.integers(0, slots))
@@ -41,7 +41,7 @@ def test_episodes_and_steps_are_counted_exactly(phases, slots, data):
             assert share <= progress.share <= 1.0
             share = progress.share
             assert 0.0 <= progress.phase_share <= 1.0
-            if rounds > 60:  # enough of few endings
+            if rounds > 60:  # limit the length of the test
                 counted += progress.count(slots, slots)
                 rounds += 1
         if phase.episodes is not None:
@@ -55,20 +55,20 @@ def test_episodes_and_steps_are_counted_exactly(phases, slots, data):
     assert progress.phase is phases[-1]
 
 
-def test_episodes_beyond_those_of_the_phase_are_not_counted():
+def test_surplus_episodes_of_a_phase_are_not_counted():
     progress = Progress([Phase(name="one", episodes=10)])
     assert [progress.count(8, 4) for _ in range(4)] == [4, 4, 2, 0]
     assert (progress.episodes, progress.steps) == (10, 32)
     assert progress.is_phase_over
 
 
-def test_a_phase_of_steps_counts_all_episodes():
+def test_phase_limited_by_steps_counts_all_episodes():
     progress = Progress([Phase(name="one", steps=10)])
     assert [progress.count(8, 4), progress.count(8, 8)] == [4, 8]
     assert progress.phase_share == 1.0
 
 
-def test_episodes_that_begin_are_numbered_within_their_phase():
+def test_started_episodes_are_numbered_within_their_phase():
     progress = Progress([Phase(name="one", episodes=2), Phase(name="two", episodes=2)])
     assert [progress.begin_episode() for _ in range(3)] == [0, 1, 2]
     progress.begin_next()
@@ -78,27 +78,27 @@ def test_episodes_that_begin_are_numbered_within_their_phase():
 @pytest.mark.parametrize(
     ("lengths", "expected"),
     [
-        # Lengths that compare count by themselves; others count each phase alike.
+        # Phases are weighted by length if all lengths have the same unit, and equally otherwise.
         ([("steps", 10), ("steps", 30)], [0.0, 0.125, 0.25, 0.625]),
         ([("episodes", 10), ("episodes", 30)], [0.0, 0.125, 0.25, 0.625]),
         ([("steps", 10), ("episodes", 30)], [0.0, 0.25, 0.5, 0.75]),
     ],
 )
-def test_the_share_of_the_whole_counts_phases_by_their_lengths(lengths, expected):
+def test_share_weights_phases_by_length(lengths, expected):
     phases = [Phase(name=str(n), **{kind: size}) for n, (kind, size) in enumerate(lengths)]
-    found, progress = [], Progress(phases)
+    shares, progress = [], Progress(phases)
     for kind, size in lengths:
-        found.append(progress.share)
+        shares.append(progress.share)
         half = size // 2
         progress.count(half if kind == "steps" else 0, half if kind == "episodes" else 0)
-        found.append(progress.share)
+        shares.append(progress.share)
         progress.begin_next()
-    assert found == pytest.approx(expected)
+    assert shares == pytest.approx(expected)
 
 
 @settings(max_examples=50, deadline=None)
 @given(curricula(), st.lists(st.tuples(st.integers(1, 9), st.integers(0, 9)), max_size=30))
-def test_progress_is_restored(phases, events):
+def test_restored_progress_is_identical(phases, events):
     one = Progress(phases)
     for slots, ended in events:
         if one.is_over:

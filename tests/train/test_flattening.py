@@ -1,4 +1,4 @@
-"""Observations as rows of numbers, next to Gymnasium's own flattening."""
+"""Observations as rows of numbers, compared with Gymnasium's flattening."""
 
 import numpy as np
 import pytest
@@ -7,7 +7,7 @@ from gymnasium.vector.utils import concatenate, create_empty_array
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from shoal.train._tasks.flattening import flattening
+from shoal.train._tasks.flattening import make_flatten
 
 shapes = st.sampled_from([(), (1,), (3,), (2, 3), (2, 1, 2), (0,)])
 dtypes = st.sampled_from([np.float32, np.float64, np.uint8, np.int32, np.int64])
@@ -28,7 +28,7 @@ simple = st.one_of(
         st.sampled_from([[3], [2, 5, 1], [[2, 3], [4, 1]]]).map(np.array),
     ),
 )
-some = st.recursive(
+any_space = st.recursive(
     simple,
     lambda inner: st.one_of(
         st.dictionaries(st.sampled_from("zyxab"), inner, min_size=1, max_size=3).map(spaces.Dict),
@@ -43,32 +43,32 @@ def batch_of(space, samples):
 
 
 @settings(max_examples=150, deadline=None)
-@given(some, st.integers(1, 4), st.integers(0, 1000))
-def test_rows_are_those_of_gymnasium(space, count, seed):
+@given(any_space, st.integers(1, 4), st.integers(0, 1000))
+def test_rows_equal_gymnasiums(space, count, seed):
     space.seed(seed)
     samples = [space.sample() for _ in range(count)]
-    size, flatten = flattening(space)
-    found = flatten(batch_of(space, samples))
-    assert found.dtype == np.float32
-    assert found.shape == (count, size)
-    for row, sample in zip(found, samples, strict=True):
+    size, flatten = make_flatten(space)
+    rows = flatten(batch_of(space, samples))
+    assert rows.dtype == np.float32
+    assert rows.shape == (count, size)
+    for row, sample in zip(rows, samples, strict=True):
         assert np.array_equal(row, spaces.flatten(space, sample).astype(np.float32))
 
 
-def test_choices_may_begin_anywhere():
-    size, flatten = flattening(spaces.Discrete(3, start=-1))
+def test_discrete_spaces_with_start():
+    size, flatten = make_flatten(spaces.Discrete(3, start=-1))
     assert size == 3
     assert flatten(np.array([-1, 1, 0])).tolist() == [[1, 0, 0], [0, 0, 1], [0, 1, 0]]
-    size, flatten = flattening(spaces.MultiDiscrete([2, 3], start=[5, -2]))
+    size, flatten = make_flatten(spaces.MultiDiscrete([2, 3], start=[5, -2]))
     assert size == 5
     assert flatten(np.array([[6, -2]])).tolist() == [[0, 1, 1, 0, 0]]
 
 
-def test_batches_are_left_as_they_are():
+def test_input_batch_is_not_modified():
     for space in (spaces.Box(0, 1, (2, 2)), spaces.MultiBinary(4), spaces.Discrete(4)):
         batch = batch_of(space, [space.sample() for _ in range(3)])
         before = batch.copy()
-        assert flattening(space)[1](batch).shape == (3, 4)
+        assert make_flatten(space)[1](batch).shape == (3, 4)
         assert np.array_equal(batch, before)
 
 
@@ -82,6 +82,6 @@ def test_batches_are_left_as_they_are():
         spaces.Tuple([spaces.Text(3)]),
     ],
 )
-def test_what_has_no_numbers_is_refused(space):
+def test_unsupported_space_raises(space):
     with pytest.raises(ValueError, match="wrap the environment"):
-        flattening(space)
+        make_flatten(space)

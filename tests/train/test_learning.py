@@ -1,4 +1,4 @@
-"""Each agent learns what it is made for, in seconds."""
+"""Each agent solves a simple task within seconds."""
 
 import numpy as np
 import pytest
@@ -6,16 +6,16 @@ import pytest
 from shoal.train import load_agent, play_episodes
 from shoal.train._config import parse_config
 from shoal.train._reporting import reporter
-from tests.train.runs.making import trained
+from tests.train.runs.small_runs import train_run
 
 
 @pytest.fixture(autouse=True)
-def without_plots(monkeypatch):
+def no_plots(monkeypatch):
     monkeypatch.setattr(reporter, "write_plots", lambda *_: None)
     monkeypatch.setattr(reporter, "open_board", lambda *_: None)
 
 
-def made(agent, task, steps, settings, **training):
+def make(agent, task, steps, settings, **training):
     return parse_config(
         {
             "task": {"id": task},
@@ -39,32 +39,32 @@ POLE = {
 PENDULUM = {"hidden_dim": [64, 64], "learning_rate": 2e-3, "batch_size": 128, "gamma": 0.98}
 CASES = {
     "DDDQN": (
-        made("DDDQN", "CartPole-v1", 20_000, POLE, updates_per_step=0.5, stop_at_reward=400,
+        make("DDDQN", "CartPole-v1", 20_000, POLE, updates_per_step=0.5, stop_at_reward=400,
              eval_freq_steps=2_000, warmup_steps=500),
         8,
         100,
     ),
     "DDDQN prioritized": (
-        made("DDDQN", "CartPole-v1", 20_000, POLE | {"prioritized": True}, updates_per_step=0.5,
+        make("DDDQN", "CartPole-v1", 20_000, POLE | {"prioritized": True}, updates_per_step=0.5,
              stop_at_reward=400, eval_freq_steps=2_000, warmup_steps=500),
         8,
         100,
     ),
     "PPO": (
-        made("PPO", "CartPole-v1", 80_000, {"hidden_dim": [64, 64], "rollout_steps": 32,
+        make("PPO", "CartPole-v1", 80_000, {"hidden_dim": [64, 64], "rollout_steps": 32,
              "learning_rate": 1e-3, "activation": "tanh"}, stop_at_reward=400,
              eval_freq_steps=8_000),
         32,
         200,
     ),
     "SAC": (
-        made("SAC", "Pendulum-v1", 14_000, PENDULUM, updates_per_step=0.3, stop_at_reward=-200,
+        make("SAC", "Pendulum-v1", 14_000, PENDULUM, updates_per_step=0.3, stop_at_reward=-200,
              eval_freq_steps=2_000, warmup_steps=1000),
         8,
         -400,
     ),
-    "PPO of numbers": (
-        made("PPO", "Pendulum-v1", 200_000, {"hidden_dim": [64, 64], "rollout_steps": 64,
+    "PPO continuous": (
+        make("PPO", "Pendulum-v1", 200_000, {"hidden_dim": [64, 64], "rollout_steps": 64,
              "learning_rate": 1e-3, "activation": "tanh", "gamma": 0.9, "epochs": 10,
              "normalize_observations": False}, stop_at_reward=-300, eval_freq_steps=20_000,
              reward_scale=0.1),
@@ -72,27 +72,27 @@ CASES = {
         -600,
     ),
 }  # fmt: skip
-"""A config, how many environments, and what must be reached: an agent that has learnt nothing has
-about 10 to 20 on CartPole, and -1,200 on Pendulum."""
+"""Config, number of environments and required mean return. An untrained agent reaches 10 to 20 on
+CartPole, and about -1,200 on Pendulum."""
 
 
-def learnt(name, folder, seed):
-    config, num_envs, wanted = CASES[name]
-    result = trained(config, folder, num_envs=num_envs, seed=seed)
+def check_learns(name, folder, seed):
+    config, num_envs, required = CASES[name]
+    result = train_run(config, folder, num_envs=num_envs, seed=seed)
     best = load_agent(folder / "run")
     returns, _ = play_episodes(best, config.task.id, 50, seed=1_000)
     print(name, seed, result["total_steps"], result["seconds"], np.mean(returns))
-    assert np.mean(returns) > wanted
+    assert np.mean(returns) > required
 
 
-@pytest.mark.parametrize("name", ["DDDQN", "PPO", "SAC", "PPO of numbers"])
-def test_it_learns(tmp_path, name):
-    learnt(name, tmp_path, seed=1)
+@pytest.mark.parametrize("name", ["DDDQN", "PPO", "SAC", "PPO continuous"])
+def test_agent_learns(tmp_path, name):
+    check_learns(name, tmp_path, seed=1)
 
 
 @pytest.mark.slow
 @pytest.mark.timeout(300)
 @pytest.mark.parametrize("seed", [2, 3, 4])
 @pytest.mark.parametrize("name", CASES)
-def test_it_learns_whatever_the_seed(tmp_path, name, seed):
-    learnt(name, tmp_path, seed)
+def test_agent_learns_with_other_seeds(tmp_path, name, seed):
+    check_learns(name, tmp_path, seed)

@@ -1,4 +1,4 @@
-"""Opponents: drawn as a phase says, and asked all at once."""
+"""Opponents: random selection by phase, and batched actions."""
 
 import warnings
 from collections import Counter
@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 from shoal.train import make_agent
 from shoal.train._config.schema import OpponentConfig
 from shoal.train._files import read_file, write_file
-from shoal.train._opponents import NOBODY, SELF, Opponent, OpponentDraw, Opponents
+from shoal.train._opponents import NO_OPPONENT, SELF, Opponent, OpponentDraw, Opponents
 from shoal.train._tasks.hockey_task import hockey_spaces
 
 SIZE = 18
@@ -28,80 +28,84 @@ def agent(kind="SAC", seed=0):
     return make_agent(kind, hockey_spaces(), SMALL[kind], seed=seed)
 
 
-class Player:
-    """Stands in for an agent: does what is seen first, and notes what it was asked."""
+class FakeAgent:
+    """An agent whose actions depend on the first observed number, and that records its calls."""
 
     def __init__(self, name="self"):
         self.name = name
-        self.asked = []
+        self.calls = []
         self.generator = object()
 
     def act_in_environment(self, states, deterministic=True):
-        self.asked.append((len(states), deterministic))
+        self.calls.append((len(states), deterministic))
         sign = np.where(deterministic, 1.0, -1.0).reshape(-1, 1)
         return sign * states[:, :1] + np.arange(4)
 
 
-def players():
-    """Opponents who are noted when they are loaded."""
+def fake_opponents():
+    """Return opponents, the live agent and the list of loaded agents."""
     loaded = []
 
     def load(name):
-        loaded.append(Player(name))
+        loaded.append(FakeAgent(name))
         return loaded[-1]
 
-    live = Player()
+    live = FakeAgent()
     return Opponents(live, load), live, loaded
 
 
-def seen(slots):
+def random_observations(slots):
     return np.random.default_rng(0).normal(size=(slots, SIZE)).astype(np.float32)
 
 
-names = st.sampled_from([NOBODY, "weak", "strong", SELF, "one.agent", "two.agent", "three.agent"])
+names = st.sampled_from(
+    [NO_OPPONENT, "weak", "strong", SELF, "one.agent", "two.agent", "three.agent"]
+)
 
 
 @settings(max_examples=150, deadline=None)
 @given(st.lists(st.tuples(names, st.booleans()), min_size=1, max_size=30))
-def test_everybody_does_what_he_would_do_alone(slots):
-    opponents, live, loaded = players()
+def test_batched_actions_equal_individual_actions(slots):
+    opponents, live, loaded = fake_opponents()
     numbers = np.array([opponents.number(name, deterministic) for name, deterministic in slots])
-    observations, out = seen(len(slots)), np.full((len(slots), 4), 99.0, np.float32)
+    observations, out = random_observations(len(slots)), np.full((len(slots), 4), 99.0, np.float32)
     opponents.act(numbers, observations, out)
-    for (name, deterministic), saw, did in zip(slots, observations, out, strict=True):
+    for (name, deterministic), observation, action in zip(slots, observations, out, strict=True):
         if name in ("weak", "strong"):
-            assert did.tolist() == [99.0] * 4  # the environment moves them
-        elif name == NOBODY:
-            assert did.tolist() == [0.0] * 4
+            assert action.tolist() == [99.0] * 4  # unchanged: the environment moves them
+        elif name == NO_OPPONENT:
+            assert action.tolist() == [0.0] * 4
         else:
             sign = 1.0 if deterministic else -1.0
-            np.testing.assert_allclose(did, sign * saw[0] + np.arange(4), rtol=1e-6)
-    networks = {name for name, _ in slots} - {NOBODY, "weak", "strong"}
-    assert {player.name for player in [live, *loaded] if player.asked} == networks
-    asked = sum(count for player in [live, *loaded] for count, _ in player.asked)
-    assert asked == sum(name in networks for name, _ in slots)
+            np.testing.assert_allclose(action, sign * observation[0] + np.arange(4), rtol=1e-6)
+    networks = {name for name, _ in slots} - {NO_OPPONENT, "weak", "strong"}
+    assert {player.name for player in [live, *loaded] if player.calls} == networks
+    rows = sum(count for player in [live, *loaded] for count, _ in player.calls)
+    assert rows == sum(name in networks for name, _ in slots)
 
 
 @pytest.mark.parametrize("kind", SMALL)
-def test_there_is_one_pass_through_each_network(kind):
-    """However many slots it plays in, and whether or not it explores there."""
+def test_one_forward_pass_per_network(kind):
+    """For any number of slots."""
     agents = {name: agent(kind, seed) for seed, name in enumerate([SELF, "a", "b"])}
     opponents = Opponents(agents[SELF], agents.__getitem__)
     passes = Counter()
     for name, each in agents.items():
         first = next(m for m in each.network.modules() if isinstance(m, torch.nn.Linear))
         first.register_forward_hook(lambda *_, name=name: passes.update([name]))
-    drawn = [(SELF, True), ("a", True), ("b", False), (NOBODY, True), ("weak", True)] * 5
+    drawn = [(SELF, True), ("a", True), ("b", False), (NO_OPPONENT, True), ("weak", True)] * 5
     numbers = np.array([opponents.number(*each) for each in drawn])
-    opponents.act(numbers, seen(25), np.zeros((25, 4), np.float32))
+    opponents.act(numbers, random_observations(25), np.zeros((25, 4), np.float32))
     assert passes == {SELF: 1, "a": 1, "b": 1}
     passes.clear()
-    opponents.act(np.full(25, opponents.number("a")), seen(25), np.zeros((25, 4), np.float32))
+    opponents.act(
+        np.full(25, opponents.number("a")), random_observations(25), np.zeros((25, 4), np.float32)
+    )
     assert passes == {"a": 1}
 
 
 @pytest.mark.parametrize("kind", SMALL)
-def test_one_network_that_explores_in_some_slots_only_is_still_one_pass(kind):
+def test_one_forward_pass_if_only_some_slots_are_deterministic(kind):
     agents = {name: agent(kind, seed) for seed, name in enumerate([SELF, "a"])}
     opponents = Opponents(agents[SELF], agents.__getitem__)
     passes = Counter()
@@ -110,69 +114,69 @@ def test_one_network_that_explores_in_some_slots_only_is_still_one_pass(kind):
         first.register_forward_hook(lambda *_, name=name: passes.update([name]))
     drawn = [(SELF, True), (SELF, False), ("a", True), ("a", False)] * 3
     numbers = np.array([opponents.number(*each) for each in drawn])
-    opponents.act(numbers, seen(12), np.zeros((12, 4), np.float32))
+    opponents.act(numbers, random_observations(12), np.zeros((12, 4), np.float32))
     assert passes == {SELF: 1, "a": 1}
 
 
 @pytest.mark.parametrize("kind", SMALL)
-def test_real_agents_act_as_they_would_by_themselves(kind):
+def test_batched_actions_of_agents_equal_individual_actions(kind):
     agents = {name: agent(kind, seed) for seed, name in enumerate([SELF, "a", "b"])}
     opponents = Opponents(agents[SELF], agents.__getitem__)
-    drawn = [("b", True), (SELF, True), ("a", True), (NOBODY, True), ("b", True), (SELF, True)]
+    drawn = [("b", True), (SELF, True), ("a", True), (NO_OPPONENT, True), ("b", True), (SELF, True)]
     numbers = np.array([opponents.number(*each) for each in drawn])
-    observations, both = seen(6), np.full((6, 8), 7.0, np.float32)
-    opponents.act(numbers, observations, both[:, 4:])  # a part of the actions of both players
-    for (name, _), saw, did in zip(drawn, observations, both, strict=True):
-        assert did[:4].tolist() == [7.0] * 4
-        if name == NOBODY:
-            assert did[4:].tolist() == [0.0] * 4
+    observations, both = random_observations(6), np.full((6, 8), 7.0, np.float32)
+    opponents.act(numbers, observations, both[:, 4:])  # a view of the actions of both players
+    for (name, _), observation, action in zip(drawn, observations, both, strict=True):
+        assert action[:4].tolist() == [7.0] * 4
+        if name == NO_OPPONENT:
+            assert action[4:].tolist() == [0.0] * 4
         else:
-            expected = agents[name].act_in_environment(saw[None])[0]
-            np.testing.assert_allclose(did[4:], expected, atol=1e-6)
-            assert (np.abs(did[4:]) <= 1.0).all()
+            expected = agents[name].act_in_environment(observation[None])[0]
+            np.testing.assert_allclose(action[4:], expected, atol=1e-6)
+            assert (np.abs(action[4:]) <= 1.0).all()
 
 
-def test_opponents_draw_from_the_generator_that_is_saved():
+def test_opponents_use_the_live_agents_generator():
     live, other = agent(seed=1), agent(seed=2)
     opponents = Opponents(live, lambda _: other)
     number = opponents.number("other", deterministic=False)
     state, out = live.generator.get_state(), np.zeros((3, 4), np.float32)
-    opponents.act(np.full(3, number), seen(3), out)
+    opponents.act(np.full(3, number), random_observations(3), out)
     assert not torch.equal(state, live.generator.get_state())
     live.generator.set_state(state)
     again = np.zeros((3, 4), np.float32)
-    opponents.act(np.full(3, number), seen(3), again)
+    opponents.act(np.full(3, number), random_observations(3), again)
     assert np.array_equal(out, again)
 
 
-def test_everybody_is_met_and_loaded_once():
-    opponents, live, loaded = players()
-    first = [opponents.number(name) for name in ("a", SELF, "weak", "b", NOBODY)]
+def test_each_opponent_is_loaded_once():
+    opponents, live, loaded = fake_opponents()
+    first = [opponents.number(name) for name in ("a", SELF, "weak", "b", NO_OPPONENT)]
     assert len(set(first)) == 5
-    assert [opponents.number(name) for name in ("a", SELF, "weak", "b", NOBODY)] == first
+    assert [opponents.number(name) for name in ("a", SELF, "weak", "b", NO_OPPONENT)] == first
     assert [player.name for player in loaded] == ["a", "b"]
     assert opponents[first[1]].agent is live
-    assert [opponents[number].name for number in first] == ["a", SELF, "weak", "b", NOBODY]
+    assert [opponents[number].name for number in first] == ["a", SELF, "weak", "b", NO_OPPONENT]
     assert [opponents[number].scripted for number in first] == [None, None, "weak", None, None]
 
 
-def test_an_agent_that_explores_is_loaded_once_too():
-    opponents, _, loaded = players()
+def test_deterministic_and_stochastic_opponents_share_one_agent():
+    opponents, _, loaded = fake_opponents()
     assert opponents.number("a", True) != opponents.number("a", False)
     assert len(loaded) == 1
 
 
-def test_scripted_players_have_one_number_however_they_are_asked_for():
-    opponents, _, _ = players()
-    for name in ("weak", "strong", NOBODY):
+def test_scripted_players_have_one_number():
+    opponents, _, _ = fake_opponents()
+    for name in ("weak", "strong", NO_OPPONENT):
         assert opponents.number(name, True) == opponents.number(name, False)
 
 
-# Numbers stay the same
+# Permanent numbers
 
 
-def test_who_plays_is_not_forgotten():
-    opponents, _, _ = players()
+def test_playing_opponent_is_not_released():
+    opponents, _, _ = fake_opponents()
     one, other = opponents.number("a", True), opponents.number("a", False)
     for playing in ([one], [other], [0, other, 0]):
         assert not opponents.forget("a", np.array(playing))
@@ -182,37 +186,37 @@ def test_who_plays_is_not_forgotten():
     assert opponents[other].agent is None
 
 
-def test_who_was_forgotten_is_loaded_anew_under_another_number():
-    opponents, _, loaded = players()
+def test_released_opponent_is_loaded_again_with_a_new_number():
+    opponents, _, loaded = fake_opponents()
     before, kept = opponents.number("a"), opponents.number("b")
     opponents.forget("a", np.array([0]))
     after = opponents.number("a")
     assert after not in (before, kept)
     assert opponents.number("b") == kept
     assert [player.name for player in loaded] == ["a", "b", "a"]
-    assert opponents.forget("nobody has met me", np.array([0]))
+    assert opponents.forget("never loaded", np.array([0]))
 
 
-events = st.lists(st.tuples(st.sampled_from(["meet", "forget"]), names, st.booleans()), max_size=25)
+events = st.lists(st.tuples(st.sampled_from(["load", "forget"]), names, st.booleans()), max_size=25)
 
 
 @settings(max_examples=100, deadline=None)
 @given(events, events)
 def test_numbers_are_restored(before, after):
-    """Whoever was met has the number that slots know him by, and so will those who come."""
-    one, _, _ = players()
+    """Opponents keep their numbers, and new opponents get the same numbers."""
+    one, _, _ = fake_opponents()
     for kind, name, deterministic in before:
-        if kind == "meet":
+        if kind == "load":
             one.number(name, deterministic)
-        elif name not in (NOBODY, SELF, "weak", "strong"):
+        elif name not in (NO_OPPONENT, SELF, "weak", "strong"):
             one.forget(name, np.array([0]))
     plain = msgspec.json.decode(msgspec.json.encode(one.state()))
-    other, live, _ = players()
-    other.number("from another life")
+    other, live, _ = fake_opponents()
+    other.number("unrelated")
     other.restore(plain)
     assert other.state() == one.state()
     for kind, name, deterministic in after:
-        if kind == "meet":
+        if kind == "load":
             number = one.number(name, deterministic)
             assert other.number(name, deterministic) == number
             assert other[number].name == one[number].name == name
@@ -220,43 +224,43 @@ def test_numbers_are_restored(before, after):
             assert (other[number].agent is None) == (one[number].agent is None)
             if name == SELF:
                 assert other[number].agent is live
-        elif name not in (NOBODY, SELF, "weak", "strong"):
+        elif name not in (NO_OPPONENT, SELF, "weak", "strong"):
             assert one.forget(name, np.array([0])) == other.forget(name, np.array([0]))
     assert other.state() == one.state()
 
 
-def test_who_was_forgotten_is_not_loaded_when_a_run_is_resumed(tmp_path):
-    """The file of a member that was dropped may be gone."""
-    one, _, _ = players()
+def test_restore_does_not_load_released_opponents(tmp_path):
+    """The file of a dropped member may no longer exist."""
+    one, _, _ = fake_opponents()
     one.number("dropped"), one.number("kept")
     one.forget("dropped", np.array([0]))
     write_file(tmp_path / "some", {"opponents": one.state()})
-    other, _, loaded = players()
+    other, _, loaded = fake_opponents()
     other.restore(read_file(tmp_path / "some")["opponents"])
     assert [player.name for player in loaded] == ["kept"]
 
 
-def test_an_opponent_that_is_nobodys_network_has_no_agent():
+def test_scripted_name():
     assert Opponent("weak").scripted == "weak"
-    assert Opponent(NOBODY).scripted is None
+    assert Opponent(NO_OPPONENT).scripted is None
     assert Opponent("some.agent").scripted is None
 
 
-# Draws
+# Random selection
 
 
-def drawn(config, count=4000, league="member 3"):
+def frequencies(config, count=4000, league="member 3"):
     raw = msgspec.convert(config, OpponentConfig)
     draw, rng = OpponentDraw(raw, lambda _: league), np.random.default_rng(0)
-    found = Counter(draw.draw(rng) for _ in range(count))
-    return {who: times / count for who, times in found.items()}
+    counts = Counter(draw.draw(rng) for _ in range(count))
+    return {opponent: times / count for opponent, times in counts.items()}
 
 
 @pytest.mark.parametrize(
     ("config", "expected"),
     [
-        ({}, (NOBODY, True)),
-        ({"type": "none"}, (NOBODY, True)),
+        ({}, (NO_OPPONENT, True)),
+        ({"type": "none"}, (NO_OPPONENT, True)),
         ({"type": "basic_weak"}, ("weak", True)),
         ({"type": "basic_strong"}, ("strong", True)),
         ({"type": "self_play"}, (SELF, True)),
@@ -266,12 +270,12 @@ def drawn(config, count=4000, league="member 3"):
         ({"type": "league", "deterministic": False}, ("member 3", False)),
     ],
 )
-def test_every_type_of_opponent_is_drawn(config, expected):
-    assert drawn(config, 20) == {expected: 1.0}
+def test_each_opponent_type(config, expected):
+    assert frequencies(config, 20) == {expected: 1.0}
 
 
-def test_a_mixture_is_drawn_by_its_weights():
-    found = drawn(
+def test_mixture_frequencies_match_weights():
+    actual = frequencies(
         {
             "type": "weighted_mixture",
             "opponents": [
@@ -283,12 +287,13 @@ def test_a_mixture_is_drawn_by_its_weights():
         }
     )
     expected = {("weak", True): 0.5, (SELF, False): 0.3, ("member 3", True): 0.2}
-    assert found == pytest.approx(expected, abs=0.03)
+    assert actual == pytest.approx(expected, abs=0.03)
 
 
 @pytest.mark.parametrize("kind", ["none", "basic_weak", "self_play", "league"])
-def test_a_weight_outside_of_a_mixture_means_nothing(kind):
+def test_weight_outside_of_a_mixture_is_ignored(kind):
     with warnings.catch_warnings():
         warnings.simplefilter("error")
-        one, other = drawn({"type": kind}, 9), drawn({"type": kind, "weight": 0.0}, 9)
+        one = frequencies({"type": kind}, 9)
+        other = frequencies({"type": kind, "weight": 0.0}, 9)
     assert one == other

@@ -1,4 +1,4 @@
-"""Shaped rewards, next to values computed by hand."""
+"""Reward shaping weights, compared with values computed by hand."""
 
 import pytest
 from hypothesis import given
@@ -45,21 +45,21 @@ def shaping(n, k, numbers=(20.0, 10.0, 1.5, 0.0, 5.0)):
         (10**9, 1.0, 0.0, 4.0),
     ],
 )
-def test_weights_are_those_computed_by_hand(episode, closeness, touch, direction):
+def test_weights_equal_values_computed_by_hand(episode, closeness, touch, direction):
     assert shaping_weights(GUIDE, episode) == pytest.approx((closeness, touch, direction))
 
 
-def test_without_shaping_infos_do_not_count():
+def test_weights_are_zero_without_shaping():
     assert shaping_weights(None, 5) == NOT_SHAPED == (0.0, 0.0, 0.0)
 
 
 @pytest.mark.parametrize(("episode", "final"), [(0, False), (6, False), (7, True), (8, True)])
-def test_weights_jump_where_they_have_no_episodes_to_change_in(episode, final):
+def test_weights_jump_if_k_is_zero(episode, final):
     expected = (1.5, 0.0, 5.0) if final else (20.0, 10.0, 0.0)
     assert shaping_weights(shaping(7, 0), episode) == pytest.approx(expected)
 
 
-def test_weights_are_final_from_the_beginning_where_there_is_no_before():
+def test_weights_if_n_is_zero():
     assert shaping_weights(shaping(0, 0), 0) == pytest.approx((1.5, 0.0, 5.0))
     assert shaping_weights(shaping(0, 4), 0) == pytest.approx((20.0, 10.0, 0.0))
     assert shaping_weights(shaping(0, 4), 2) == pytest.approx((10.75, 5.0, 2.5))
@@ -69,16 +69,16 @@ numbers = st.tuples(*[st.floats(-100, 100)] * 5)
 
 
 @given(st.integers(0, 300), st.integers(0, 300), st.integers(0, 1000), numbers)
-def test_weights_go_straight_from_one_to_the_other(n, k, episode, given_numbers):
-    close, touch, close_final, touch_final, direction = given_numbers
-    found = shaping_weights(shaping(n, k, given_numbers), episode)
+def test_weights_are_interpolated_linearly(n, k, episode, values):
+    close, touch, close_final, touch_final, direction = values
+    weights = shaping_weights(shaping(n, k, values), episode)
     if episode < n:
         share = 0.0
     elif episode >= n + k:
         share = 1.0
     else:
         share = (episode - n) / k
-    assert found == pytest.approx(
+    assert weights == pytest.approx(
         (
             (1 - share) * close + share * close_final,
             (1 - share) * touch + share * touch_final,
@@ -86,6 +86,6 @@ def test_weights_go_straight_from_one_to_the_other(n, k, episode, given_numbers)
         ),
         abs=1e-9,
     )
-    assert all(type(weight) is float for weight in found)
+    assert all(type(weight) is float for weight in weights)
     if share == 1.0:
-        assert found == pytest.approx((close_final, touch_final, direction), abs=1e-12)
+        assert weights == pytest.approx((close_final, touch_final, direction), abs=1e-12)

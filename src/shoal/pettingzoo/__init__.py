@@ -1,4 +1,4 @@
-"""PettingZoo: parallel environments vectorised on every pool, and hockey as one of them.
+"""Vectors of PettingZoo parallel environments, on every pool, and hockey as such an environment.
 
     >>> from shoal.pettingzoo import make
     >>> envs = make("shoal/Hockey-v0", num_envs=1000)          # or: make(parallel_env, 8, ...)
@@ -8,9 +8,9 @@
     >>> envs.close()
 
 There are two shapes. ``"batch"`` is a ``gymnasium.vector.VectorEnv`` in which each agent of each
-environment is a slot, with both flags, infos as Gymnasium has them, and a mask of living agents.
-``"dict"`` has a batch for each agent, which may then have different spaces. Both take the options
-of ``shoal.make``. :mod:`shoal.pettingzoo.hockey_v0` is hockey behind PettingZoo's own interface.
+environment is a slot. It returns both flags, Gymnasium's infos and a mask of living agents.
+``"dict"`` has one batch per agent, so that agents may have different spaces. Both accept the
+options of ``shoal.make``. :mod:`shoal.pettingzoo.hockey_v0` is hockey with PettingZoo's interface.
 """
 
 from shoal.pettingzoo._agent_vector import AgentVectorEnv

@@ -1,4 +1,4 @@
-"""From a batch for each agent to rows of all agents, and back, for agents with equal spaces."""
+"""Conversion between one batch per agent and one batch of all agents, for equal spaces."""
 
 from __future__ import annotations
 
@@ -21,46 +21,44 @@ __all__ = ["AgentRows", "check_alike"]
 
 
 class AgentRows:
-    """Rows of environments times agents: row ``k`` is agent ``k % agents`` of its environment.
+    """Converter for batches in which row ``k`` is agent ``k % agents`` of its environment.
 
     Args:
-        members: The agents.
-        num_envs: How many environments there are.
+        members: The agents and their spaces.
+        num_envs: Number of environments.
 
     Raises:
-        SpaceMismatchError: The agents' spaces are not equal.
+        SpaceMismatchError: If the agents' spaces are not equal.
     """
 
     def __init__(self, members: Members, num_envs: int) -> None:
         check_alike(members)
         self._count = count = len(members.agents)
-        self._shown = Layout.of(members.observation_spaces[0])
+        self._observations = Layout.of(members.observation_spaces[0])
         space = members.action_spaces[0]
         rows = num_envs * count
         self._actions = Layout.of(space, ordered_like=batch_space(space, rows))
-        columns = VectorColumns(self._shown, self._actions, rows, 0)
+        columns = VectorColumns(self._observations, self._actions, rows, 0)
         self._intake = _native.ActionIntake(
             self._actions.tree, columns.actions(), columns.state(), _native.Autoreset.DISABLED
         )
 
-    def joined(self, batches: Sequence[Any]) -> Any:
-        """The batches of all agents as one batch of rows."""
-        layout = self._shown
+    def join(self, batches: Sequence[Any]) -> Any:
+        """Join one batch per agent into one batch of rows."""
+        layout = self._observations
         leaves = [batch_leaves(layout, batch) for batch in batches]
         arrays = [
             np.stack(parts, axis=1).reshape(-1, *parts[0].shape[1:])
-            for parts in zip(*(found for found, _ in leaves), strict=True)
+            for parts in zip(*(agent_arrays for agent_arrays, _ in leaves), strict=True)
         ]
         objects = [
             [item for items in zip(*lists, strict=True) for item in items]
-            for lists in zip(*(found for _, found in leaves), strict=True)
+            for lists in zip(*(agent_objects for _, agent_objects in leaves), strict=True)
         ]
         return batch_of_leaves(layout, arrays, objects)
 
-    def taken_apart(
-        self, actions: Any, slots: npt.NDArray[np.int64] | None = None
-    ) -> tuple[Any, ...]:
-        """Actions of all rows, or of those of these environments, as a batch for each agent."""
+    def split(self, actions: Any, slots: npt.NDArray[np.int64] | None = None) -> tuple[Any, ...]:
+        """Check the actions of all rows, or of these environments, and split them by agent."""
         layout, count = self._actions, self._count
         rows = None
         if slots is not None:
@@ -83,23 +81,23 @@ class AgentRows:
 
 
 def check_alike(members: Members) -> None:
-    """Refuse agents whose spaces differ, and say which they are."""
-    for kind, found in (
+    """Raise SpaceMismatchError if the agents' spaces differ."""
+    for kind, agent_spaces in (
         ("observation", members.observation_spaces),
         ("action", members.action_spaces),
     ):
         differing = [
-            f"{agent!r} has {_named(space)}"
-            for agent, space in zip(members.agents, found, strict=True)
-            if space != found[0]
+            f"{agent!r} has {_on_one_line(space)}"
+            for agent, space in zip(members.agents, agent_spaces, strict=True)
+            if space != agent_spaces[0]
         ]
         if differing:
             raise SpaceMismatchError(
-                f"one batch of all agents needs equal {kind} spaces: {members.agents[0]!r} has "
-                f"{_named(found[0])}, but {', '.join(differing)}. With shape='dict' each agent has "
-                "batches of its own"
+                f"a batch of all agents needs equal {kind} spaces: {members.agents[0]!r} has "
+                f"{_on_one_line(agent_spaces[0])}, but {', '.join(differing)}. Use shape='dict' "
+                "for one batch per agent"
             )
 
 
-def _named(space: Space[Any]) -> str:
+def _on_one_line(space: Space[Any]) -> str:
     return " ".join(str(space).split())

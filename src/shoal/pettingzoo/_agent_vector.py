@@ -1,4 +1,4 @@
-"""Agents times environments as one batch, behind Gymnasium's vector interface."""
+"""Gymnasium vector environment in which every agent of every environment is a slot."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from shoal.errors import ResetMaskError
 from shoal.pettingzoo._agents_pool import AgentsPool
 from shoal.pettingzoo._team_env import Agent
 from shoal.pettingzoo._teams import Teams
-from shoal.pettingzoo._views import told_alive
+from shoal.pettingzoo._views import alive_infos
 from shoal.pools._forwarding import find_pool
 from shoal.vector._infos import InfoFormat
 from shoal.vector._pool_vector_env import VectorEnv
@@ -25,32 +25,33 @@ __all__ = ["AgentVectorEnv"]
 class AgentVectorEnv(VectorEnv):
     """A vector in which every agent of every environment is a slot.
 
-    Slot ``k`` is agent ``k % len(agents)`` of environment ``k // len(agents)``. It has all that
-    Shoal's vectors have; what follows from slots that share an environment:
+    Slot ``k`` is agent ``k % len(agents)`` of environment ``k // len(agents)``. All features of
+    Shoal's vectors are available. Because several slots share an environment:
 
-    - ``infos["alive"]`` tells at every reset and step whose agents can act next, as ``alive`` does.
-      An agent that is gone is shown zeros, earns 0, and its actions, which must still be of the
-      action space, are ignored. ``terminated`` and ``truncated`` say once that it ends: in the step
-      in which it does. So what to learn from are the slots that were alive before a step.
-    - An environment is reset when its last agent is gone, in the way of ``autoreset_mode``. With
-      SAME_STEP every slot whose agent ends has its last observation in ``infos["final_obs"]``, and
-      shows what comes next: the new episode, or nothing while others go on.
-    - One seed counts up, or is spread, over environments, and a list has a seed for each of them.
-      A reset mask is one of slots, and its rule is that of ``reset``.
-    - Attributes and methods, pictures too, are those of environments: ``call`` has one result for
-      each of these, not for each slot.
-    - ``send`` and ``recv`` are of whole environments; ``slots_of`` gives their slots.
-    - What an environment tells of no agent in particular is told in all of its slots. An info of
-      its own that is called ``alive`` gives way to that of the vector.
-    - ``statistics=True`` reports the episode of each agent, which ends with the agent.
+    - ``infos["alive"]`` has at every reset and step a mask of the slots whose agent can act next,
+      like ``alive``. A slot whose agent has ended returns zeros as observation and reward, and its
+      actions are ignored, though they must be in the action space. ``terminated`` and
+      ``truncated`` are set only in the step in which an agent ends. Learn only from slots that
+      were alive before a step.
+    - An environment is reset as ``autoreset_mode`` defines when its last agent has ended. With
+      SAME_STEP, a slot whose agent ends has its final observation in ``infos["final_obs"]`` and
+      returns the first observation of the new episode, or zeros if other agents are still alive.
+    - A seed is expanded to one seed per environment, and a list has one seed per environment. A
+      reset mask selects slots: see :meth:`reset`.
+    - Attributes, methods and rendering apply to environments: ``call`` returns one result per
+      environment, not per slot.
+    - ``send`` and ``recv`` transfer whole environments; ``slots_of`` returns their slots.
+    - An info that belongs to no agent is copied to all slots of its environment. An environment's
+      own info named ``alive`` is replaced by that of the vector.
+    - ``statistics=True`` reports the episode of each agent, which ends when the agent ends.
 
     Args:
-        teams: The environments, a vector of Shoal's with all that it owns.
+        teams: The environments.
+        owner: The vector that owns the pool of ``teams``.
         statistics: Whether infos report the episodes of agents.
-        owner: The vector that the teams' pool was made for, which keeps it open.
-        info_format: As in :func:`shoal.make`.
-        seeding: As there, over environments.
-        batch_size: As there: how many environments ``recv`` returns where it is not told.
+        info_format: See :func:`shoal.make`.
+        seeding: How a seed is expanded to one seed per environment.
+        batch_size: Number of environments that ``recv`` returns by default.
     """
 
     def __init__(
@@ -81,25 +82,25 @@ class AgentVectorEnv(VectorEnv):
 
     @property
     def agents(self) -> tuple[Agent, ...]:
-        """All agents that there can be in an environment, in the order of its slots."""
+        """All possible agents of an environment, in the order of its slots."""
         return self._agents_pool.agents
 
     @property
     def alive(self) -> npt.NDArray[np.bool_]:
-        """Which slots have an agent that can act next."""
+        """Mask of the slots whose agent can act next."""
         return self._agents_pool.alive
 
     def reset(self, *, seed: Seed = None, options: dict[str, Any] | None = None) -> tuple[Any, Any]:
-        """Begin new episodes, in all environments or in those that a mask selects.
+        """Start new episodes in all environments, or in those that a mask selects.
 
         Args:
-            seed: None, one integer, or one (or None) for each environment.
-            options: Given to each environment, without ``"reset_mask"``. That is a mask of slots;
-                reset is each environment of which it selects all that are alive. Where it selects
-                none of them the environment goes on, so ``terminated | truncated`` is a good mask.
+            seed: None, one integer, or a list with one integer (or None) per environment.
+            options: Passed to each environment, without ``"reset_mask"``. This mask selects slots.
+                An environment is reset if the mask selects a slot of it and every slot that is
+                alive. ``terminated | truncated`` is a valid mask.
 
         Raises:
-            ResetMaskError: Of an environment, the mask selects some that are alive, but not all.
+            ResetMaskError: If the mask selects some, but not all, living agents of an environment.
         """
         count = len(self.agents)
         mask, rest = split_reset_mask(options, self.num_envs)
@@ -108,7 +109,7 @@ class AgentVectorEnv(VectorEnv):
         ).tolist()
         if mask is None:
             return super().reset(seed=seeds, options=options)
-        chosen = np.repeat(self._ended(mask), count)
+        chosen = np.repeat(self._selected_environments(mask), count)
         infos: Any = [{} for _ in chosen] if self._info_format == "list" else {}
         if chosen.any():
             masked = {**(rest or {}), "reset_mask": chosen}
@@ -116,36 +117,36 @@ class AgentVectorEnv(VectorEnv):
         else:
             observations = self._pool.latest()
         if self._info_format != "list":
-            infos |= told_alive(self.alive)
+            infos |= alive_infos(self.alive)
         return observations, infos
 
-    def _ended(self, mask: npt.NDArray[np.bool_]) -> npt.NDArray[np.bool_]:
-        """The environments of which the mask selects all agents that are alive."""
+    def _selected_environments(self, mask: npt.NDArray[np.bool_]) -> npt.NDArray[np.bool_]:
+        """Return a mask of the environments of which all living agents are selected."""
         count = len(self.agents)
         selected, alive = mask.reshape(-1, count), self._agents_pool.roster.alive
-        left_out = alive & ~selected
-        halved = np.flatnonzero((alive & selected).any(axis=1) & left_out.any(axis=1))
-        if halved.size:
-            number = int(halved[0])
-            left = self.agents[int(np.argmax(left_out[number]))]
+        unselected = alive & ~selected
+        partial = np.flatnonzero((alive & selected).any(axis=1) & unselected.any(axis=1))
+        if partial.size:
+            number = int(partial[0])
+            agent = self.agents[int(np.argmax(unselected[number]))]
             raise ResetMaskError(
-                f"the mask selects some agents of environment {number} that are alive, but not "
-                f"{left!r}: an environment is reset with all of its agents"
+                f"the mask selects living agents of environment {number}, but not {agent!r}: an "
+                "environment can only be reset with all of its living agents"
             )
-        return np.asarray(selected.any(axis=1) & ~left_out.any(axis=1))
+        return np.asarray(selected.any(axis=1) & ~unselected.any(axis=1))
 
     def call(self, name: str, *args: Any, **kwargs: Any) -> tuple[Any, ...]:
-        """Call a method of each environment, or read an attribute."""
+        """Call a method of each environment, or get an attribute."""
         return self._owner.call(name, *args, **kwargs)
 
     def set_attr(self, name: str, values: Any) -> None:
-        """Set an attribute of each environment: one value for all, or a list or tuple of values."""
+        """Set an attribute of each environment, with one value or a list or tuple of values."""
         self._owner.set_attr(name, values)
 
     def slots_of(
         self, environments: int | Sequence[int] | npt.NDArray[np.integer[Any]]
     ) -> npt.NDArray[np.int64]:
-        """The slots of these environments, for ``send`` and ``recv``.
+        """Return the slots of these environments, for ``send`` and ``recv``.
 
         >>> from shoal.pettingzoo import make
         >>> with make("shoal/Hockey-v0", num_envs=4) as envs:
@@ -158,7 +159,7 @@ class AgentVectorEnv(VectorEnv):
         return slots
 
     def close_extras(self, *, terminate: bool = False, timeout: float | None = None) -> None:
-        """Close every environment; ``close`` calls this once, and hands its arguments on."""
+        """Close all environments. Called by ``close``, with its arguments."""
         super().close_extras(terminate=terminate, timeout=timeout)
         if "_owner" in vars(self):
             self._owner.close()

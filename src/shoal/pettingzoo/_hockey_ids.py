@@ -1,4 +1,4 @@
-"""Which names and functions mean hockey, and whether its kernel can stand in for them."""
+"""Ids and functions of hockey, and whether they can be replaced by its kernel."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from typing import Any, TypeVar
 
 from shoal._options import VectorOptions
 
-__all__ = ["kernel_of", "made_by_kernel", "python_match"]
+__all__ = ["kernel_name", "python_factory", "replaceable_by_kernel"]
 
 _CONTINUOUS, _DISCRETE = "shoal/Hockey-v0", "shoal/HockeyDiscrete-v0"
 
@@ -17,24 +17,24 @@ _functions: list[Callable[..., Any]] = []
 Function = TypeVar("Function", bound=Callable[..., Any])
 
 
-def made_by_kernel(function: Function) -> Function:
-    """Say of a function that what it makes, many times over, the kernel of hockey can be."""
+def replaceable_by_kernel(function: Function) -> Function:
+    """Mark a function whose environments can be replaced by the hockey kernel."""
     _functions.append(function)
     return function
 
 
-def kernel_of(what: Any, options: VectorOptions, arguments: dict[str, Any]) -> str | None:
-    """The name of the kernel that a vector is to be made of, None where it is not native.
+def kernel_name(what: Any, options: VectorOptions, arguments: dict[str, Any]) -> str | None:
+    """Return the id of the kernel to use, or None for Python environments.
 
     Raises:
-        ValueError: There is a name that is not one of a match between two agents, or what only
-            kernels can do is asked of something else.
+        ValueError: If ``what`` is an id other than those of two-player hockey, or the options need
+            a kernel and there is none.
     """
     if isinstance(what, str):
         if what not in (_CONTINUOUS, _DISCRETE):
             raise ValueError(
-                f"by name there are the matches {_CONTINUOUS!r} and {_DISCRETE!r}, got {what!r}: "
-                "give a function that makes a parallel environment"
+                f"the only supported ids are {_CONTINUOUS!r} and {_DISCRETE!r}, got {what!r}: for "
+                "other environments, pass a function that creates a parallel environment"
             )
         name = what
     elif callable(what) and what in _functions:
@@ -47,8 +47,8 @@ def kernel_of(what: Any, options: VectorOptions, arguments: dict[str, Any]) -> s
     return None
 
 
-def python_match(what: Any) -> Any:
-    """The function that makes a match by this name; what is no name, as it is."""
+def python_factory(what: Any) -> Any:
+    """Return the function that creates a match with this id; return other values unchanged."""
     if not isinstance(what, str):
         return what
     from shoal.pettingzoo.hockey_v0 import parallel_env

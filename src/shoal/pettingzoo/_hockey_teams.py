@@ -1,4 +1,4 @@
-"""Matches of the hockey kernel as teams of two: no Python for any single match."""
+"""Matches of the hockey kernel as environments with two agents, without Python per match."""
 
 from __future__ import annotations
 
@@ -14,11 +14,11 @@ from shoal._envs.hockey.kernels import SEEN
 from shoal._types import ColumnInfos
 from shoal.errors import ActionTypeError, InvalidActionError
 from shoal.pettingzoo._team_env import Members
-from shoal.pettingzoo._teams import LastTeams, TeamBatch
+from shoal.pettingzoo._teams import FinalTeamBatch, TeamBatch
 from shoal.pools import Pool
 from shoal.pools._base import Batch, SlotChoice
 
-__all__ = ["PLAYERS", "HockeyTeams", "players_of"]
+__all__ = ["PLAYERS", "HockeyTeams", "player_members"]
 
 PLAYERS = ("player_1", "player_2")
 
@@ -27,13 +27,15 @@ _REWARDS = "rewards"
 Arrays = npt.NDArray[Any]
 
 
-def players_of(both: Space[Any]) -> Members:
-    """The two players, of a kernel with this action space for both."""
-    seen, acts = zip(*((_seen(), _half_of(both)) for _ in PLAYERS), strict=True)
-    return Members(PLAYERS, seen, acts)
+def player_members(both: Space[Any]) -> Members:
+    """Return the players and their spaces for a kernel with this action space of both players."""
+    observation_spaces, action_spaces = zip(
+        *((_observation_space(), _half_of(both)) for _ in PLAYERS), strict=True
+    )
+    return Members(PLAYERS, observation_spaces, action_spaces)
 
 
-def _seen() -> Space[Any]:
+def _observation_space() -> Space[Any]:
     return spaces.Box(-np.inf, np.inf, (SEEN,), np.float32)
 
 
@@ -45,31 +47,31 @@ def _half_of(both: Space[Any]) -> Space[Any]:
 
 
 class HockeyTeams:
-    """Slots of a kernel that shows both players their match, and takes the actions of both.
+    """Slots of a kernel whose observations and actions contain those of both players.
 
     Args:
         pool: A pool of such a kernel.
     """
 
     joins_by_copying = False
-    how_actions_lie = "slots are matches, and an action is that of player_1, then that of player_2"
+    action_layout = "slot k is match k, and its action is that of player_1 followed by player_2's"
 
     def __init__(self, pool: Pool) -> None:
         self.pool = pool
-        self.members = players_of(pool.spaces.single_action)
+        self.members = player_members(pool.spaces.single_action)
 
     def read(self, batch: Batch) -> TeamBatch:
-        """Take a batch apart. A match begins and ends for both at once."""
-        told = batch.infos
-        assert isinstance(told, ColumnInfos)
-        columns, last = dict(told.columns), None
+        """Split a batch by player. A match starts and ends for both players at once."""
+        infos = batch.infos
+        assert isinstance(infos, ColumnInfos)
+        columns, last = dict(infos.columns), None
         rewards = columns.pop(_REWARDS)
-        if told.finals is not None:
-            rows, seen, final = told.finals
+        if infos.finals is not None:
+            rows, observations, final = infos.finals
             final = dict(final)
             rewards[rows] = final.pop(_REWARDS)
-            last = LastTeams(rows, seen, final)
-        moves_on = self.pool.autoreset_mode is AutoresetMode.SAME_STEP
+            last = FinalTeamBatch(rows, observations, final)
+        resets_in_same_step = self.pool.autoreset_mode is AutoresetMode.SAME_STEP
         ended = batch.terminated | batch.truncated
         return TeamBatch(
             batch.slots,
@@ -77,7 +79,7 @@ class HockeyTeams:
             rewards,
             _for_both(batch.terminated),
             _for_both(batch.truncated),
-            np.ones_like(rewards, np.bool_) if moves_on else _for_both(~ended),
+            np.ones_like(rewards, np.bool_) if resets_in_same_step else _for_both(~ended),
             np.zeros(0, np.int64),
             columns,
             [],
@@ -85,38 +87,38 @@ class HockeyTeams:
         )
 
     def latest(self, slots: SlotChoice = None) -> Any:
-        """What was shown last."""
+        """Return the newest observations."""
         return self.pool.latest(slots)
 
     def of_agent(self, observations: Any, place: int) -> Any:
-        """What one player sees."""
+        """Return the observations of one player."""
         return observations[:, place]
 
     def in_rows(self, observations: Any) -> Any:
-        """What both see, which lies so already."""
+        """Return the observations of both players as rows, without a copy."""
         return observations.reshape(-1, SEEN)
 
     def actions_by_agent(self, actions: Sequence[Any]) -> Any:
-        """The actions of both, side by side."""
+        """Concatenate the actions of both players."""
         space = self.members.action_spaces[0]
         both = [
-            _numbers(action, space, f"actions of {player!r}")
+            _checked_array(action, space, f"actions of {player!r}")
             for player, action in zip(PLAYERS, actions, strict=True)
         ]
         if len(both[0]) != len(both[1]):
             raise InvalidActionError(
-                f"got actions of {PLAYERS[0]!r} for {len(both[0])} matches, and of "
+                f"got actions of {PLAYERS[0]!r} for {len(both[0])} matches, but actions of "
                 f"{PLAYERS[1]!r} for {len(both[1])}"
             )
         return np.stack(both, axis=1).reshape(len(both[0]), -1)
 
     def actions_in_rows(self, actions: Any, slots: npt.NDArray[np.int64] | None) -> Any:
-        """Rows of actions, two of which are those of a match."""
+        """Reshape rows of actions, of which each two belong to one match."""
         matches = self.pool.num_envs if slots is None else len(slots)
-        rows = _numbers(actions, self.members.action_spaces[0], "actions")
+        rows = _checked_array(actions, self.members.action_spaces[0], "actions")
         if len(rows) != 2 * matches:
             raise InvalidActionError(
-                f"got {len(rows)} actions, expected {2 * matches}: one for each of 2 players of "
+                f"got {len(rows)} actions, expected {2 * matches}: one per player in "
                 f"{matches} matches"
             )
         return rows.reshape(matches, -1)
@@ -126,15 +128,17 @@ def _for_both(flags: npt.NDArray[np.bool_]) -> npt.NDArray[np.bool_]:
     return np.repeat(flags[:, None], 2, axis=1)
 
 
-def _numbers(actions: Any, space: Space[Any], what: str) -> Arrays:
-    """Actions as an array with a row for each; the kernel checks what is in it."""
+def _checked_array(actions: Any, space: Space[Any], name: str) -> Arrays:
+    """Convert actions to an array and check its shape; the kernel checks the values."""
     try:
-        numbers = np.asarray(actions)
+        array = np.asarray(actions)
     except ValueError as error:  # rows of different lengths
-        raise ActionTypeError(f"{what}: expected numbers of one shape, each in {space}") from error
+        raise ActionTypeError(
+            f"{name}: expected an array of rows in {space}, got rows of different lengths"
+        ) from error
     assert space.shape is not None
-    if numbers.shape[1:] != space.shape or not numbers.ndim:
+    if array.shape[1:] != space.shape or not array.ndim:
         raise InvalidActionError(
-            f"{what}: got shape {numbers.shape}, expected one row in {space} for each"
+            f"{name}: got shape {array.shape}, expected an array of rows in {space}"
         )
-    return numbers
+    return array

@@ -1,4 +1,4 @@
-"""``make``: from a function that makes a parallel environment to many of them."""
+"""``make``: creation of vectors of parallel environments."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from typing import Any, Literal, overload
 from shoal._make import make as make_vector
 from shoal._options import VectorOptions
 from shoal.pettingzoo._agent_vector import AgentVectorEnv
-from shoal.pettingzoo._hockey_ids import kernel_of, python_match
+from shoal.pettingzoo._hockey_ids import kernel_name, python_factory
 from shoal.pettingzoo._hockey_teams import HockeyTeams
 from shoal.pettingzoo._parallel_vector import ParallelVectorEnv
 from shoal.pettingzoo._team_env import make_team
@@ -22,13 +22,13 @@ from shoal.vector._seeding import Seeding
 __all__ = ["ParallelFactory", "Shape", "make"]
 
 ParallelFactory = Callable[..., Any]
-"""A function that makes a PettingZoo parallel environment."""
+"""A function that creates a PettingZoo parallel environment."""
 
 Shape = Literal["batch", "dict"]
 
 What = str | ParallelFactory | Sequence[ParallelFactory]
 
-_OF_POOLS = {field.name for field in fields(VectorOptions)}
+_POOL_OPTIONS = {field.name for field in fields(VectorOptions)}
 
 
 @overload
@@ -56,33 +56,32 @@ def make(
     wrappers: Sequence[Callable[[Any], Any]] = (),
     **options: Any,
 ) -> AgentVectorEnv | ParallelVectorEnv:
-    """Make a vector of PettingZoo parallel environments.
+    """Create a vector of PettingZoo parallel environments.
 
     Args:
-        what: A function that makes one, such as the ``parallel_env`` of a module of PettingZoo's,
-            or a list of such functions, one for each environment. Hockey is native:
-            ``hockey_v0.parallel_env``, or the name ``"shoal/Hockey-v0"`` or
-            ``"shoal/HockeyDiscrete-v0"``, makes slots of its kernel, which needs no PettingZoo,
-            unless a ``backend`` or other options ask for Python environments.
-        num_envs: How many environments; 1 by default. For a list it follows from the list.
-        shape: ``"batch"``: agents times environments as one batch, an :class:`AgentVectorEnv`, for
-            agents with equal spaces. ``"dict"``: a batch for each agent, a
-            :class:`ParallelVectorEnv`.
+        what: A function that creates a parallel environment, such as ``parallel_env`` of a
+            PettingZoo module, or a list of such functions, one per environment. Hockey is native:
+            ``hockey_v0.parallel_env`` and the ids ``"shoal/Hockey-v0"`` and
+            ``"shoal/HockeyDiscrete-v0"`` select its kernel, which does not need PettingZoo,
+            unless ``backend`` or other options request Python environments.
+        num_envs: Number of environments. Defaults to 1, or to the length of the list.
+        shape: ``"batch"`` for an :class:`AgentVectorEnv`, one batch of all agents, which must have
+            equal spaces. ``"dict"`` for a :class:`ParallelVectorEnv`, one batch per agent.
         statistics: Whether infos report the return, length and time of each agent's episode.
-        info_format: As in :func:`shoal.make`.
-        seeding: How one seed becomes one for each environment.
-        batch_size: How many environments ``recv`` returns by default.
-        copy: Whether batches are new arrays, or views that stay valid until the batch after next
-            where no copy is needed anyway.
-        wrappers: PettingZoo's, put around each environment, the first one innermost.
-        **options: The other options of :func:`shoal.make`: ``backend``, ``workers``,
-            ``autoreset_mode``, ``on_crash`` and so on. All others are given to the function.
+        info_format: See :func:`shoal.make`.
+        seeding: How a seed is expanded to one seed per environment.
+        batch_size: Number of environments that ``recv`` returns by default.
+        copy: Whether batches are new arrays. Otherwise they are views, where possible, that stay
+            valid until the batch after next.
+        wrappers: PettingZoo wrappers for each environment, innermost first.
+        **options: Other options of :func:`shoal.make`, such as ``backend``, ``workers``,
+            ``autoreset_mode`` and ``on_crash``. All remaining options are passed to the function.
 
     Raises:
-        SpaceMismatchError: With ``shape="batch"``, the spaces of agents differ; or environments
-            have not the same agents.
-        TypeError: It makes no parallel environment. An AEC environment becomes one by
-            ``pettingzoo.utils.aec_to_parallel``.
+        SpaceMismatchError: If environments have different agents, or the spaces of agents differ
+            and ``shape`` is ``"batch"``.
+        TypeError: If the function does not create a parallel environment. Convert an AEC
+            environment with ``pettingzoo.utils.aec_to_parallel``.
 
     Example:
         >>> with make("shoal/HockeyDiscrete-v0", num_envs=3) as envs:
@@ -93,21 +92,23 @@ def make(
     if shape not in ("batch", "dict"):
         raise ValueError(f"shape must be 'batch' or 'dict', got {shape!r}")
     if "observation_mode" in options:
-        raise TypeError("observation_mode: an agent's space is the same in all environments")
-    of_pool = {name: value for name, value in options.items() if name in _OF_POOLS}
-    of_env = {name: value for name, value in options.items() if name not in _OF_POOLS}
-    of_pool |= {"seeding": seeding, "info_format": info_format, "batch_size": batch_size}
-    name = None if wrappers else kernel_of(what, VectorOptions(**of_pool), of_env)
+        raise TypeError(
+            "observation_mode is not supported: an agent has the same space in all environments"
+        )
+    pool_options = {name: value for name, value in options.items() if name in _POOL_OPTIONS}
+    env_kwargs = {name: value for name, value in options.items() if name not in _POOL_OPTIONS}
+    pool_options |= {"seeding": seeding, "info_format": info_format, "batch_size": batch_size}
+    name = None if wrappers else kernel_name(what, VectorOptions(**pool_options), env_kwargs)
     teams: Teams
     if name is not None:
         if callable(what):
-            of_env.pop("discrete", None)  # the name says it
-        owner = make_vector(name, num_envs, copy=copy, **of_pool, **of_env)
+            env_kwargs.pop("discrete", None)  # already part of the id
+        owner = make_vector(name, num_envs, copy=copy, **pool_options, **env_kwargs)
         teams = HockeyTeams(owner.pool)
     else:
-        factories = _team_factories(python_match(what), tuple(wrappers), of_env)
-        # What is put side by side is copied then, and need not be copied before.
-        owner = make_vector(factories, num_envs, copy=copy and shape == "dict", **of_pool)
+        factories = _team_factories(python_factory(what), tuple(wrappers), env_kwargs)
+        # Joining the agents' batches copies them, so that the pool need not.
+        owner = make_vector(factories, num_envs, copy=copy and shape == "dict", **pool_options)
         teams = _packed(owner)
     frontend = AgentVectorEnv if shape == "batch" else ParallelVectorEnv
     try:
@@ -127,19 +128,19 @@ def make(
 def _team_factories(
     what: Any, wrappers: tuple[Callable[[Any], Any], ...], env_kwargs: dict[str, Any]
 ) -> Any:
-    """Functions that make teams, in the form in which those of their environments were given."""
+    """Convert a function, or a list of functions, to one that creates :class:`TeamEnv`."""
     if callable(what):
         return partial(make_team, partial(what, **env_kwargs) if env_kwargs else what, wrappers)
     if not isinstance(what, Sequence):
-        hint = ": give the function that makes it" if hasattr(what, "possible_agents") else ""
+        hint = ": pass the function that creates it" if hasattr(what, "possible_agents") else ""
         raise TypeError(
-            "expected a function that makes a parallel environment, or a list of such functions, "
-            f"got {what!r}{hint}"
+            "expected a function that creates a parallel environment, or a list of such "
+            f"functions, got {what!r}{hint}"
         )
     if env_kwargs:
         raise TypeError(
-            f"arguments for the environments ({', '.join(env_kwargs)}) cannot be given to a list "
-            "of functions: let each function take its own"
+            f"arguments for the environments ({', '.join(env_kwargs)}) cannot be combined with a "
+            "list of functions: bind them to each function, for example with functools.partial"
         )
     return [partial(make_team, factory, wrappers) for factory in what]
 

@@ -1,4 +1,4 @@
-"""A batch for each agent: many parallel environments behind an interface like PettingZoo's."""
+"""Vector of parallel environments with one batch per agent and an interface like PettingZoo's."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ from shoal.errors import InvalidActionError, ResetMaskError
 from shoal.pettingzoo._roster import Roster
 from shoal.pettingzoo._team_env import Agent
 from shoal.pettingzoo._teams import Teams, explaining
-from shoal.pettingzoo._views import emptied, results_of, told_alive, view_of_agent
+from shoal.pettingzoo._views import alive_infos, emptied, results_of, view_of_agent
 from shoal.pools._base import Batch, SlotChoice, slot_numbers
 from shoal.pools._env_calls import EnvironmentCalls
 from shoal.vector._infos import InfoFormat, format_infos
@@ -36,9 +36,9 @@ Spaces = dict[Agent, Space[Any]]
 
 
 class AgentBatch(NamedTuple):
-    """What ``recv`` returns: by agent, a batch in which row k belongs to environment ``slots[k]``.
+    """The result of ``recv``: one batch per agent. Row k belongs to environment ``slots[k]``.
 
-    ``alive`` tells who can act next.
+    ``alive`` marks the environments in which each agent can act next.
     """
 
     slots: npt.NDArray[np.int64]
@@ -51,25 +51,26 @@ class AgentBatch(NamedTuple):
 
 
 class ParallelVectorEnv(EnvironmentCalls):
-    """Many parallel environments, stepped as one: each agent has batches of its own.
+    """A vector of parallel environments with one batch per agent.
 
-    Agents may have different spaces. What PettingZoo has by agent is here by agent too, with a row
-    for each environment. All of ``possible_agents`` are always there; where one is gone it is shown
-    zeros, earns 0, and its actions are ignored. ``terminations`` and ``truncations`` say once that
-    it ends: in the step in which it does. ``infos[agent]["alive"]``, and ``alive``, tell where it
-    can act next. What an environment tells of no agent in particular, all are told.
+    Agents may have different spaces. As in PettingZoo, results are dicts by agent; each value has
+    one row per environment. The dicts always contain all ``possible_agents``. Where an agent has
+    ended, its observation and reward are zeros and its actions are ignored. ``terminations`` and
+    ``truncations`` are set only in the step in which an agent ends. ``infos[agent]["alive"]`` and
+    ``alive`` mark the environments in which an agent can act next. An info that belongs to no
+    agent is copied to all agents.
 
-    An environment is reset when its last agent is gone, in the way of ``autoreset_mode``. With
-    SAME_STEP each agent that ends has its last observation in ``infos[agent]["final_obs"]``, and is
-    shown what comes next: the new episode, or nothing while others go on.
+    An environment is reset as ``autoreset_mode`` defines when its last agent has ended. With
+    SAME_STEP, an agent that ends has its final observation in ``infos[agent]["final_obs"]`` and
+    receives the first observation of the new episode, or zeros if other agents are still alive.
 
     Args:
         teams: The environments.
-        owner: The vector that the teams' pool was made for.
+        owner: The vector that owns the pool of ``teams``.
         statistics: Whether infos report the episode of each agent.
-        info_format: The form of ``infos[agent]``; see :data:`shoal.vector._infos.InfoFormat`.
-        seeding: How one seed becomes one for each environment.
-        batch_size: How many environments ``recv`` returns where it is not told.
+        info_format: The format of ``infos[agent]``: see :data:`shoal.vector._infos.InfoFormat`.
+        seeding: How a seed is expanded to one seed per environment.
+        batch_size: Number of environments that ``recv`` returns by default.
 
     Example:
         >>> from shoal.pettingzoo import make
@@ -104,55 +105,59 @@ class ParallelVectorEnv(EnvironmentCalls):
         self.autoreset_mode = pool.autoreset_mode
         self.metadata = {**pool.metadata, "autoreset_mode": pool.autoreset_mode}
         self.render_mode = pool.render_mode
-        self._shown: Spaces = dict(zip(members.agents, members.observation_spaces, strict=True))
-        self._acts: Spaces = dict(zip(members.agents, members.action_spaces, strict=True))
-        self._batched_shown = _batched(self._shown, self.num_envs)
-        self._batched_acts = _batched(self._acts, self.num_envs)
+        self._observation_spaces: Spaces = dict(
+            zip(members.agents, members.observation_spaces, strict=True)
+        )
+        self._action_spaces: Spaces = dict(zip(members.agents, members.action_spaces, strict=True))
+        self._batched_observation_spaces = _batched(self._observation_spaces, self.num_envs)
+        self._batched_action_spaces = _batched(self._action_spaces, self.num_envs)
         self._layouts = list(map(Layout.of, members.observation_spaces))
-        self._nothing = [
+        self._empty = [
             batch_leaves(layout, create_empty_array(layout.space, 1)) for layout in self._layouts
         ]
         self._roster = Roster(self.num_envs, len(members.agents), statistics)
-        self._moves_on = self.autoreset_mode is AutoresetMode.SAME_STEP
+        self._resets_in_same_step = self.autoreset_mode is AutoresetMode.SAME_STEP
 
     @property
     def agents(self) -> list[Agent]:
-        """The agents that can act in at least one environment."""
+        """Agents that can act in at least one environment."""
         places = np.flatnonzero(self._roster.alive.any(axis=0))
         return [self.possible_agents[place] for place in places.tolist()]
 
     @property
     def alive(self) -> dict[Agent, npt.NDArray[np.bool_]]:
-        """In which environments each agent can act next."""
+        """Mask of the environments in which each agent can act next."""
         return self._by_agent(self._roster.alive)
 
     def observation_space(self, agent: Agent) -> Space[Any]:
-        """What one agent observes in one environment; always the same object."""
-        return self._shown[agent]
+        """Return the observation space of an agent; always the same object."""
+        return self._observation_spaces[agent]
 
     def action_space(self, agent: Agent) -> Space[Any]:
-        """What one agent does in one environment; always the same object."""
-        return self._acts[agent]
+        """Return the action space of an agent; always the same object."""
+        return self._action_spaces[agent]
 
     def batched_observation_space(self, agent: Agent) -> Space[Any]:
-        """What one agent observes in all environments."""
-        return self._batched_shown[agent]
+        """Return the batched observation space of an agent."""
+        return self._batched_observation_spaces[agent]
 
     def batched_action_space(self, agent: Agent) -> Space[Any]:
-        """What one agent does in all environments."""
-        return self._batched_acts[agent]
+        """Return the batched action space of an agent."""
+        return self._batched_action_spaces[agent]
 
     def reset(
         self, seed: Seed = None, options: dict[str, Any] | None = None
     ) -> tuple[ByAgent, ByAgent]:
-        """Begin new episodes, in all environments or in those that a mask selects.
+        """Start new episodes in all environments, or in those that a mask selects.
 
         Args:
-            seed: None, one integer for all, or one (or None) for each environment.
-            options: Given to each environment, without ``"reset_mask"``, which selects some.
+            seed: None, one integer, or a list with one integer (or None) per environment.
+            options: Passed to each environment, without ``"reset_mask"``, which selects
+                environments.
 
         Returns:
-            By agent, the observations of all environments, and the infos of those that were reset.
+            Dicts by agent with the observations of all environments, and with the infos of those
+            that were reset.
         """
         mask, options = split_reset_mask(options, self.num_envs)
         seeds = slot_seeds(seed, self.num_envs, self._seeding)
@@ -163,32 +168,34 @@ class ParallelVectorEnv(EnvironmentCalls):
             slots = np.flatnonzero(mask)
         self._pool.reset(slots, [seeds[slot] for slot in slots], options)
         self._roster.expect_reset(slots)
-        found = self._results(self._pool.recv())
+        results = self._results(self._pool.recv())
         if mask is None:
-            return self._of_each(0, found), self._infos(found, self.num_envs)
-        return self._latest(), self._infos_of_some(found, slots)
+            return self._column(0, results), self._infos(results, self.num_envs)
+        return self._latest(), self._infos_of_slots(results, slots)
 
     def step(
         self, actions: Mapping[Agent, Any]
     ) -> tuple[ByAgent, ByAgent, ByAgent, ByAgent, ByAgent]:
-        """Step all environments, with a batch of actions for each agent.
+        """Step all environments.
 
-        An agent that can act nowhere may be left out.
+        Args:
+            actions: A batch of actions per agent. Agents that cannot act in any environment may be
+                omitted.
 
         Returns:
-            By agent: observations, rewards, terminations, truncations and infos.
+            Dicts by agent: observations, rewards, terminations, truncations and infos.
 
         Raises:
-            InvalidActionError: An agent is missing, unknown, or its actions are wrong. Nothing was
-                stepped.
+            InvalidActionError: If an agent is missing or unknown, or its actions are invalid. No
+                environment is stepped.
         """
         acts = self._teams.actions_by_agent(self._checked(actions, None))
         with explaining(self._teams):
             results = self._pool.step(acts)
-        return self._shaped(Batch(np.arange(self.num_envs), *results))[1:6]
+        return self._agent_batch(Batch(np.arange(self.num_envs), *results))[1:6]
 
     def send(self, actions: Mapping[Agent, Any], slots: SlotChoice = None) -> None:
-        """Begin to step these environments, with a row of actions for each of them."""
+        """Start a step of these environments, with one row of actions per environment."""
         chosen = slot_numbers(slots, self.num_envs)
         acts = self._teams.actions_by_agent(self._checked(actions, chosen))
         with explaining(self._teams):
@@ -201,24 +208,25 @@ class ParallelVectorEnv(EnvironmentCalls):
         *,
         slots: SlotChoice = None,
     ) -> AgentBatch:
-        """Receive environments that were sent, first come, first served.
+        """Receive environments that were sent, in the order in which they finish.
 
         Args:
-            min_slots: How many to wait for; None for ``batch_size`` of them, or for all that are in
-                flight where no batch size was chosen.
-            timeout: Seconds to wait at the most, None for no limit.
-            slots: Wait for these environments instead, and return them in this order.
+            min_slots: Minimum number of environments to wait for. Defaults to ``batch_size``, or to
+                all that are in flight if there is no batch size.
+            timeout: Timeout in seconds; None for no limit.
+            slots: Wait for exactly these environments, and return them in this order.
 
         Raises:
-            ReceiveTimeoutError: The time is over. What is in flight can still be received.
+            ReceiveTimeoutError: If the timeout has expired. The environments stay in flight.
         """
-        most = None
+        max_slots = None
         if min_slots is None and slots is None and self._batch_size is not None:
-            min_slots = most = min(self._batch_size, self._pool.in_flight) or None
-        return self._shaped(self._pool.recv(min_slots, timeout, max_slots=most, slots=slots))
+            min_slots = max_slots = min(self._batch_size, self._pool.in_flight) or None
+        batch = self._pool.recv(min_slots, timeout, max_slots=max_slots, slots=slots)
+        return self._agent_batch(batch)
 
     def close(self) -> None:
-        """Close every environment; a second call does nothing."""
+        """Close all environments. A second call does nothing."""
         self._owner.close()
 
     def __enter__(self) -> Self:
@@ -233,15 +241,15 @@ class ParallelVectorEnv(EnvironmentCalls):
     def _checked(
         self, actions: Mapping[Agent, Any], slots: npt.NDArray[np.int64] | None
     ) -> list[Any]:
-        """A batch of actions for each agent; any for those that are nowhere."""
+        """Return a batch of actions per agent, with arbitrary actions for omitted agents."""
         if not isinstance(actions, Mapping):
             raise InvalidActionError(
-                f"got {type(actions).__name__}, expected a dict with a batch for each agent"
+                f"actions must be a dict with a batch for each agent, got {type(actions).__name__}"
             )
-        unknown = [agent for agent in actions if agent not in self._acts]
+        unknown = [agent for agent in actions if agent not in self._action_spaces]
         if unknown:
             raise InvalidActionError(
-                f"there is no agent {unknown[0]!r}; those there are: {self.possible_agents}"
+                f"there is no agent {unknown[0]!r}, the possible agents are {self.possible_agents}"
             )
         alive = self._roster.alive if slots is None else self._roster.alive[slots]
         batches = []
@@ -253,22 +261,21 @@ class ParallelVectorEnv(EnvironmentCalls):
                 row = int(np.argmax(alive[:, place]))
                 slot = row if slots is None else int(slots[row])
                 raise InvalidActionError(
-                    f"there are no actions of agent {agent!r}, which is alive in environment {slot}"
+                    f"actions are missing for agent {agent!r}, which is alive in environment {slot}"
                 )
-            batches.append(self._idle(agent, len(alive)))
+            batches.append(self._arbitrary_actions(agent, len(alive)))
         return batches
 
-    def _idle(self, agent: Agent, count: int) -> Any:
-        """Actions of an agent that is not there: they must only be of the space."""
-        space = batch_space(self._acts[agent], count)
+    def _arbitrary_actions(self, agent: Agent, count: int) -> Any:
+        space = batch_space(self._action_spaces[agent], count)
         space.seed(0)
         return space.sample()
 
     def _check_mask(self, mask: npt.NDArray[np.bool_]) -> None:
-        never = ~self._roster.begun & ~mask
-        if never.any():
+        never_reset = ~self._roster.was_reset & ~mask
+        if never_reset.any():
             raise ResetMaskError(
-                f"environment {np.argmax(never)} has never been reset: the first reset must "
+                f"environment {np.argmax(never_reset)} has never been reset: the first reset must "
                 "include it"
             )
         if self._pool.in_flight:
@@ -278,63 +285,69 @@ class ParallelVectorEnv(EnvironmentCalls):
                 "recv",
             )
 
-    def _shaped(self, batch: Batch) -> AgentBatch:
-        found = self._results(batch)
+    def _agent_batch(self, batch: Batch) -> AgentBatch:
+        results = self._results(batch)
         return AgentBatch(
             batch.slots,
-            self._of_each(0, found),
-            self._of_each(1, found),
-            self._of_each(2, found),
-            self._of_each(3, found),
-            self._infos(found, len(batch.slots)),
+            self._column(0, results),
+            self._column(1, results),
+            self._column(2, results),
+            self._column(3, results),
+            self._infos(results, len(batch.slots)),
             self._by_agent(self._roster.alive[batch.slots]),
         )
 
     def _results(self, batch: Batch) -> list[Results]:
-        """A batch as results of each agent."""
-        noted, episodes = self._roster.note(self._teams.read(batch))
+        """Convert a batch to results per agent."""
+        team_batch, episodes = self._roster.note(self._teams.read(batch))
         return [
             results_of(
-                view_of_agent(self._teams, noted, episodes, place),
+                view_of_agent(self._teams, team_batch, episodes, place),
                 self._layouts[place],
-                self._nothing[place],
-                moves_on=self._moves_on,
+                self._empty[place],
+                moves_on=self._resets_in_same_step,
             )
             for place in range(len(self.possible_agents))
         ]
 
     def _latest(self) -> ByAgent:
-        """What each agent was shown last, in all environments."""
-        shown = self._teams.latest()
+        """Return the newest observations of each agent in all environments."""
+        observations = self._teams.latest()
         alive = self._roster.alive
         latest = {}
         for place, agent in enumerate(self.possible_agents):
-            latest[agent] = self._teams.of_agent(shown, place)
-            if self._moves_on:
-                gone = np.flatnonzero(~alive[:, place])
-                layout, nothing = self._layouts[place], self._nothing[place]
-                latest[agent] = emptied(latest[agent], layout, nothing, gone)
+            latest[agent] = self._teams.of_agent(observations, place)
+            if self._resets_in_same_step:
+                ended = np.flatnonzero(~alive[:, place])
+                layout, empty = self._layouts[place], self._empty[place]
+                latest[agent] = emptied(latest[agent], layout, empty, ended)
         return latest
 
-    def _infos(self, found: list[Results], rows: int) -> ByAgent:
+    def _infos(self, results: list[Results], rows: int) -> ByAgent:
         return {
-            agent: format_infos(results[4], rows, self._info_format)
-            for agent, results in zip(self._shown, found, strict=True)
+            agent: format_infos(agent_results[4], rows, self._info_format)
+            for agent, agent_results in zip(self.possible_agents, results, strict=True)
         }
 
-    def _infos_of_some(self, found: list[Results], slots: npt.NDArray[np.int64]) -> ByAgent:
-        """Infos of resets of some environments, with rows for all; who lives is told of all."""
-        told = {}
-        for agent, results in zip(self._shown, found, strict=True):
-            events, episodes = as_events(results[4], len(slots)) or ([], None)
-            spread = [(int(slots[row]), info) for row, info in events], episodes
-            told[agent] = format_infos(spread, self.num_envs, self._info_format)
-            if self._info_format != "list":
-                told[agent] |= told_alive(self.alive[agent])
-        return told
+    def _infos_of_slots(self, results: list[Results], slots: npt.NDArray[np.int64]) -> ByAgent:
+        """Format the infos of these environments with rows for all environments.
 
-    def _of_each(self, part: int, found: list[Results]) -> ByAgent:
-        return {agent: results[part] for agent, results in zip(self._shown, found, strict=True)}
+        ``alive`` is reported for all environments.
+        """
+        infos = {}
+        for agent, agent_results in zip(self.possible_agents, results, strict=True):
+            events, episodes = as_events(agent_results[4], len(slots)) or ([], None)
+            spread = [(int(slots[row]), info) for row, info in events], episodes
+            infos[agent] = format_infos(spread, self.num_envs, self._info_format)
+            if self._info_format != "list":
+                infos[agent] |= alive_infos(self.alive[agent])
+        return infos
+
+    def _column(self, index: int, results: list[Results]) -> ByAgent:
+        return {
+            agent: agent_results[index]
+            for agent, agent_results in zip(self.possible_agents, results, strict=True)
+        }
 
     def _by_agent(self, columns: Arrays) -> dict[Agent, Arrays]:
         return {agent: columns[:, place].copy() for place, agent in enumerate(self.possible_agents)}

@@ -1,4 +1,4 @@
-"""Who lives in each environment, and what each agent's episode has come to."""
+"""Living agents of each environment, and statistics of each agent's episode."""
 
 from __future__ import annotations
 
@@ -16,44 +16,45 @@ __all__ = ["Roster"]
 
 
 class Roster:
-    """Keeps what a batch does not tell: what was before it.
+    """State of agents between batches.
 
     Args:
-        num_envs: How many environments.
-        agents: How many agents each of them has.
-        statistics: Whether to add up the episodes of agents.
+        num_envs: Number of environments.
+        agents: Number of agents per environment.
+        statistics: Whether to record return, length and time of the agents' episodes.
     """
 
     def __init__(self, num_envs: int, agents: int, statistics: bool) -> None:
         self.alive: npt.NDArray[np.bool_] = np.zeros((num_envs, agents), np.bool_)
-        """Who can act, as far as it was received."""
-        self.begun: npt.NDArray[np.bool_] = np.zeros(num_envs, np.bool_)
-        """Which environments have ever been received."""
+        """Agents that can act next, according to the last received batch."""
+        self.was_reset: npt.NDArray[np.bool_] = np.zeros(num_envs, np.bool_)
+        """Environments that have been reset at least once."""
         self._is_reset = np.zeros(num_envs, np.bool_)
         self._all = np.arange(num_envs)
         self._totals = EpisodeTotals(num_envs * agents) if statistics else None
-        self._since = np.zeros((num_envs, agents))
+        self._start_times = np.zeros((num_envs, agents))
 
     def expect_reset(self, slots: npt.NDArray[np.int64]) -> None:
-        """The next that is received of these environments are resets."""
+        """Mark the next results of these environments as resets."""
         self._is_reset[slots] = True
 
     def forget(self) -> None:
-        """Nothing is in flight any more."""
+        """Discard the marks of resets, because no environment is in flight any more."""
         self._is_reset[:] = False
 
     def note(self, batch: TeamBatch) -> tuple[TeamBatch, Episodes | None]:
-        """Take in a batch. Agents whose environment was lost are truncated.
+        """Process a batch. Agents of a crashed environment are truncated.
 
-        Returns the batch, and the episodes of agents that have ended, in arrays with a row for each
-        environment and a column for each agent.
+        Returns:
+            The batch, and the finished episodes in arrays with a row per environment and a column
+            per agent.
         """
-        # A slice where they are all there: much faster than their numbers.
+        # A slice is much faster than an array of indices.
         is_whole = np.array_equal(batch.slots, self._all)
         slots: Any = slice(None) if is_whole else batch.slots
         acted = self.alive[slots] & ~self._is_reset[slots, None]
         self.alive[slots] = batch.alive
-        self.begun[slots] = True
+        self.was_reset[slots] = True
         self._is_reset[slots] = False
         if batch.crashed.size:
             batch.truncated[batch.crashed] = acted[batch.crashed]
@@ -71,22 +72,22 @@ class Roster:
         returns[slots] += np.where(acted, batch.rewards, 0.0)
         lengths[slots] += acted
         ended = batch.terminated | batch.truncated
-        told: Episodes | None = None
+        episodes: Episodes | None = None
         if ended.any():
-            since = np.round(now - self._since[slots], 6)
-            told = (
+            seconds = np.round(now - self._start_times[slots], 6)
+            episodes = (
                 ended,
                 np.where(ended, returns[slots], 0.0),
                 np.where(ended, lengths[slots], 0),
-                np.where(ended, since, 0.0),
+                np.where(ended, seconds, 0.0),
             )
-        begun = batch.alive & ~acted | ended
-        for column, value in ((returns, 0), (lengths, 0), (self._since, now)):
-            _put(column, slots, begun, value)
-        return told
+        started = batch.alive & ~acted | ended
+        for column, value in ((returns, 0), (lengths, 0), (self._start_times, now)):
+            _set(column, slots, started, value)
+        return episodes
 
 
-def _put(
+def _set(
     column: npt.NDArray[Any],
     slots: npt.NDArray[np.int64],
     where: npt.NDArray[np.bool_],

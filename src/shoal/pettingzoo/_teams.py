@@ -1,7 +1,7 @@
-"""Pools of environments in which several agents act, whatever it is that steps them.
+"""Common interface of pools whose environments have several agents.
 
-Each kind of such a pool has its own way to hold what several agents see and do. :class:`Teams` says
-what the frontends need to know of it, and :class:`TeamBatch` is what all of them make of a batch.
+Pools differ in how they store the observations and actions of several agents. :class:`Teams` is the
+interface that frontends use, and :class:`TeamBatch` the common form of a batch.
 """
 
 from __future__ import annotations
@@ -18,8 +18,8 @@ from shoal._types import CRASHED, FINAL_KEYS
 from shoal.errors import ActionTypeError, InvalidActionError, SpaceMismatchError
 from shoal.pettingzoo._agent_rows import AgentRows
 from shoal.pettingzoo._team_env import (
+    AGENT_INFOS,
     ALIVE,
-    OF_AGENTS,
     REWARD,
     TERMINATED,
     TRUNCATED,
@@ -30,24 +30,24 @@ from shoal.pools import Pool
 from shoal.pools._base import Batch, SlotChoice
 from shoal.vector.wrappers._base import batch_of
 
-__all__ = ["AgentInfo", "LastTeams", "PackedTeams", "TeamBatch", "Teams", "explaining"]
+__all__ = ["AgentInfo", "FinalTeamBatch", "PackedTeams", "TeamBatch", "Teams", "explaining"]
 
 Arrays = npt.NDArray[Any]
 Flags = npt.NDArray[np.bool_]
 
 
 class AgentInfo(NamedTuple):
-    """An info, and whose: of an agent by its place, or of all agents where that is None."""
+    """An info of the agent with index ``place``, or of all agents if ``place`` is None."""
 
     row: int
     place: int | None
     is_last: bool
-    """Whether it belongs to an episode that has ended, where the row shows the next one."""
+    """Whether the info belongs to the ended episode of a row that already has the next one."""
     info: dict[str, Any]
 
 
-class LastTeams(NamedTuple):
-    """How episodes ended in rows that already show the next one."""
+class FinalTeamBatch(NamedTuple):
+    """Final observations and infos of rows that already have the next episode."""
 
     rows: npt.NDArray[np.int64]
     observations: Any
@@ -55,99 +55,99 @@ class LastTeams(NamedTuple):
 
 
 class TeamBatch(NamedTuple):
-    """A batch with a row for each environment, and in it a column for each agent."""
+    """A batch with one row per environment and one column per agent."""
 
     slots: npt.NDArray[np.int64]
     observations: Any
-    """In a form of which :class:`Teams` alone knows more."""
+    """Observations in the format of the :class:`Teams` implementation."""
     rewards: npt.NDArray[np.float64]
     terminated: Flags
     truncated: Flags
     alive: Flags
-    """Who can act next."""
+    """Agents that can act next."""
     crashed: npt.NDArray[np.int64]
-    """The rows that have lost their environments, and show a new one."""
+    """Rows whose environment crashed and was replaced."""
     columns: dict[str, Arrays]
     """Infos that every agent of every environment has."""
     infos: list[AgentInfo]
-    """All others."""
-    last: LastTeams | None
+    """All other infos."""
+    last: FinalTeamBatch | None
 
 
 class Teams(Protocol):
-    """A pool in which a slot is an environment with several agents, and how to read it."""
+    """A pool whose slots are environments with several agents, and the format of its batches."""
 
     pool: Pool
     members: Members
     joins_by_copying: bool
-    """Whether ``in_rows`` gives new arrays."""
-    how_actions_lie: str
-    """What is to be said of the pool's actions where it refuses some."""
+    """Whether ``in_rows`` returns new arrays."""
+    action_layout: str
+    """Description of the pool's action format, added to errors about actions."""
 
     def read(self, batch: Batch) -> TeamBatch:
-        """Take a batch apart. Its arrays may be changed."""
+        """Convert a batch of the pool. Its arrays may be modified."""
 
     def latest(self, slots: SlotChoice = None) -> Any:
-        """What was shown last in each of these slots, as in ``TeamBatch.observations``."""
+        """Return the newest observations of these slots, as in ``TeamBatch.observations``."""
 
     def of_agent(self, observations: Any, place: int) -> Any:
-        """What one agent is shown, a row for each environment."""
+        """Return the observations of one agent, with one row per environment."""
 
     def in_rows(self, observations: Any) -> Any:
-        """What all are shown, with a row for each agent of each environment, the agents innermost.
+        """Return the observations with one row per agent and environment, agents innermost.
 
-        For agents with equal spaces.
+        The agents must have equal spaces.
         """
 
     def actions_by_agent(self, actions: Sequence[Any]) -> Any:
-        """Actions as the pool takes them, of a batch for each agent."""
+        """Convert one batch of actions per agent to the pool's format."""
 
     def actions_in_rows(self, actions: Any, slots: npt.NDArray[np.int64] | None) -> Any:
-        """Actions as the pool takes them, of a row for each agent of each of these environments."""
+        """Convert one row of actions per agent of these environments to the pool's format."""
 
 
 @contextmanager
 def explaining(teams: Teams) -> Iterator[None]:
-    """Add to an error about actions which parts of the pool's actions are whose."""
+    """Add the pool's action format to errors about actions."""
     try:
         yield
     except (InvalidActionError, ActionTypeError) as error:
-        error.add_note(f"shoal: {teams.how_actions_lie}")
+        error.add_note(f"shoal: {teams.action_layout}")
         raise
 
 
 class PackedTeams:
-    """Teams as :class:`~shoal.pettingzoo._team_env.TeamEnv` packs them.
+    """A pool of :class:`~shoal.pettingzoo._team_env.TeamEnv` environments.
 
     Args:
-        pool: A pool of such environments.
+        pool: The pool.
     """
 
     joins_by_copying = True
 
     def __init__(self, pool: Pool) -> None:
         self.pool = pool
-        found = pool.call(members_of)
-        self.members: Members = found[0]
-        for slot, members in enumerate(found):
+        members_by_slot = pool.call(members_of)
+        self.members: Members = members_by_slot[0]
+        for slot, members in enumerate(members_by_slot):
             if members.agents != self.members.agents:
                 raise SpaceMismatchError(
-                    f"slot {slot} has the agents {members.agents}, slot 0 has "
-                    f"{self.members.agents}: all environments must have the same, in one order"
+                    f"all environments must have the same agents in the same order: slot 0 has "
+                    f"{self.members.agents}, slot {slot} has {members.agents}"
                 )
 
-        self.how_actions_lie = "slots are environments, and " + ", ".join(
+        self.action_layout = "slots are environments, and " + ", ".join(
             f"actions[{place}] those of {agent!r}"
             for place, agent in enumerate(self.members.agents)
         )
 
     @cached_property
     def _rows(self) -> AgentRows:
-        """For agents with equal spaces only; whoever asks for rows has made sure."""
+        """Converter to and from rows. The agents' spaces must be equal."""
         return AgentRows(self.members, self.pool.num_envs)
 
     def read(self, batch: Batch) -> TeamBatch:
-        """Take a batch apart: numbers from where they were packed, infos from the pool's."""
+        """Extract flags and rewards from the observations, and infos of agents from the infos."""
         observations, numbers = batch.observations
         raw = batch.raw_infos
         infos: list[AgentInfo] = []
@@ -156,17 +156,17 @@ class PackedTeams:
         numbers, alive = numbers.copy(), numbers[:, ALIVE] != 0
         for row, info in raw[0] if raw else ():
             is_last = info.keys() == FINAL_KEYS
-            told = info["final_info"] if is_last else info
+            content = info["final_info"] if is_last else info
             if is_last:
-                shown, last_numbers = info["final_obs"]
-                endings.append((row, shown))
-                if CRASHED not in told:
+                final_observations, last_numbers = info["final_obs"]
+                endings.append((row, final_observations))
+                if CRASHED not in content:
                     numbers[row] = last_numbers
-            elif CRASHED in told:
+            elif CRASHED in content:
                 crashed.append(row)
-            for place, agent_info in told.get(OF_AGENTS, ()):
+            for place, agent_info in content.get(AGENT_INFOS, ()):
                 infos.append(AgentInfo(row, place, is_last, agent_info))
-            common = {key: value for key, value in told.items() if key != OF_AGENTS}
+            common = {key: value for key, value in content.items() if key != AGENT_INFOS}
             if common:
                 infos.append(AgentInfo(row, None, is_last, common))
         return TeamBatch(
@@ -182,32 +182,32 @@ class PackedTeams:
             self._last(endings),
         )
 
-    def _last(self, endings: list[tuple[int, Any]]) -> LastTeams | None:
+    def _last(self, endings: list[tuple[int, Any]]) -> FinalTeamBatch | None:
         if not endings:
             return None
         rows = np.array([row for row, _ in endings])
-        shown = tuple(
-            batch_of(space, [shown[place] for _, shown in endings])
+        observations = tuple(
+            batch_of(space, [final[place] for _, final in endings])
             for place, space in enumerate(self.members.observation_spaces)
         )
-        return LastTeams(rows, shown, {})
+        return FinalTeamBatch(rows, observations, {})
 
     def latest(self, slots: SlotChoice = None) -> Any:
-        """What was shown last, without the numbers."""
+        """Return the newest observations of the agents."""
         return self.pool.latest(slots)[0]
 
     def of_agent(self, observations: Any, place: int) -> Any:
-        """What one agent is shown, which is a part by itself."""
+        """Return the observations of one agent."""
         return observations[place]
 
     def in_rows(self, observations: Any) -> Any:
-        """What all are shown, put side by side: new arrays."""
-        return self._rows.joined(observations)
+        """Return the observations of all agents as rows of new arrays."""
+        return self._rows.join(observations)
 
     def actions_by_agent(self, actions: Sequence[Any]) -> Any:
-        """Actions of each agent, which are the parts of the pool's."""
+        """Return the actions as a tuple, which is the pool's format."""
         return tuple(actions)
 
     def actions_in_rows(self, actions: Any, slots: npt.NDArray[np.int64] | None) -> Any:
-        """Actions in rows, checked and taken apart."""
-        return self._rows.taken_apart(actions, slots)
+        """Check rows of actions and split them by agent."""
+        return self._rows.split(actions, slots)

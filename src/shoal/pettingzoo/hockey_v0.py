@@ -1,4 +1,4 @@
-"""Laser hockey as a PettingZoo environment: one match, in which both players are agents.
+"""Laser hockey as a PettingZoo environment: one match with both players as agents.
 
     >>> from shoal.pettingzoo import hockey_v0
     >>> env = hockey_v0.parallel_env(render_mode="rgb_array")
@@ -7,10 +7,10 @@
     (18,)
     >>> env.close()
 
-Each player sees the match as if it played from left to right; :mod:`shoal.hockey` tells what it
-sees, what it does and what it gets for it. A match ends for both at once: terminated by a goal,
-truncated after 251 steps. Thousands of them are ``shoal.pettingzoo.make(parallel_env, 4096)``,
-which steps the kernel itself.
+Each player observes the match as if it played from left to right. See :mod:`shoal.hockey` for
+observations, actions and rewards. A match ends for both players at once: it is terminated by a goal
+and truncated after 251 steps. ``shoal.pettingzoo.make(parallel_env, 4096)`` steps thousands of
+matches directly in the kernel.
 """
 
 from __future__ import annotations
@@ -25,8 +25,8 @@ from shoal._envs.hockey.kernels import METADATA, SEEN, make_kernel
 from shoal._envs.hockey.values import Mode
 from shoal._envs.single_env import KernelEnv
 from shoal.errors import InvalidActionError, MissingExtraError, SlotFinishedError
-from shoal.pettingzoo._hockey_ids import made_by_kernel
-from shoal.pettingzoo._hockey_teams import PLAYERS, players_of
+from shoal.pettingzoo._hockey_ids import replaceable_by_kernel
+from shoal.pettingzoo._hockey_teams import PLAYERS, player_members
 
 try:
     from pettingzoo import AECEnv, ParallelEnv
@@ -38,7 +38,7 @@ except ImportError as error:
 
 __all__ = ["HockeyMatch", "env", "parallel_env", "raw_env"]
 
-Seen = dict[str, npt.NDArray[np.float32]]
+Observations = dict[str, npt.NDArray[np.float32]]
 Infos = dict[str, dict[str, Any]]
 
 _OPTIONS = ("mode", "one_starting")
@@ -48,13 +48,13 @@ class HockeyMatch(ParallelEnv):  # type: ignore[misc]
     """One match between ``player_1`` and ``player_2``.
 
     Args:
-        discrete: Whether an action is one of 8 numbers instead of 4 numbers from -1 to 1.
-        mode: What is played: a :class:`shoal.hockey.Mode`, its name or its number.
-        keep_mode: Whether a racket keeps a puck that it catches, to be shot. Where it does not,
-            actions have no part for shooting.
-        opponent: ``"weak"`` or ``"strong"``: a scripted player acts in the place of ``player_2``,
-            whose own actions count for nothing.
-        render_mode: ``"rgb_array"``, ``"human"`` for a window, which needs pygame, or None.
+        discrete: Whether an action is one of 8 choices instead of 4 numbers from -1 to 1.
+        mode: A :class:`shoal.hockey.Mode`, its name or its number.
+        keep_mode: Whether a racket can hold a caught puck and shoot it. Otherwise actions have no
+            component for shooting.
+        opponent: ``"weak"`` or ``"strong"``: a scripted player replaces ``player_2``, whose actions
+            are ignored.
+        render_mode: ``"rgb_array"``, ``"human"`` for a window (requires pygame), or None.
     """
 
     metadata = {**METADATA, "name": "hockey_v0", "is_parallelizable": True}  # noqa: RUF012
@@ -73,94 +73,97 @@ class HockeyMatch(ParallelEnv):  # type: ignore[misc]
         )
         self._env = KernelEnv(kernel, render_mode)
         self.render_mode = render_mode
-        members = players_of(kernel.action_space)
+        members = player_members(kernel.action_space)
         self.possible_agents = list(PLAYERS)
         self.agents: list[str] = []
-        self._seen_spaces = dict(zip(PLAYERS, members.observation_spaces, strict=True))
+        self._observation_spaces = dict(zip(PLAYERS, members.observation_spaces, strict=True))
         self._action_spaces = dict(zip(PLAYERS, members.action_spaces, strict=True))
         self.state_space = spaces.Box(-np.inf, np.inf, (SEEN,), np.float32)
-        self._seen = np.zeros((len(PLAYERS), SEEN), np.float32)
+        self._observations = np.zeros((len(PLAYERS), SEEN), np.float32)
 
     def observation_space(self, agent: str) -> Space[Any]:
-        """What a player sees; always the same object."""
-        return self._seen_spaces[agent]
+        """Return the observation space of a player; always the same object."""
+        return self._observation_spaces[agent]
 
     def action_space(self, agent: str) -> Space[Any]:
-        """What a player does; always the same object."""
+        """Return the action space of a player; always the same object."""
         return self._action_spaces[agent]
 
     def reset(
         self, seed: int | None = None, options: dict[str, Any] | None = None
-    ) -> tuple[Seen, Infos]:
-        """Begin a match.
+    ) -> tuple[Observations, Infos]:
+        """Start a match.
 
         Args:
-            seed: Of everything that is random.
-            options: ``mode``, for one match, and ``one_starting``. Others are left alone, as
-                PettingZoo's own test of environments has it.
+            seed: The seed of the match.
+            options: ``mode`` for this match, and ``one_starting``. Other options are ignored, as
+                PettingZoo's API test requires.
         """
-        known = {name: value for name, value in (options or {}).items() if name in _OPTIONS}
-        self._seen, told = self._env.reset(seed=seed, options=known)
+        supported = {name: value for name, value in (options or {}).items() if name in _OPTIONS}
+        self._observations, infos = self._env.reset(seed=seed, options=supported)
         self.agents = list(PLAYERS)
-        return self._by_player(), _infos(told)
+        return self._by_player(), _infos(infos)
 
     def step(
         self, actions: dict[str, Any]
-    ) -> tuple[Seen, dict[str, float], dict[str, bool], dict[str, bool], Infos]:
-        """Let both players act."""
+    ) -> tuple[Observations, dict[str, float], dict[str, bool], dict[str, bool], Infos]:
+        """Step the match with the actions of both players."""
         if not self.agents:
-            raise SlotFinishedError("the match is over, or has not begun: it needs a reset")
+            raise SlotFinishedError("the match is over or has not started: call reset first")
         missing = [player for player in PLAYERS if player not in actions]
         if missing:
-            raise InvalidActionError(f"there is no action of {missing[0]!r}, which is on the field")
+            raise InvalidActionError(f"the action of {missing[0]!r} is missing")
         both = np.concatenate([np.atleast_1d(actions[player]) for player in PLAYERS])
-        self._seen, _, terminated, truncated, told = self._env.step(both)
+        self._observations, _, terminated, truncated, infos = self._env.step(both)
         if terminated or truncated:
             self.agents = []
-        rewards = dict(zip(PLAYERS, told["rewards"].tolist(), strict=True))
+        rewards = dict(zip(PLAYERS, infos["rewards"].tolist(), strict=True))
         return (
             self._by_player(),
             rewards,
             dict.fromkeys(PLAYERS, terminated),
             dict.fromkeys(PLAYERS, truncated),
-            _infos(told),
+            _infos(infos),
         )
 
     def state(self) -> npt.NDArray[np.float32]:
-        """The match as the first player sees it, in which everything is."""
-        state: npt.NDArray[np.float32] = self._seen[0].copy()
+        """Return the state of the match: the observation of the first player, which is complete."""
+        state: npt.NDArray[np.float32] = self._observations[0].copy()
         return state
 
     def render(self) -> npt.NDArray[np.uint8] | None:
-        """A picture; in a window, resets and steps show it themselves."""
-        picture: npt.NDArray[np.uint8] | None = self._env.render()
-        return picture
+        """Return an image. With ``"human"``, resets and steps update the window."""
+        image: npt.NDArray[np.uint8] | None = self._env.render()
+        return image
 
     def close(self) -> None:
-        """Give everything back; a second call does nothing."""
+        """Release all resources. A second call does nothing."""
         self._env.close()
 
-    def _by_player(self) -> Seen:
-        return {player: seen.copy() for player, seen in zip(PLAYERS, self._seen, strict=True)}
+    def _by_player(self) -> Observations:
+        rows = zip(PLAYERS, self._observations, strict=True)
+        return {player: observation.copy() for player, observation in rows}
 
 
-@made_by_kernel
+@replaceable_by_kernel
 def parallel_env(**arguments: Any) -> HockeyMatch:
-    """One match; the arguments are those of :class:`HockeyMatch`."""
+    """Create a match; the arguments are those of :class:`HockeyMatch`."""
     return HockeyMatch(**arguments)
 
 
 raw_env = parallel_env
-"""The same: there is nothing around it."""
+"""Same as :func:`parallel_env`, which uses no wrappers."""
 
 
 def env(**arguments: Any) -> AECEnv:
-    """One match in which players act one after the other, for code that is written for that."""
+    """Create a match as an AEC environment, in which players act one after the other."""
     return parallel_to_aec(parallel_env(**arguments))
 
 
-def _infos(told: dict[str, Any]) -> Infos:
+def _infos(columns: dict[str, Any]) -> Infos:
     return {
-        player: {name: column[place].item() for name, column in told.items() if name != "rewards"}
+        player: {
+            name: column[place].item() for name, column in columns.items() if name != "rewards"
+        }
         for place, player in enumerate(PLAYERS)
     }

@@ -1,7 +1,7 @@
-"""The RLlib frontend: any Shoal vector as what RLlib's env runners step.
+"""The RLlib frontend: vectors for RLlib's env runners.
 
-An env runner takes a vector as it is, with no loop of its own around single environments, if it is
-registered and asked for by ``gym_env_vectorize_mode="vector_entry_point"``:
+An env runner steps a registered vector directly, without a loop over single environments, if the
+config sets ``gym_env_vectorize_mode="vector_entry_point"``:
 
 .. code-block:: python
 
@@ -17,10 +17,9 @@ registered and asked for by ``gym_env_vectorize_mode="vector_entry_point"``:
         )
     )
 
-:func:`register` takes what :func:`shoal.make` takes, the URL of a server, or a function that makes
-a vector. :class:`EnvRunner` is RLlib's own, but for one thing: it treats the observations and the
-actions of all slots as one array. Episodes are the same with either; leave it out, and RLlib's is
-used.
+:func:`register` accepts the arguments of :func:`shoal.make`, the URL of a server, or a function
+that creates a vector. :class:`EnvRunner` is an optional, faster subclass of RLlib's env runner. It
+processes the observations and actions of all slots as one array and collects the same episodes.
 """
 
 from shoal.errors import MissingExtraError

@@ -1,4 +1,4 @@
-"""What becomes of observations before a module, and of actions after it, for all slots at once."""
+"""Connectors that process the observations and actions of all slots at once."""
 
 from __future__ import annotations
 
@@ -27,118 +27,118 @@ from ray.rllib.utils.spaces import space_utils
 
 __all__ = ["BatchedActions", "BatchedObservations", "batch_actions", "batch_observations"]
 
-_Pieces = list[type[Any]]
+_Connectors = list[type[Any]]
 
-_UNTYPED: Any = space_utils
+_space_utils: Any = space_utils  # the module is not typed
 
-_OBSERVATIONS_ONE_BY_ONE: _Pieces = [
+_OBSERVATION_CONNECTORS: _Connectors = [
     AddObservationsFromEpisodesToBatch,
     AddTimeDimToBatchAndZeroPad,
     AddStatesFromEpisodesToBatch,
     BatchIndividualItems,
 ]
-"""RLlib's pieces that look for each slot's observation, and make a batch of them."""
+"""RLlib's connectors that collect each slot's observation and join them to a batch."""
 
-_ACTIONS_ONE_BY_ONE: _Pieces = [
+_ACTION_CONNECTORS: _Connectors = [
     UnBatchToIndividualItems,
     RemoveSingleTsTimeRankFromBatch,
     NormalizeAndClipActions,
     ListifyDataForVectorEnv,
 ]
-"""RLlib's pieces that take a batch of actions apart, look at each, and put it together again."""
+"""RLlib's connectors that split a batch of actions, process each action and join them again."""
 
 
 class BatchedObservations(ConnectorV2):
-    """Makes a batch of the observations that all slots have come to.
+    """Adds the newest observations of all slots as a batch.
 
-    In a pipeline it stands for RLlib's four pieces that do so for a module without a state.
+    It replaces the four RLlib connectors that do so for a module without state.
     """
 
-    def __call__(self, *, batch: Any, episodes: Any, shared_data: Any = None, **told: Any) -> Any:
-        """Add the newest observations, which an env runner tells, or else those of the episodes."""
+    def __call__(self, *, batch: Any, episodes: Any, shared_data: Any = None, **data: Any) -> Any:
+        """Add the observations passed by the env runner, or those of the episodes."""
         if Columns.OBS in batch:
             return batch
-        observations = told.get(Columns.OBS)
+        observations = data.get(Columns.OBS)
         if observations is None:
             observations = [episode.get_observations(-1) for episode in episodes]
         if shared_data is not None:
-            # Where RLlib's pieces after the module look for whose the rows are.
+            # RLlib's connectors after the module map rows to episodes with this list.
             shared_data["memorized_map_structure"] = [episode.id_ for episode in episodes]
         return {
             **batch,
-            Columns.OBS: _UNTYPED.batch(
+            Columns.OBS: _space_utils.batch(
                 observations, individual_items_already_have_batch_dim="auto"
             ),
         }
 
 
 class BatchedActions(NormalizeAndClipActions):
-    """Scales or clips a batch of actions, and leaves it a batch.
+    """Scales or clips a batch of actions.
 
-    In a pipeline it stands for RLlib's four pieces that take the batch apart and put it together
-    again. Each action comes out as from these.
+    It replaces the four RLlib connectors that split the batch, process each action and join the
+    actions again. The result is the same.
     """
 
     def __call__(self, *, batch: Any, **_: Any) -> Any:
-        """Add the actions for the environments, and give other columns a row for each slot."""
+        """Add the actions for the environments, and split other columns into rows."""
         actions = batch[Columns.ACTIONS]
         rows = {
             column: data if column == Columns.ACTIONS else _rows(data)
             for column, data in batch.items()
         }
         if self.normalize_actions:
-            fitted = _UNTYPED.unsquash_action(actions, self._action_space_struct)
+            env_actions = _space_utils.unsquash_action(actions, self._action_space_struct)
         elif self.clip_actions:
-            fitted = _UNTYPED.clip_action(actions, self._action_space_struct)
+            env_actions = _space_utils.clip_action(actions, self._action_space_struct)
         else:
             return rows
-        return {**rows, Columns.ACTIONS_FOR_ENV: fitted}
+        return {**rows, Columns.ACTIONS_FOR_ENV: env_actions}
 
     def get_ctor_args_and_kwargs(self) -> tuple[tuple[Any, ...], dict[str, Any]]:
-        """With what a checkpoint makes it again."""
-        arguments, others = super().get_ctor_args_and_kwargs()
-        how = {"normalize_actions": self.normalize_actions, "clip_actions": self.clip_actions}
-        return arguments, {**others, **how}
+        """Return the constructor arguments with which a checkpoint restores the connector."""
+        args, kwargs = super().get_ctor_args_and_kwargs()
+        own = {"normalize_actions": self.normalize_actions, "clip_actions": self.clip_actions}
+        return args, {**kwargs, **own}
 
 
 def batch_observations(pipeline: ConnectorV2) -> None:
-    """Let a pipeline from the environments to a module without a state make batches at once.
+    """Replace the connectors that batch observations in a pipeline to a module without state.
 
-    A pipeline that somebody has added to, or taken from, is left alone: its pieces may look at the
-    observations of single slots.
+    A modified pipeline is left unchanged, because its connectors may need single observations.
     """
-    if _consists_of(pipeline, [*_OBSERVATIONS_ONE_BY_ONE, NumpyToTensor]):
-        _replace(pipeline, _OBSERVATIONS_ONE_BY_ONE, BatchedObservations())
+    if _consists_of(pipeline, [*_OBSERVATION_CONNECTORS, NumpyToTensor]):
+        _replace(pipeline, _OBSERVATION_CONNECTORS, BatchedObservations())
 
 
 def batch_actions(pipeline: ConnectorV2) -> None:
-    """Let a pipeline from a module without a state to the environments take actions as one array.
+    """Replace the connectors that process actions in a pipeline from a module without state.
 
-    A pipeline that somebody has added to, or taken from, is left alone: its pieces may look at
-    single actions.
+    A modified pipeline is left unchanged, because its connectors may need single actions.
     """
-    if _consists_of(pipeline, [GetActions, TensorToNumpy, *_ACTIONS_ONE_BY_ONE]):
-        (fitting,) = (
-            piece for piece in pipeline.connectors if isinstance(piece, NormalizeAndClipActions)
+    if _consists_of(pipeline, [GetActions, TensorToNumpy, *_ACTION_CONNECTORS]):
+        (original,) = (
+            connector
+            for connector in pipeline.connectors
+            if isinstance(connector, NormalizeAndClipActions)
         )
         batched = BatchedActions(
-            normalize_actions=fitting.normalize_actions, clip_actions=fitting.clip_actions
+            normalize_actions=original.normalize_actions, clip_actions=original.clip_actions
         )
-        _replace(pipeline, _ACTIONS_ONE_BY_ONE, batched)
+        _replace(pipeline, _ACTION_CONNECTORS, batched)
 
 
-def _consists_of(pipeline: ConnectorV2, pieces: _Pieces) -> TypeGuard[ConnectorPipelineV2]:
+def _consists_of(pipeline: ConnectorV2, types: _Connectors) -> TypeGuard[ConnectorPipelineV2]:
     if not isinstance(pipeline, ConnectorPipelineV2):
         return False
-    return [type(piece) for piece in pipeline.connectors] == pieces
+    return [type(connector) for connector in pipeline.connectors] == types
 
 
-def _replace(pipeline: ConnectorPipelineV2, pieces: _Pieces, by: ConnectorV2) -> None:
-    pipeline.insert_before(pieces[0], by)
-    for piece in pieces:
-        pipeline.remove(piece)
+def _replace(pipeline: ConnectorPipelineV2, types: _Connectors, replacement: ConnectorV2) -> None:
+    pipeline.insert_before(types[0], replacement)
+    for connector_type in types:
+        pipeline.remove(connector_type)
 
 
 def _rows(column: Any) -> Any:
-    """What gives a slot's value when it is asked for the slot: an array is that already."""
-    return column if isinstance(column, np.ndarray) else _UNTYPED.unbatch(column)
+    """Return a sequence of values, one per slot. An array already is such a sequence."""
+    return column if isinstance(column, np.ndarray) else _space_utils.unbatch(column)

@@ -1,4 +1,4 @@
-"""RLlib's env runner, without its loops over single observations and actions."""
+"""RLlib's env runner without its loops over single observations and actions."""
 
 from __future__ import annotations
 
@@ -13,14 +13,13 @@ __all__ = ["EnvRunner"]
 
 
 class EnvRunner(SingleAgentEnvRunner):
-    """Collects the episodes that RLlib's env runner collects, and sooner.
+    """A faster env runner that collects the same episodes as RLlib's.
 
-    For ``AlgorithmConfig.env_runners(env_runner_cls=...)``; it takes any vector that RLlib's takes.
-    RLlib looks at observations and actions one by one on their way to the module and back, copies
-    and scales each, and this is the largest part of a step where environments are quick; here it is
-    done for all slots at once, by :class:`.BatchedObservations` and :class:`.BatchedActions`. A
-    pipeline that has connectors of the user's own stays as it is, and so do both where the module
-    has a state.
+    Pass it as ``AlgorithmConfig.env_runners(env_runner_cls=...)``. It supports the same vectors as
+    RLlib's env runner. RLlib copies and scales observations and actions one by one, which is the
+    largest part of a step if environments are fast. This env runner processes all slots at once,
+    with :class:`.BatchedObservations` and :class:`.BatchedActions`. Pipelines with custom
+    connectors, and pipelines of modules with state, are left unchanged.
     """
 
     def __init__(self, *, config: AlgorithmConfig, **kwargs: Any) -> None:

@@ -1,4 +1,4 @@
-"""Vectors under a name that RLlib knows, in whichever process its env runners are."""
+"""Registration of vectors with RLlib."""
 
 from __future__ import annotations
 
@@ -27,37 +27,37 @@ __all__ = ["VectorSource", "register"]
 Vector = gymnasium.vector.VectorEnv[Any, Any, Any]
 
 VectorSource = str | EnvSpec | Kernel | EnvFactory | Sequence[EnvFactory] | Callable[..., Vector]
-"""What :func:`shoal.make` takes, where a server is, or a function that makes a vector."""
+"""An argument of :func:`shoal.make`, the URL of a server, or a function that creates a vector."""
 
-_NOT_KEPT = "RLlib keeps the arrays that it gets, so they must be copies: leave out copy=False"
+_COPY_NEEDED = "RLlib stores the returned arrays, so they must be copies: do not use copy=False"
 
 
 def register(what: VectorSource, *, name: str | None = None, **options: Any) -> str:
-    """Register a vector with RLlib; returns the name that ``AlgorithmConfig.environment`` takes.
+    """Register a vector with RLlib and return its name for ``AlgorithmConfig.environment``.
 
-    How many slots it has is the config's ``num_envs_per_env_runner``, and
-    ``gym_env_vectorize_mode="vector_entry_point"`` must be set there. Entries of ``env_config`` are
-    further options, which count more than those given here.
+    The number of slots is the config's ``num_envs_per_env_runner``. The config must set
+    ``gym_env_vectorize_mode="vector_entry_point"``. Entries of ``env_config`` are additional
+    options, which override ``options``.
 
-    An env runner resets its vector with the config's seed plus its own number, from which the slots
-    count up, as they do in RLlib's own vectors. So neighbouring env runners share most of their
-    seeds; with ``seeding="independent"`` they share none.
+    An env runner resets its vector with the sum of the config's seed and its worker index, which is
+    incremented for each slot, as in RLlib's own vectors. Adjacent env runners therefore share most
+    of their seeds. With ``seeding="independent"`` they share none.
 
     Args:
-        what: An id, a spec, a kernel, a function that makes one environment, or a list of such
-            functions, for :func:`shoal.make`. A URL, for :func:`shoal.connect`. Or a function that
-            makes a vector: it is called with ``num_envs`` and the options, as keyword arguments,
-            if it has a parameter ``num_envs``; else, if it must be given one argument, with
-            ``env_config``, as RLlib's own creators are.
-        name: What to register it as; made of ``what`` where it is not said. With the same name the
-            newest registration counts.
-        options: For what makes the vector.
+        what: An id, a spec, a kernel, a function that creates one environment, or a list of such
+            functions, for :func:`shoal.make`; a URL for :func:`shoal.connect`; or a function that
+            creates a vector. The latter is called with ``num_envs`` and the options as keyword
+            arguments if it has a parameter ``num_envs``, or with ``env_config`` if it has one
+            required argument, like RLlib's env creators.
+        name: The registered name. By default it is derived from ``what``. A later registration with
+            the same name replaces the earlier one.
+        options: Options for the creation of the vector.
 
     Raises:
-        ValueError: The vector would reset slots at another time than RLlib expects, or use arrays
-            again that RLlib keeps. What only shows in a vector that was made is raised where it is
-            made: in the env runner.
-        FactoryPicklingError: It cannot be sent to env runners in other processes.
+        ValueError: If the vector's autoreset mode is not supported by RLlib, or the vector reuses
+            arrays that RLlib stores. Errors that can only be detected on the created vector are
+            raised in the env runner.
+        FactoryPicklingError: If ``what`` cannot be sent to env runners in other processes.
 
     Example:
         .. code-block:: python
@@ -67,16 +67,16 @@ def register(what: VectorSource, *, name: str | None = None, **options: Any) -> 
             register(lambda num_envs: NormalizeReward(shoal.make("Pendulum-v1", num_envs)))
     """
     _check_options(options)
-    creator = VectorCreator(_known_elsewhere(what), options)
+    creator = VectorCreator(_resolved_spec(what), options)
     try:
         pickled: bytes = cloudpickle.dumps(creator)  # type: ignore[no-untyped-call]
     except Exception as error:
         raise FactoryPicklingError(
-            f"{what!r} cannot be sent to env runners, which may be other processes: {error}"
+            f"{what!r} cannot be sent to env runners in other processes: {error}"
         ) from error
     if name is None:
-        # Slashes and colons have a meaning for RLlib, and it makes folders of this name.
-        name = "-".join(["shoal", *re.findall(r"[\w.]+", _name_of(what))])
+        # RLlib interprets slashes and colons, and creates folders with this name.
+        name = "-".join(["shoal", *re.findall(r"[\w.]+", _source_name(what))])
         if options or not isinstance(what, str):
             name = f"{name}-{crc32(pickled):08x}"
     register_env(name, creator)
@@ -84,11 +84,11 @@ def register(what: VectorSource, *, name: str | None = None, **options: Any) -> 
 
 
 class VectorCreator:
-    """Makes a vector where RLlib asks for one; this is what is registered.
+    """The registered function, which creates the vector of an env runner.
 
     Args:
-        what: What a vector is made of.
-        options: For what makes it.
+        what: The source of the vector: see :func:`register`.
+        options: Options for the creation of the vector.
     """
 
     def __init__(self, what: VectorSource, options: dict[str, Any]) -> None:
@@ -96,15 +96,15 @@ class VectorCreator:
         self._options = options
 
     def __call__(self, env_config: dict[str, Any]) -> Vector:
-        """Make the vector; RLlib tells the number of slots by the entry ``num_envs``."""
+        """Create the vector. RLlib passes the number of slots as the entry ``num_envs``."""
         config = dict(env_config)
         if "num_envs" not in config:
             raise ValueError(
-                "a vector was registered, but RLlib asks for a single environment: set "
+                "a vector was registered, but RLlib requested a single environment: set "
                 "config.env_runners(gym_env_vectorize_mode='vector_entry_point')"
             )
         num_envs = config.pop("num_envs")
-        vector: Vector = _made(self._what, num_envs, {**self._options, **config})
+        vector: Vector = _create(self._what, num_envs, {**self._options, **config})
         try:
             _check_vector(vector, num_envs)
         except (TypeError, ValueError):
@@ -114,31 +114,31 @@ class VectorCreator:
         return vector
 
 
-def _made(what: Any, num_envs: int, options: dict[str, Any]) -> Any:
+def _create(what: Any, num_envs: int, options: dict[str, Any]) -> Any:
     if isinstance(what, str) and "://" in what:
         return shoal.connect(what, num_envs, **options)
     if callable(what) and not isinstance(what, type):
         parameters = inspect.signature(what).parameters
         if "num_envs" in parameters:
             return what(num_envs=num_envs, **options)
-        if any(map(_must_be_given, parameters.values())):
+        if any(map(_is_required, parameters.values())):
             return what(options)
     return shoal.make(what, num_envs, **options)
 
 
-def _must_be_given(parameter: inspect.Parameter) -> bool:
-    is_one = parameter.kind in (parameter.POSITIONAL_ONLY, parameter.POSITIONAL_OR_KEYWORD)
-    return is_one and parameter.default is parameter.empty
+def _is_required(parameter: inspect.Parameter) -> bool:
+    is_positional = parameter.kind in (parameter.POSITIONAL_ONLY, parameter.POSITIONAL_OR_KEYWORD)
+    return is_positional and parameter.default is parameter.empty
 
 
-def _known_elsewhere(what: VectorSource) -> VectorSource:
-    """What can be made in a process in which the user has registered no environments."""
+def _resolved_spec(what: VectorSource) -> VectorSource:
+    """Replace an id by its spec, because other processes may not have registered the id."""
     if isinstance(what, str) and ":" not in what and not is_atari(what):
         return gymnasium.spec(what)
     return what
 
 
-def _name_of(what: Any) -> str:
+def _source_name(what: Any) -> str:
     if isinstance(what, EnvSpec):
         return what.id
     if isinstance(what, Kernel):
@@ -152,31 +152,33 @@ def _name_of(what: Any) -> str:
 
 
 def _check_options(options: dict[str, Any]) -> None:
-    """Refuse, before anything is made, what RLlib cannot do with."""
+    """Raise an error for options that RLlib does not support."""
     if "num_envs" in options:
-        raise TypeError("the number of slots is config.env_runners(num_envs_per_env_runner=...)")
+        raise TypeError(
+            "num_envs is not an option: set config.env_runners(num_envs_per_env_runner=...)"
+        )
     mode = options.get("autoreset_mode")
     if mode is not None:
         _check_mode(AutoresetMode(mode))
     if options.get("info_format", "dict") != "dict":
-        raise ValueError(f"RLlib takes infos as 'dict' only, got {options['info_format']!r}")
+        raise ValueError(f"info_format must be 'dict' for RLlib, got {options['info_format']!r}")
     if not options.get("copy", True):
-        raise ValueError(_NOT_KEPT)
+        raise ValueError(_COPY_NEEDED)
 
 
 def _check_mode(mode: AutoresetMode) -> None:
     if mode is not AutoresetMode.NEXT_STEP:
         raise ValueError(
-            "RLlib expects slots to be reset by the step after an episode's last, "
-            f"autoreset_mode={AutoresetMode.NEXT_STEP}, got {mode}"
+            "RLlib requires that slots are reset by the step after an episode's last "
+            f"(autoreset_mode={AutoresetMode.NEXT_STEP}), got {mode}"
         )
 
 
 def _check_vector(vector: Any, num_envs: int) -> None:
     if not isinstance(vector, gymnasium.vector.VectorEnv):
         raise TypeError(
-            f"the registered function has made {vector!r}, expected a vector (a function that "
-            "makes one environment has no argument that it must be given)"
+            f"the registered function must return a vector, got {vector!r} (a function that "
+            "creates one environment must have no required arguments)"
         )
     if vector.num_envs != num_envs:
         raise ValueError(
@@ -186,4 +188,4 @@ def _check_vector(vector: Any, num_envs: int) -> None:
     _check_mode(autoreset_mode_of(vector))
     base = vector.unwrapped
     if not getattr(base.pool if isinstance(base, VectorEnv) else base, "copy", True):
-        raise ValueError(_NOT_KEPT)
+        raise ValueError(_COPY_NEEDED)

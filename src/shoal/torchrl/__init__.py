@@ -1,4 +1,4 @@
-"""The TorchRL frontend: a vector as one batched environment of TorchRL.
+"""The TorchRL frontend: a vector as one batched TorchRL environment.
 
     >>> import shoal.torchrl
     >>> env = shoal.torchrl.make("CartPole-v1", num_envs=8)
@@ -6,8 +6,8 @@
     torch.Size([8, 5, 1])
     >>> env.close()
 
-Where TorchRL's own ``ParallelEnv(8, ...)`` or ``GymEnv(..., num_envs=8)`` stands, such an
-environment goes as well: with collectors, ``TransformedEnv``, losses and all.
+It replaces TorchRL's ``ParallelEnv(8, ...)`` or ``GymEnv(..., num_envs=8)`` and works with
+collectors, ``TransformedEnv`` and losses.
 """
 
 from shoal.errors import MissingExtraError

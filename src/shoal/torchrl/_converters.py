@@ -1,7 +1,7 @@
-"""Spaces as specs of TorchRL, with what converts between the two.
+"""TorchRL specs for Gymnasium spaces, and conversion of their values.
 
-Specs are those that TorchRL's ``GymEnv`` would make, where it makes any that fits. A new kind of
-space is supported by registering a function with :func:`converter_of`.
+Specs equal those of TorchRL's ``GymEnv`` where ``GymEnv`` creates a correct one. To support a new
+type of space, register a function with :func:`converter_of`.
 """
 
 from __future__ import annotations
@@ -38,24 +38,27 @@ Array = npt.NDArray[Any]
 
 @dataclass(frozen=True)
 class Converter:
-    """A spec for one slot, and the way to its values and back, for a batch of slots."""
+    """The spec of one slot, and functions that convert batches to and from it."""
 
     spec: Any
     encode: Callable[[Any], Any]
-    """From tensors as a pool's arrays hold them, to tensors as the spec has them."""
+    """Convert tensors in the pool's format to the spec's format."""
     decode: Callable[[Any], Any]
-    """From tensors as the spec has them, to arrays for the pool."""
+    """Convert tensors in the spec's format to arrays for the pool."""
 
 
 @singledispatch
 def converter_of(space: Space[Any], path: str, is_categorical: bool) -> Converter:  # noqa: ARG001
-    """The converter of a space, which is called ``path`` in messages.
+    """Return the converter of a space.
 
-    ``is_categorical`` says whether choices are numbers, or one-hot.
+    Args:
+        space: The space.
+        path: The name of the space in error messages.
+        is_categorical: Whether discrete values are encoded as integers instead of one-hot.
     """
     raise TypeError(
-        f"TorchRL has no spec for {path}, which is a {type(space).__name__}: leave it out, as "
-        "shoal.vector.wrappers.FilterObservation does, or make arrays of a fixed shape of it"
+        f"TorchRL has no spec for {path}, which is a {type(space).__name__}: remove it (for "
+        "example, with shoal.vector.wrappers.FilterObservation) or convert it to arrays"
     )
 
 
@@ -67,45 +70,46 @@ def _box(space: spaces.Box, path: str, is_categorical: bool) -> Converter:  # no
     limits: Any = np.finfo(space.dtype) if is_float else None
     if np.issubdtype(space.dtype, np.integer):
         limits = np.iinfo(space.dtype)
-    lowest, highest = (limits.min, limits.max) if limits is not None else (False, True)
-    if (space.low <= lowest).all() and (space.high >= highest).all():
+    minimum, maximum = (limits.min, limits.max) if limits is not None else (False, True)
+    if (space.low <= minimum).all() and (space.high >= maximum).all():
         spec = Unbounded(shape, dtype=dtype)
     else:
         low, high = (torch.as_tensor(bound).reshape(shape) for bound in (space.low, space.high))
         spec = Bounded(low, high, shape, dtype=dtype)
     if space.shape:
-        return Converter(spec, _same, partial(_array, space))
-    return Converter(spec, _with_one_element, lambda tensor: _array(space, tensor[..., 0]))
+        return Converter(spec, _identity, partial(_array, space))
+    return Converter(spec, _add_dimension, lambda tensor: _array(space, tensor[..., 0]))
 
 
 @converter_of.register(spaces.MultiBinary)
 def _multi_binary(space: spaces.MultiBinary, path: str, is_categorical: bool) -> Converter:  # noqa: ARG001
     spec = Binary(space.shape[-1], space.shape, dtype=_torch_dtype(space, path))
-    return Converter(spec, _same, partial(_array, space))
+    return Converter(spec, _identity, partial(_array, space))
 
 
 @converter_of.register(spaces.Discrete)
 def _discrete(space: spaces.Discrete, path: str, is_categorical: bool) -> Converter:
     count, dtype = int(space.n), _torch_dtype(space, path)
     if is_categorical:
-        return _numbered(space, space.start, Categorical(count, dtype=dtype))
+        return _categorical(space, space.start, Categorical(count, dtype=dtype))
     return _one_hot(space, space.start, OneHot(count, dtype=torch.long), count, path)
 
 
 @converter_of.register(spaces.MultiDiscrete)
 def _multi_discrete(space: spaces.MultiDiscrete, path: str, is_categorical: bool) -> Converter:
     counts, dtype = space.nvec, _torch_dtype(space, path)
-    are_alike = bool((counts == counts.flat[0]).all())
+    is_uniform = bool((counts == counts.flat[0]).all())
     count = int(counts.flat[0])
-    if is_categorical and are_alike:
-        return _numbered(space, space.start, Categorical(count, space.shape, dtype=dtype))
+    if is_categorical and is_uniform:
+        return _categorical(space, space.start, Categorical(count, space.shape, dtype=dtype))
     if is_categorical:
-        return _numbered(space, space.start, MultiCategorical(torch.as_tensor(counts), dtype=dtype))
-    if are_alike:
+        spec = MultiCategorical(torch.as_tensor(counts), dtype=dtype)
+        return _categorical(space, space.start, spec)
+    if is_uniform:
         spec = OneHot(count, (*space.shape, count), dtype=torch.long)
         return _one_hot(space, space.start, spec, count, path)
     if counts.ndim == 1:
-        return _several_one_hot(space, path)
+        return _multi_one_hot(space, path)
     raise TypeError(
         f"TorchRL has no one-hot spec for {path}, {space}: pass categorical_action_encoding=True"
     )
@@ -140,19 +144,20 @@ def _composite(
     encode: Callable[[Any, str], Any],
     decode: Callable[[dict[str, Any]], Any],
 ) -> Converter:
-    def encoded(batch: Any) -> dict[str, Any]:
+    def encode_parts(batch: Any) -> dict[str, Any]:
         return {key: part.encode(encode(batch, key)) for key, part in parts.items()}
 
-    def decoded(tensors: TensorDictBase) -> Any:
+    def decode_parts(tensors: TensorDictBase) -> Any:
         return decode({key: part.decode(tensors[key]) for key, part in parts.items()})
 
-    return Converter(Composite({key: part.spec for key, part in parts.items()}), encoded, decoded)
+    spec = Composite({key: part.spec for key, part in parts.items()})
+    return Converter(spec, encode_parts, decode_parts)
 
 
-def _numbered(space: Space[Any], start: Any, spec: Any) -> Converter:
-    """Choices that are numbers from 0."""
+def _categorical(space: Space[Any], start: Any, spec: Any) -> Converter:
+    """Return a converter that encodes discrete values as integers from 0."""
     if not np.any(start):
-        return Converter(spec, _same, partial(_array, space))
+        return Converter(spec, _identity, partial(_array, space))
     return Converter(
         spec,
         lambda tensor: tensor - _on_device_of(tensor, start),
@@ -161,73 +166,73 @@ def _numbered(space: Space[Any], start: Any, spec: Any) -> Converter:
 
 
 def _one_hot(space: Space[Any], start: Any, spec: Any, count: int, path: str) -> Converter:
-    def encoded(tensor: torch.Tensor) -> torch.Tensor:
+    def encode(tensor: torch.Tensor) -> torch.Tensor:
         return one_hot(tensor.long() - _on_device_of(tensor, start), count)
 
-    def decoded(tensor: torch.Tensor) -> Array:
-        places = _chosen(tensor.numpy(force=True), count, path).astype(space.dtype)
-        numbers: Array = places + start
-        return numbers
+    def decode(tensor: torch.Tensor) -> Array:
+        indices = _one_hot_indices(tensor.numpy(force=True), count, path).astype(space.dtype)
+        values: Array = indices + start
+        return values
 
-    return Converter(spec, encoded, decoded)
+    return Converter(spec, encode, decode)
 
 
-def _several_one_hot(space: spaces.MultiDiscrete, path: str) -> Converter:
+def _multi_one_hot(space: spaces.MultiDiscrete, path: str) -> Converter:
     counts: list[int] = space.nvec.tolist()
     ends = np.cumsum(counts)
 
-    def encoded(tensor: torch.Tensor) -> torch.Tensor:
-        numbers = tensor.long() - _on_device_of(tensor, space.start)
-        parts = zip(numbers.unbind(-1), counts, strict=True)
-        return torch.cat([one_hot(number, count) for number, count in parts], -1)
+    def encode(tensor: torch.Tensor) -> torch.Tensor:
+        indices = tensor.long() - _on_device_of(tensor, space.start)
+        parts = zip(indices.unbind(-1), counts, strict=True)
+        return torch.cat([one_hot(part, count) for part, count in parts], -1)
 
-    def decoded(tensor: torch.Tensor) -> Array:
+    def decode(tensor: torch.Tensor) -> Array:
         hot = tensor.numpy(force=True)
         _check_last_dimension(hot, int(ends[-1]), path)
         parts = np.split(hot, ends[:-1], -1)
-        numbers = [
-            _chosen(part, count, f"{path}[{place}]")
+        indices = [
+            _one_hot_indices(part, count, f"{path}[{place}]")
             for place, (part, count) in enumerate(zip(parts, counts, strict=True))
         ]
-        return np.stack(numbers, -1).astype(space.dtype) + space.start
+        return np.stack(indices, -1).astype(space.dtype) + space.start
 
-    return Converter(MultiOneHot(counts, dtype=torch.long), encoded, decoded)
+    return Converter(MultiOneHot(counts, dtype=torch.long), encode, decode)
 
 
-def _chosen(hot: Array, count: int, path: str) -> Array:
-    """The places of the ones, along the last dimension."""
+def _one_hot_indices(hot: Array, count: int, path: str) -> Array:
+    """Return the indices of the ones along the last dimension."""
     _check_last_dimension(hot, count, path)
-    wrong = np.count_nonzero(hot, -1) != 1
-    if wrong.any():
-        slot = int(np.argwhere(wrong)[0][0])
+    invalid = np.count_nonzero(hot, -1) != 1
+    if invalid.any():
+        slot = int(np.argwhere(invalid)[0][0])
         raise InvalidActionError(f"{path} of slot {slot} is not one-hot: {hot[slot]}")
-    places: Array = hot.argmax(-1)
-    return places
+    indices: Array = hot.argmax(-1)
+    return indices
 
 
 def _check_last_dimension(hot: Array, count: int, path: str) -> None:
     if hot.ndim < 2 or hot.shape[-1] != count:
         raise InvalidActionError(
-            f"{path} has the shape {hot.shape}, expected one-hot rows of {count} choices"
+            f"{path} has shape {hot.shape}, expected one-hot rows of {count} choices"
         )
 
 
 def _array(space: Space[Any], tensor: torch.Tensor) -> Array:
-    """An array of the space's dtype, unless that would change what a policy has chosen."""
+    """Convert a tensor to an array of the space's dtype, unless integers would change."""
     array: Array = tensor.numpy(force=True)
     if array.dtype == space.dtype:
         return array
-    with np.errstate(invalid="ignore"):  # what is no number is seen in the comparison
+    with np.errstate(invalid="ignore"):  # NaN is detected by the comparison below
         cast = array.astype(space.dtype)
     is_float = np.issubdtype(space.dtype, np.floating)
     return cast if is_float or np.array_equal(cast, array) else array
 
 
-def _same(tensor: torch.Tensor) -> torch.Tensor:
+def _identity(tensor: torch.Tensor) -> torch.Tensor:
     return tensor
 
 
-def _with_one_element(tensor: torch.Tensor) -> torch.Tensor:
+def _add_dimension(tensor: torch.Tensor) -> torch.Tensor:
     return tensor.unsqueeze(-1)
 
 

@@ -1,4 +1,4 @@
-"""Any vector as an environment of TorchRL."""
+"""Adapter from a vector to a TorchRL environment."""
 
 from __future__ import annotations
 
@@ -31,35 +31,34 @@ _RESERVED = {*_FLAGS, "reward", "action", "next", "_reset", "_step"}
 
 
 class ShoalEnv(EnvBase):  # type: ignore[misc]
-    """A vector behind TorchRL's interface: one environment with ``batch_size=[num_envs]``.
+    """A vector with TorchRL's interface: one environment with ``batch_size=[num_envs]``.
 
-    Its specs are those that ``GymEnv`` would have. Observations stand under ``"observation"``, or,
-    if they are a Dict, each part under its own key; parts of a Tuple are called ``"0"``, ``"1"``
-    and so on, and the parts of actions stand under ``"action"``. Rewards are float32. Tensors of
-    observations and flags share the memory of the vector's arrays, which are new in every step; of
-    a vector that uses its arrays again (``copy=False``, or one that is not Shoal's) they are copied
-    once.
+    The specs equal those of ``GymEnv``. Observations are stored under ``"observation"``, and the
+    parts of a Dict observation under their own keys. Parts of a Tuple are named ``"0"``, ``"1"``
+    and so on. Actions are stored under ``"action"``. Rewards are float32. Tensors of observations
+    and flags share memory with the vector's arrays if these are new in every step. Otherwise (with
+    ``copy=False``, or for vectors of other libraries) they are copied once.
 
-    TorchRL says which slots are reset, and needs the observations with which episodes have ended:
-    it gets both in every autoreset mode. With NEXT_STEP and DISABLED, a vector of another library
-    must know ``options["reset_mask"]``. ``rollout(break_when_all_done=True)``, which steps some of
-    the slots, is for vectors of Shoal's that are not wrapped. Closing closes the vector.
+    TorchRL decides which slots are reset, and needs the final observations of episodes. Both work
+    in every autoreset mode. With NEXT_STEP and DISABLED, a vector of another library must support
+    ``options["reset_mask"]``. ``rollout(break_when_all_done=True)`` steps only some of the slots,
+    which only Shoal's vectors without wrappers support. Closing the environment closes the vector.
 
-    ``set_seed`` begins new episodes in all slots, with the seeds that the vector's own
-    ``reset(seed=...)`` gives them; the next ``reset`` hands out their observations. ``reset`` also
-    takes ``seed`` and ``options``.
+    ``set_seed`` starts new episodes in all slots, with the same seeds as the vector's
+    ``reset(seed=...)``; the next ``reset`` returns their observations. ``reset`` also accepts
+    ``seed`` and ``options``.
 
     Args:
-        vector: Shoal's, as :func:`shoal.make` makes it, or any other of Gymnasium's interface.
-        device: Where tensors are; None for the CPU, and for tensordicts without a device. To a CUDA
-            device they travel through pinned memory.
-        categorical_action_encoding: Whether choices are numbers from 0 instead of one-hot, in
-            actions and in observations; the name, and the default, are those of ``GymEnv``.
-        infos: Infos that become entries like observations, each with the space of its values, or a
-            Dict for an info with parts. A slot that does not tell of it has zeros.
+        vector: A vector created by :func:`shoal.make`, or any other Gymnasium vector environment.
+        device: The device of tensors; None for the CPU and tensordicts without a device. Transfers
+            to a CUDA device use pinned memory.
+        categorical_action_encoding: Whether discrete values in actions and observations are encoded
+            as integers from 0 instead of one-hot. Name and default are those of ``GymEnv``.
+        infos: Infos that become entries of the tensordict, each with the space of its values, or a
+            Dict space for a nested info. Slots without the info have zeros.
 
     Raises:
-        TypeError: TorchRL has no spec for a part of a space, which the message names.
+        TypeError: If TorchRL has no spec for a part of a space.
 
     Example:
         >>> import shoal
@@ -93,28 +92,30 @@ class ShoalEnv(EnvBase):  # type: ignore[misc]
             self._pool = VectorEnvPool(vector)
         self._slots = ManualResets(self._pool)
         self._infos = InfoColumns(infos or {})
-        self._loaded = tensor_loader(device)
+        self._to_tensors = tensor_loader(device)
         self._make_specs(categorical_action_encoding)
         self.is_closed = False
 
     def _make_specs(self, is_categorical: bool) -> None:
-        seen = self.vector.single_observation_space
-        self._has_parts = isinstance(seen, spaces.Dict)
-        parts = seen.spaces if isinstance(seen, spaces.Dict) else {"observation": seen}
+        space = self.vector.single_observation_space
+        self._is_dict = isinstance(space, spaces.Dict)
+        parts = space.spaces if isinstance(space, spaces.Dict) else {"observation": space}
         for key in self._infos.spaces:
             if key in parts:
-                raise ValueError(f"info {key!r} has the key of an observation")
-        observed = {
+                raise ValueError(f"info {key!r} has the same key as an observation")
+        converters = {
             key: converter_of(space, key, is_categorical)
             for key, space in (parts | self._infos.spaces).items()
         }
-        for key in observed:
+        for key in converters:
             if key in _RESERVED:
-                raise ValueError(f"{key!r} is a key of TorchRL's own: give that part another name")
-        self._observed = observed
+                raise ValueError(f"{key!r} is a reserved key of TorchRL: rename the observation")
+        self._observation_converters = converters
         self._action = converter_of(self.vector.single_action_space, "action", is_categorical)
         flag = Categorical(2, (1,), dtype=torch.bool)
-        self.observation_spec = self._batched({key: each.spec for key, each in observed.items()})
+        self.observation_spec = self._batched(
+            {key: converter.spec for key, converter in converters.items()}
+        )
         self.full_action_spec = self._batched({"action": self._action.spec})
         self.full_reward_spec = self._batched({"reward": Unbounded((1,))})
         self.full_done_spec = self._batched({name: flag.clone() for name in _FLAGS})
@@ -124,13 +125,14 @@ class ShoalEnv(EnvBase):  # type: ignore[misc]
         return composite if self.device is None else composite.to(self.device)
 
     def _step(self, tensordict: TensorDictBase) -> TensorDictBase:
-        chosen = tensordict.get("_step", None)
-        if chosen is None:
-            return self._stepped(self._slots.step(self._action.decode(tensordict["action"])))
-        chosen = chosen.reshape(self.batch_size)
-        actions = self._action.decode(tensordict["action"][chosen])
+        mask = tensordict.get("_step", None)
+        if mask is None:
+            actions = self._action.decode(tensordict["action"])
+            return self._step_results(self._slots.step(actions))
+        mask = mask.reshape(self.batch_size)
+        actions = self._action.decode(tensordict["action"][mask])
         result: TensorDictBase = self._skip_tensordict(tensordict)
-        result[chosen] = self._stepped(self._slots.step(actions, _numbers(chosen)))
+        result[mask] = self._step_results(self._slots.step(actions, _selected_slots(mask)))
         return result
 
     def _reset(
@@ -139,39 +141,42 @@ class ShoalEnv(EnvBase):  # type: ignore[misc]
         seed: Seed = None,
         options: dict[str, Any] | None = None,
     ) -> TensorDictBase:
-        chosen = None if tensordict is None else tensordict.get("_reset", None)
-        slots = None if chosen is None else _numbers(chosen.reshape(self.batch_size))
+        mask = None if tensordict is None else tensordict.get("_reset", None)
+        slots = None if mask is None else _selected_slots(mask.reshape(self.batch_size))
         seeds = None if seed is None else self._seeds(seed)
         observations, infos = self._slots.reset(slots, seeds, options)
-        observed = self._loaded(self._observations(observations, (infos, None), self.num_envs))
-        return self._tensordict(self._encoded(observed), self.num_envs)
+        arrays = self._observation_arrays(observations, (infos, None), self.num_envs)
+        return self._tensordict(self._encode(self._to_tensors(arrays)), self.num_envs)
 
-    def _stepped(self, batch: Batch) -> TensorDictBase:
+    def _step_results(self, batch: Batch) -> TensorDictBase:
         rows = len(batch.slots)
-        observed, rewards, terminated, truncated = self._loaded(
+        observations, rewards, terminated, truncated = self._to_tensors(
             (
-                self._observations(batch.observations, batch.infos, rows),
+                self._observation_arrays(batch.observations, batch.infos, rows),
                 batch.rewards,
                 batch.terminated,
                 batch.truncated,
             )
         )
-        entries = self._encoded(observed)
+        entries = self._encode(observations)
         entries["reward"] = rewards.to(torch.float32).unsqueeze(1)
         entries["terminated"] = terminated.unsqueeze(1)
         entries["truncated"] = truncated.unsqueeze(1)
         entries["done"] = entries["terminated"] | entries["truncated"]
         return self._tensordict(entries, rows)
 
-    def _observations(
+    def _observation_arrays(
         self, observations: Any, infos: RawInfos | ColumnInfos | None, rows: int
     ) -> dict[str, Any]:
-        """What is observed, and the infos that are wanted, as arrays by their keys."""
-        parts = observations if self._has_parts else {"observation": observations}
+        """Return observations and requested infos as arrays by key."""
+        parts = observations if self._is_dict else {"observation": observations}
         return {**parts, **self._infos.of(infos, rows)}
 
-    def _encoded(self, observed: dict[str, Any]) -> dict[str, Any]:
-        return {key: each.encode(observed[key]) for key, each in self._observed.items()}
+    def _encode(self, tensors: dict[str, Any]) -> dict[str, Any]:
+        return {
+            key: converter.encode(tensors[key])
+            for key, converter in self._observation_converters.items()
+        }
 
     def _tensordict(self, entries: dict[str, Any], rows: int) -> TensorDictBase:
         return TensorDict(entries, batch_size=(rows,), device=self.device)
@@ -183,24 +188,24 @@ class ShoalEnv(EnvBase):  # type: ignore[misc]
         return slot_seeds(seed, self.num_envs, self._seeding)
 
     def to(self, device: torch.device | str | int) -> ShoalEnv:
-        """Bring tensors to another device from now on; the environments stay where they are."""
+        """Use another device for tensors from now on. The environments are not affected."""
         super().to(device)
-        self._loaded = tensor_loader(self.device)
+        self._to_tensors = tensor_loader(self.device)
         return self
 
     def close(self, *, raise_if_closed: bool = True) -> None:  # noqa: ARG002
-        """Close the vector, and with it every environment; a second call does nothing."""
+        """Close the vector and its environments. A second call does nothing."""
         self.is_closed = True
         self.vector.close()
         self._pool.close()
 
     def __del__(self) -> None:
-        """Leave the vector to whoever has made it: it ends with its own last reference."""
+        """Do not close the vector, which may still be in use."""
 
     def __repr__(self) -> str:
         return f"{type(self).__name__}({self.vector}, device={self.device})"
 
 
-def _numbers(chosen: torch.Tensor) -> npt.NDArray[np.int64]:
-    numbers: npt.NDArray[np.int64] = chosen.cpu().nonzero().flatten().numpy()
-    return numbers
+def _selected_slots(mask: torch.Tensor) -> npt.NDArray[np.int64]:
+    slots: npt.NDArray[np.int64] = mask.cpu().nonzero().flatten().numpy()
+    return slots

@@ -1,4 +1,4 @@
-"""Infos as columns of numbers, a row for each slot."""
+"""Conversion of infos to arrays with one row per slot."""
 
 from __future__ import annotations
 
@@ -17,21 +17,21 @@ __all__ = ["InfoColumns"]
 
 
 class InfoColumns:
-    """Finds those infos that somebody wants to have as arrays.
+    """Converter of selected infos to arrays.
 
     Args:
-        wanted: The space of each info's values, by its name; a Dict for an info with parts.
+        info_spaces: The space of each info's values by name; a Dict space for a nested info.
 
     >>> columns = InfoColumns({"speed": spaces.Box(0.0, 9.0, ())})
     >>> columns.of(([(1, {"speed": 0.5, "word": "ignored"})], None), rows=2)
     {'speed': array([0. , 0.5], dtype=float32)}
     """
 
-    def __init__(self, wanted: Mapping[str, Space[Any]]) -> None:
-        self.spaces = dict(wanted)
+    def __init__(self, info_spaces: Mapping[str, Space[Any]]) -> None:
+        self.spaces = dict(info_spaces)
 
     def of(self, raw: RawInfos | ColumnInfos | None, rows: int) -> dict[str, Any]:
-        """The columns of these infos; zeros where a slot has not told."""
+        """Return the arrays, with zeros for slots without the info."""
         if not self.spaces:
             return {}
         infos = format_infos(raw, rows, "dict")
@@ -41,15 +41,15 @@ class InfoColumns:
         }
 
 
-def _column(space: Space[Any], told: Any, rows: int, path: str) -> Any:
-    if told is None:
+def _column(space: Space[Any], values: Any, rows: int, path: str) -> Any:
+    if values is None:
         return create_empty_array(space, rows)
-    if isinstance(space, spaces.Dict) and isinstance(told, dict):
+    if isinstance(space, spaces.Dict) and isinstance(values, dict):
         return {
-            key: _column(part, told.get(key), rows, f"{path}[{key!r}]")
+            key: _column(part, values.get(key), rows, f"{path}[{key!r}]")
             for key, part in space.spaces.items()
         }
-    column: npt.NDArray[Any] = np.asarray(told)
+    column: npt.NDArray[Any] = np.asarray(values)
     if column.dtype.kind not in "biuf" or column.shape != (rows, *(space.shape or ())):
-        raise ValueError(f"{path} does not fit {space}: got {told!r} for {rows} slots")
+        raise ValueError(f"{path} does not fit {space}: got {values!r} for {rows} slots")
     return column.astype(space.dtype)

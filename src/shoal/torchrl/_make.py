@@ -1,4 +1,4 @@
-"""From what a user has to an environment of TorchRL."""
+"""``make``: creation of TorchRL environments."""
 
 from __future__ import annotations
 
@@ -25,18 +25,18 @@ def make(
     autoreset_mode: AutoresetMode | str = AutoresetMode.DISABLED,
     **options: Any,
 ) -> ShoalEnv:
-    """Make a vector of environments, and put TorchRL's interface on it.
+    """Create a vector of environments with TorchRL's interface.
 
     Args:
-        what: As :func:`shoal.make` takes it: an id, a kernel, a function, or a list of functions.
-        num_envs: How many; 1 by default.
-        device: See :class:`ShoalEnv`, as for the next two.
-        categorical_action_encoding: See there.
-        infos: See there.
-        autoreset_mode: How the vector resets slots. TorchRL says itself when a slot is reset, so
-            nothing is gained by another mode, unless resets are far away: with SAME_STEP they need
-            no call of their own.
-        **options: What else :func:`shoal.make` takes.
+        what: An argument of :func:`shoal.make`: an id, a kernel, a function or a list of functions.
+        num_envs: Number of environments; 1 by default.
+        device: See :class:`ShoalEnv`.
+        categorical_action_encoding: See :class:`ShoalEnv`.
+        infos: See :class:`ShoalEnv`.
+        autoreset_mode: How the vector resets slots. TorchRL requests resets itself, so the default
+            is best for local environments. With SAME_STEP, resets of a remote vector need no
+            separate round trip.
+        **options: Other options of :func:`shoal.make`.
 
     Example:
         >>> env = make("Pendulum-v1", num_envs=4, device="cpu")

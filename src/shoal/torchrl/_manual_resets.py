@@ -1,4 +1,4 @@
-"""Slots that are reset when they are told to, whatever their pool does by itself."""
+"""Explicit resets on a pool of any autoreset mode."""
 
 from __future__ import annotations
 
@@ -19,32 +19,32 @@ SlotNumbers = npt.NDArray[np.int64]
 
 
 class ManualResets:
-    """A pool with autoreset switched off, whatever its autoreset mode is.
+    """A pool whose slots behave as if autoreset were disabled.
 
-    A step gives the observation with which an episode has ended. Where the next episode has begun
-    by then (in the mode SAME_STEP, after a crash, after :meth:`begin`), the slot's next reset hands
-    out what that has begun with, instead of beginning another one. In NEXT_STEP, a slot that is
-    reset before its next step is not reset again by itself.
+    A step returns the final observation of an episode. If the next episode has already started
+    (with SAME_STEP, after a crash or after :meth:`begin`), the next reset of the slot returns its
+    first observation instead of starting another episode. With NEXT_STEP, an explicit reset
+    replaces the automatic one.
 
-    Batches are the caller's to keep and to change.
+    The caller may keep and modify the returned batches.
 
     Args:
-        pool: What steps the environments.
+        pool: The pool that steps the environments.
     """
 
     def __init__(self, pool: Pool) -> None:
         self._pool = pool
-        self._resets_at_once = pool.autoreset_mode is AutoresetMode.SAME_STEP
-        self._may_lose_observations = pool.restarts and not self._resets_at_once
+        self._is_same_step = pool.autoreset_mode is AutoresetMode.SAME_STEP
+        self._may_lose_observations = pool.restarts and not self._is_same_step
         self._all_slots = np.arange(pool.num_envs)
-        self._begun: dict[int, _Beginning] = {}
+        self._started: dict[int, _StartedEpisode] = {}
 
     def begin(self, seeds: Sequence[int | None]) -> None:
-        """Reset every slot with its seed; the next reset hands out the observations."""
-        _, infos = self.reset(None, seeds)
-        told = dict(infos)
-        self._begun = {
-            slot: _Beginning(seed, told.get(slot, {})) for slot, seed in enumerate(seeds)
+        """Reset every slot with its seed; the next reset returns the observations."""
+        _, events = self.reset(None, seeds)
+        infos = dict(events)
+        self._started = {
+            slot: _StartedEpisode(seed, infos.get(slot, {})) for slot, seed in enumerate(seeds)
         }
 
     def reset(
@@ -53,85 +53,92 @@ class ManualResets:
         seeds: Sequence[int | None] | None = None,
         options: dict[str, Any] | None = None,
     ) -> tuple[Any, list[Event]]:
-        """Begin episodes in these slots, None for all, with a seed for each slot of the pool.
+        """Start episodes.
 
-        Returns the newest observations of all slots, and the infos of those that were reset. With
-        seeds or options it always begins new episodes; with options alone, those that
-        :meth:`begin` has begun begin anew with the same seeds.
+        With seeds or options, new episodes are always started. With options only, episodes started
+        by :meth:`begin` are started again with the same seeds.
+
+        Args:
+            slots: The slots; None for all.
+            seeds: A seed for each slot of the pool.
+            options: The reset options.
+
+        Returns:
+            The newest observations of all slots, and the infos of the slots that were reset.
         """
         pool = self._pool
         chosen = (self._all_slots if slots is None else slots).tolist()
-        begun = {slot: self._begun.pop(slot) for slot in chosen if slot in self._begun}
+        started = {slot: self._started.pop(slot) for slot in chosen if slot in self._started}
         due = chosen
         if seeds is None and not options:
-            due = [slot for slot in chosen if slot not in begun]
+            due = [slot for slot in chosen if slot not in started]
         if seeds is None:
-            due_seeds = [begun[slot].seed if slot in begun else None for slot in due]
+            due_seeds = [started[slot].seed if slot in started else None for slot in due]
         else:
             due_seeds = [seeds[slot] for slot in due]
-        told = [(slot, begun[slot].info) for slot in begun.keys() - due]
+        events = [(slot, started[slot].info) for slot in started.keys() - due]
         if not due:
-            return self._own(pool.latest()), told
+            return self._copied(pool.latest()), events
         pool.reset(due, due_seeds, options)
         batch = pool.recv()
-        told += [(due[row], info) for row, info in (batch.raw_infos or ([], None))[0]]
+        events += [(due[row], info) for row, info in (batch.raw_infos or ([], None))[0]]
         observations = batch.observations if len(due) == pool.num_envs else pool.latest()
-        return self._own(observations), told
+        return self._copied(observations), events
 
     def step(self, actions: Any, slots: SlotNumbers | None = None) -> Batch:
-        """Step these slots, None for all.
+        """Step the given slots, or all slots if None.
 
-        ``infos`` of the batch are those of the steps alone, as a pool gives them.
+        The batch has the infos of steps only, without those of resets.
         """
         pool = self._pool
         chosen = self._all_slots if slots is None else slots
         before = pool.latest(chosen) if self._may_lose_observations else None
         if slots is None:
             batch = Batch(chosen, *pool.step(actions))
-            self._begun.clear()
+            self._started.clear()
         else:
             pool.send(actions, slots)
             batch = pool.recv(slots=slots)
             for slot in slots.tolist():
-                self._begun.pop(slot, None)
-        batch = Batch(chosen, *self._own(tuple(batch[1:])))
-        if not (self._resets_at_once or self._may_lose_observations):
+                self._started.pop(slot, None)
+        batch = Batch(chosen, *self._copied(tuple(batch[1:])))
+        if not (self._is_same_step or self._may_lose_observations):
             return batch
         ended = batch.terminated | batch.truncated
         return self._with_final_observations(batch, before) if ended.any() else batch
 
-    def _own(self, batch: Any) -> Any:
+    def _copied(self, batch: Any) -> Any:
         return batch if self._pool.copy else deepcopy(batch)
 
     def _with_final_observations(self, batch: Batch, before: Any) -> Batch:
-        """The batch as it was before slots of it were reset."""
+        """Replace the first observations of new episodes by final observations."""
         events, episodes = batch.raw_infos or ([], None)
         finals = {row: info for row, info in events if info.keys() == FINAL_KEYS}
         infos = {row: dict(info["final_info"]) for row, info in finals.items()}
-        begun: dict[int, dict[str, Any]] = {}
+        reset_infos: dict[int, dict[str, Any]] = {}
         for row, info in events:
-            if info.keys() != FINAL_KEYS:  # a slot that was restarted tells twice
-                (begun if row in finals else infos).setdefault(row, {}).update(info)
+            if info.keys() != FINAL_KEYS:  # a restarted slot has two infos
+                (reset_infos if row in finals else infos).setdefault(row, {}).update(info)
         for row in np.flatnonzero(batch.terminated | batch.truncated).tolist():
             slot = int(batch.slots[row])
-            if self._resets_at_once:
+            if self._is_same_step:
                 final = finals.get(row, {}).get("final_obs")
                 if final is None:
                     raise ValueError(
-                        f"slot {slot} was reset in the step that has ended its episode, and its "
-                        "infos have no 'final_obs': make the vector with AutoresetMode.DISABLED"
+                        f"slot {slot} was reset in the step that ended its episode, but its infos "
+                        "have no 'final_obs': create the vector with AutoresetMode.DISABLED"
                     )
             elif infos.get(row, {}).get(CRASHED) is True and not batch.terminated[row]:
-                final = row_of(before, row)  # what the episode would have ended with is lost
+                final = row_of(before, row)  # the final observation of a crash is unknown
             else:
                 continue
             _write_row(batch.observations, row, final)
-            self._begun[slot] = _Beginning(None, begun.get(row, {}))
+            self._started[slot] = _StartedEpisode(None, reset_infos.get(row, {}))
         return batch._replace(infos=(list(infos.items()), episodes))
 
 
-class _Beginning(NamedTuple):
-    """An episode of which nobody has been given the first observation."""
+class _StartedEpisode(NamedTuple):
+    """A started episode whose first observation has not been returned to the caller."""
 
     seed: int | None
     info: dict[str, Any]

@@ -1,14 +1,14 @@
-"""Training on vectors: agents, curricula, opponents, and runs that can be killed and resumed.
+"""Agents, curricula, opponents and resumable training runs on vector environments.
 
     >>> from shoal.train import train_single_run
     >>> result = train_single_run("configs/curriculum_simple.json", num_envs=8)  # doctest: +SKIP
 
-A config is a JSON file (see :mod:`shoal.train._config.schema`); some come along:
+A config is a JSON file (see :mod:`shoal.train._config.schema`), of which some come along:
 ``cartpole_dddqn``, ``pendulum_sac``, ``curriculum_simple``, ``hockey_dddqn``, ``hockey_sac``,
-``hockey_ppo``, ``hockey_league`` and ``hockey_demo``. From the command line it is
+``hockey_ppo``, ``hockey_league`` and ``hockey_demo``. The command line equivalent is
 ``shoal train CONFIG``.
 
-An agent by itself acts, and is saved and loaded:
+An agent can also be used without a run, and saved to and loaded from a file:
 
     >>> import numpy as np
     >>> from gymnasium import spaces
@@ -38,8 +38,8 @@ if TYPE_CHECKING:
         make_agent,
     )
     from shoal.train._config import Config, load_config
-    from shoal.train._evaluate import evaluate_agent, film_agent, play_tournament
     from shoal.train._evaluation import play_episodes, play_matches
+    from shoal.train._saved_agents import evaluate_agent, film_agent, play_tournament
     from shoal.train._single_run import resume_run, train_single_run
 
 __all__ = [
@@ -61,10 +61,10 @@ __all__ = [
     "train_single_run",
 ]
 
-_HOMES = {
-    "evaluate_agent": "_evaluate",
-    "film_agent": "_evaluate",
-    "play_tournament": "_evaluate",
+_MODULES = {
+    "evaluate_agent": "_saved_agents",
+    "film_agent": "_saved_agents",
+    "play_tournament": "_saved_agents",
     "Config": "_config",
     "load_config": "_config",
     "play_episodes": "_evaluation",
@@ -73,18 +73,18 @@ _HOMES = {
     "train_single_run": "_single_run",
 }
 
-_NEEDED = ("torch", "msgspec", "openskill", "rich")
+_REQUIRED_PACKAGES = ("torch", "msgspec", "openskill", "rich")
 
 
 def __getattr__(name: str) -> Any:
     if name not in __all__:
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
     try:
-        home = import_module(f"{__name__}.{_HOMES.get(name, '_agents')}")
+        module = import_module(f"{__name__}.{_MODULES.get(name, '_agents')}")
     except ModuleNotFoundError as error:
-        if error.name not in _NEEDED:
+        if error.name not in _REQUIRED_PACKAGES:
             raise
         raise MissingExtraError(
             f"training needs {error.name}, which is not installed: pip install 'shoal[train]'"
         ) from error
-    return getattr(home, name)
+    return getattr(module, name)

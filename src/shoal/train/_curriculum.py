@@ -1,4 +1,4 @@
-"""Where a run is in its curriculum: which phase, and how far."""
+"""Progress of a run through the phases of its curriculum."""
 
 from __future__ import annotations
 
@@ -11,10 +11,10 @@ __all__ = ["Progress"]
 
 
 class Progress:
-    """Counts episodes and steps of phases, one after the other.
+    """Counter of episodes and environment steps, phase by phase.
 
     Args:
-        phases: In their order.
+        phases: The phases, in order.
 
     Example:
         >>> progress = Progress([Phase(name="first", episodes=2), Phase(name="second", steps=8)])
@@ -32,23 +32,27 @@ class Progress:
         self._lengths = _lengths(self._phases)
         self.number = 0
         self.steps = 0
-        """Environment steps of this phase."""
+        """Number of environment steps in this phase."""
         self.episodes = 0
-        """Episodes of this phase that have ended."""
-        self.begun = 0
-        """Episodes of this phase that have begun."""
+        """Number of episodes finished in this phase."""
+        self.started = 0
+        """Number of episodes started in this phase."""
 
     @property
     def phase(self) -> Phase:
-        """The one that is going on; the last one when all are over."""
+        """The current phase; the last one when the curriculum is over."""
         return self._phases[min(self.number, len(self._phases) - 1)]
 
     def count(self, steps: int, episodes: int) -> int:
-        """Take a step of all slots into account.
+        """Count one step of all slots.
+
+        Args:
+            steps: Number of environment steps taken.
+            episodes: Number of episodes that ended in this step.
 
         Returns:
-            How many of the episodes belong to the phase: once it has all of its episodes, those
-            that end in the same step are not counted.
+            The number of episodes counted for the phase. Episodes beyond the phase's limit that
+            end in the same step are not counted.
         """
         self.steps += steps
         if self.phase.episodes is not None:
@@ -57,28 +61,28 @@ class Progress:
         return episodes
 
     def begin_episode(self) -> int:
-        """An episode begins; its number in the phase, from 0."""
-        self.begun += 1
-        return self.begun - 1
+        """Count the start of an episode and return its index in the phase, from 0."""
+        self.started += 1
+        return self.started - 1
 
     @property
     def is_phase_over(self) -> bool:
-        """Whether the phase has all of its episodes, or steps."""
+        """Whether the phase has reached its number of episodes or steps."""
         return self.phase_share >= 1.0
 
     @property
     def is_over(self) -> bool:
-        """Whether all phases are over."""
+        """Whether all phases are finished."""
         return self.number >= len(self._phases)
 
     def begin_next(self) -> None:
-        """Go on to the next phase."""
+        """Start the next phase."""
         self.number += 1
-        self.steps = self.episodes = self.begun = 0
+        self.steps = self.episodes = self.started = 0
 
     @property
     def phase_share(self) -> float:
-        """Which part of the phase is done."""
+        """Completed fraction of the phase."""
         phase = self.phase
         if phase.episodes is not None:
             return self.episodes / phase.episodes
@@ -87,25 +91,28 @@ class Progress:
 
     @property
     def share(self) -> float:
-        """Which part of the whole is done; phases count by their lengths where those compare."""
+        """Completed fraction of the curriculum.
+
+        Phases are weighted by length if all lengths have the same unit, and equally otherwise.
+        """
         if self.is_over:
             return 1.0
         done = sum(self._lengths[: self.number])
         return (done + self.phase_share * self._lengths[self.number]) / sum(self._lengths)
 
     def state(self) -> dict[str, Any]:
-        """Where it is."""
-        return {name: getattr(self, name) for name in ("number", "steps", "episodes", "begun")}
+        """Return the counters as plain data."""
+        return {name: getattr(self, name) for name in ("number", "steps", "episodes", "started")}
 
     def restore(self, state: dict[str, Any]) -> None:
-        """Be where :meth:`state` was taken."""
+        """Restore the counters returned by :meth:`state`."""
         vars(self).update(state)
 
 
 def _lengths(phases: Sequence[Phase]) -> list[float]:
-    """How long each phase is next to the others; all alike where that cannot be said."""
-    for lengths in ([phase.steps for phase in phases], [phase.episodes for phase in phases]):
-        known = [float(length) for length in lengths if length is not None]
-        if len(known) == len(phases):
-            return known
+    """Return the relative lengths of the phases; all 1 if units differ."""
+    for candidates in ([phase.steps for phase in phases], [phase.episodes for phase in phases]):
+        lengths = [float(length) for length in candidates if length is not None]
+        if len(lengths) == len(phases):
+            return lengths
     return [1.0] * len(phases)

@@ -1,4 +1,4 @@
-"""Files that are either whole or not there: agents and checkpoints."""
+"""Atomic reading and writing of agent and checkpoint files."""
 
 from __future__ import annotations
 
@@ -23,11 +23,11 @@ _DIGEST_BYTES = 32
 _ARRAY = "numpy array"
 
 UNFINISHED = ".unfinished"
-"""The end of the name of a file that is being written; a killed process leaves it behind."""
+"""Suffix of a file that is being written. A killed process may leave such a file behind."""
 
 
-class _Hashing:
-    """Writes to a file, and knows the digest of what it has written."""
+class _HashingWriter:
+    """A writable file wrapper that computes the digest of the written data."""
 
     def __init__(self, file: IO[bytes]) -> None:
         self._file = file
@@ -43,9 +43,9 @@ class _Hashing:
 
 @contextlib.contextmanager
 def replaced(path: Path) -> Iterator[IO[bytes]]:
-    """A file to write that takes the place of this one at the end, at once and as a whole.
+    """Open a temporary file that atomically replaces ``path`` on success.
 
-    Whatever happens before, the old file stays as it is, and no other is left behind.
+    On an error the old file is kept unchanged and the temporary file is removed.
     """
     path.parent.mkdir(parents=True, exist_ok=True)
     unfinished = path.with_name(f".{path.name}.{secrets.token_hex(4)}{UNFINISHED}")
@@ -69,19 +69,20 @@ def write_file(path: Path, data: dict[str, Any]) -> None:
     """Write plain data, tensors and arrays.
 
     Raises:
-        CheckpointError: It cannot be written, such as for a full disk. What was there is still.
+        CheckpointError: If the file cannot be written, for example because the disk is full. An
+            existing file is kept.
     """
     try:
         with replaced(path) as file:
             file.write(_MAGIC + bytes(_DIGEST_BYTES))
-            hashing = _Hashing(file)
+            hashing = _HashingWriter(file)
             torch.save(_packed(data), hashing)  # type: ignore[arg-type]
             file.seek(len(_MAGIC))
             file.write(hashing.digest.digest())
     except OSError as error:
         raise CheckpointError(f"{path} could not be written: {error}") from error
     except RuntimeError as error:
-        # The writer of torch tells of a failing file in its own words.
+        # torch.save reports a failing file as a RuntimeError.
         raise CheckpointError(f"{path} could not be written: {_cause(error)}") from error
 
 
@@ -91,31 +92,32 @@ def _cause(error: BaseException) -> str:
 
 
 def read_file(path: Path, device: str | torch.device = "cpu") -> dict[str, Any]:
-    """Read what :func:`write_file` has written; nothing in it is executed.
+    """Read a file written by :func:`write_file`, without executing code from it.
 
     Raises:
-        CheckpointError: It is damaged, or no such file.
-        FileNotFoundError: It is not there.
+        CheckpointError: If the file is damaged or was not written by :func:`write_file`.
+        FileNotFoundError: If the file does not exist.
     """
     content = path.read_bytes()
     start = len(_MAGIC) + _DIGEST_BYTES
     if not content.startswith(_MAGIC) or len(content) < start:
-        raise CheckpointError(f"{path} is no checkpoint or agent of Shoal's")
-    rest = memoryview(content)[start:]
-    if hashlib.blake2b(rest, digest_size=_DIGEST_BYTES).digest() != content[len(_MAGIC) : start]:
-        raise CheckpointError(f"{path} is damaged: it is not what was written")
+        raise CheckpointError(f"{path} is no checkpoint or agent file of Shoal")
+    payload = memoryview(content)[start:]
+    digest = hashlib.blake2b(payload, digest_size=_DIGEST_BYTES).digest()
+    if digest != content[len(_MAGIC) : start]:
+        raise CheckpointError(f"{path} is damaged: its checksum does not match")
     try:
-        data = torch.load(io.BytesIO(rest), map_location=device, weights_only=True)
-    except Exception as error:  # whatever its reader meets in what Shoal has not written
+        data = torch.load(io.BytesIO(payload), map_location=device, weights_only=True)
+    except Exception as error:  # torch.load raises many types for files with foreign content
         raise CheckpointError(f"{path} cannot be read: {error}") from error
     if not isinstance(data, dict):
-        raise CheckpointError(f"{path} holds {type(data).__name__}, expected a dict")
-    found: dict[str, Any] = _unpacked(data)
-    return found
+        raise CheckpointError(f"{path} contains a {type(data).__name__}, expected a dict")
+    unpacked: dict[str, Any] = _unpacked(data)
+    return unpacked
 
 
 def _packed(data: Any) -> Any:
-    """Arrays as tensors, which are read back without executing anything."""
+    """Replace arrays by tensors, which torch can load with ``weights_only=True``."""
     if isinstance(data, dict):
         return {key: _packed(value) for key, value in data.items()}
     if isinstance(data, list | tuple):
@@ -124,7 +126,7 @@ def _packed(data: Any) -> Any:
     if isinstance(data, np.ndarray):
         return {_ARRAY: torch.from_numpy(np.array(data, order="C"))}
     if isinstance(data, torch.Tensor):
-        # A part of a larger one would be written with all of it.
+        # torch.save writes the whole storage of a view.
         return data.detach().clone() if data.untyped_storage().nbytes() > data.nbytes else data
     if isinstance(data, np.generic):
         return data.item()

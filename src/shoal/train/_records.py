@@ -1,4 +1,4 @@
-"""What a run tells of itself: the rows of its logs, of which plots and reports are made."""
+"""Records that a run reports: rows of its logs and the input of plots and reports."""
 
 from __future__ import annotations
 
@@ -8,81 +8,81 @@ __all__ = ["EpisodeRecord", "EvaluationRecord", "ProgressRecord", "RatingRecord"
 
 
 class EpisodeRecord(NamedTuple):
-    """An episode of training that has ended."""
+    """A finished training episode."""
 
     step: int
-    """Environment steps of the run when it ended, over all slots."""
+    """Environment steps of the run, over all slots, when the episode ended."""
     episode: int
-    """Its number in the run, from 1."""
+    """Number of the episode in the run, from 1."""
     phase: str
     slot: int
     length: int
     reward: float
-    """The sum of what the environment gave."""
+    """Sum of the environment's rewards."""
     shaped_reward: float
-    """The sum of what the agent was given: shaped and scaled."""
+    """Sum of the agent's rewards, after shaping and scaling."""
     opponent: str
-    """Who it was played against; empty where there is nobody."""
+    """Name of the opponent; empty in environments without opponents."""
     winner: int | None
-    """1 for the agent, -1 for the opponent, 0 for nobody; None where nobody can win."""
+    """1 for the agent, -1 for the opponent, 0 for a draw; None in environments without a winner."""
 
 
 class ProgressRecord(NamedTuple):
-    """How far a run is, told once in a while."""
+    """Progress of a run, reported periodically."""
 
     step: int
     episodes: int
     updates: int
-    """Gradient steps so far."""
+    """Number of gradient steps."""
     seconds: float
-    """Of training so far, those before the run was resumed included."""
+    """Training time, including the time before the run was resumed."""
     phase: str
     phase_number: int
-    """From 0."""
+    """Index of the phase, from 0."""
     phase_share: float
-    """Which part of the phase is done, from 0 to 1."""
+    """Completed fraction of the phase, from 0 to 1."""
     share: float
-    """Which part of the whole run is done, from 0 to 1."""
+    """Completed fraction of the run, from 0 to 1."""
     steps_per_second: float
-    """Since the record before, as are the following."""
+    """Since the previous record, like ``updates_per_second``."""
     updates_per_second: float
     mean_reward: float | None
-    """Of the episodes that ended lately; None where none has."""
+    """Mean return of the most recent episodes; None if no episode has ended."""
     win_rate: float | None
-    """Of the same episodes; None where nobody can win."""
+    """Win rate in the same episodes; None in environments without a winner."""
     losses: dict[str, float]
-    """What the agent tells of its updates: losses, temperatures, and the like."""
+    """Metrics of the agent's updates, such as losses and temperatures."""
 
 
 class EvaluationRecord(NamedTuple):
-    """What came of games, or episodes, that were played to see how good the agent is."""
+    """Result of an evaluation."""
 
     step: int
     opponent: str
-    """Who it was played against; empty where there is nobody."""
+    """Name of the opponent; empty in environments without opponents."""
     games: int
     wins: int | None
-    """None, as are the following ones, where nobody can win."""
+    """None, like ``draws``, ``losses`` and ``win_rate``, in environments without a winner."""
     draws: int | None
     losses: int | None
     win_rate: float | None
     low: float
-    """Between this and the next lies what was measured (the rate of wins, or where nobody can win
-    the mean reward) with a probability of 95%."""
+    """Lower bound of the 95% confidence interval of the win rate, or of the mean reward in
+    environments without a winner."""
     high: float
     mean_reward: float
     mean_length: float
 
 
 class RatingRecord(NamedTuple):
-    """How strong a player of the league is held to be at a step."""
+    """Rating of a league player at a step."""
 
     step: int
     player: str
     role: str
     """``main``, ``snapshot``, ``exploiter`` or ``scripted``."""
     rating: float
-    """A lower bound of its strength: the mean less three deviations."""
+    """Conservative estimate of the strength: mean minus three standard deviations."""
     mean: float
     deviation: float
     games: int

@@ -1,4 +1,4 @@
-"""The scripted players of hockey in the place of an agent."""
+"""Scripted hockey players with the interface of an agent."""
 
 from __future__ import annotations
 
@@ -12,15 +12,15 @@ from shoal.hockey import BasicOpponents
 __all__ = ["SCRIPTED", "ScriptedPlayer"]
 
 SCRIPTED = ("weak", "strong")
-"""Their names."""
+"""Names of the scripted players."""
 
 
 class ScriptedPlayer:
-    """Plays where an agent would, in as many matches as it is asked.
+    """A scripted player for any number of parallel matches.
 
     Args:
         name: ``weak`` or ``strong``.
-        seed: Of what it draws.
+        seed: The seed of the player's random decisions.
     """
 
     def __init__(self, name: str, seed: int) -> None:
@@ -31,10 +31,10 @@ class ScriptedPlayer:
     def act_in_environment(
         self,
         states: npt.ArrayLike,
-        deterministic: bool = True,  # noqa: ARG002 - as agents have it
+        deterministic: bool = True,  # noqa: ARG002 - interface of an agent
     ) -> npt.NDArray[Any]:
-        """Actions as the environment takes them."""
-        seen = np.asarray(states, np.float32)
-        if self._players is None or self._players.num_envs != len(seen):
-            self._players = BasicOpponents(len(seen), self._is_weak, self._seed)
-        return self._players.act(seen)
+        """Return actions in the format of the environment's action space."""
+        observations = np.asarray(states, np.float32)
+        if self._players is None or self._players.num_envs != len(observations):
+            self._players = BasicOpponents(len(observations), self._is_weak, self._seed)
+        return self._players.act(observations)

@@ -1,4 +1,4 @@
-"""Rewards of hockey that are shaped: how much its infos count, from episode to episode."""
+"""Reward shaping in hockey: weights of the shaping terms as a function of the episode."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ __all__ = ["NOT_SHAPED", "Weights", "shaping_weights"]
 
 
 class Weights(NamedTuple):
-    """What each info is multiplied by before it is added to the reward."""
+    """Factors by which the reward infos are multiplied before they are added to the reward."""
 
     closeness: float
     touch: float
@@ -21,7 +21,11 @@ NOT_SHAPED = Weights(0.0, 0.0, 0.0)
 
 
 def shaping_weights(shaping: RewardShaping | None, episode: int) -> Weights:
-    """The weights of an episode of a phase, counted from 0.
+    """Return the shaping weights of an episode of a phase.
+
+    Args:
+        shaping: The shaping config of the phase; None for no shaping.
+        episode: The index of the episode in the phase, from 0.
 
     >>> numbers = dict(CLOSENESS_START=2, CLOSENESS_FINAL=1, TOUCH_START=1, TOUCH_FINAL=0)
     >>> shaping = RewardShaping(N=10, K=10, DIRECTION_FINAL=4, **numbers)

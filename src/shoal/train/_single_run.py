@@ -1,4 +1,4 @@
-"""Runs as users begin them, and go on with them."""
+"""Entry points that start and resume training runs."""
 
 from __future__ import annotations
 
@@ -19,9 +19,9 @@ from shoal.train._config.loading import settings_of, unused_settings
 from shoal.train._reporting import Display, Reporter
 from shoal.train._runs.config_checks import check_opponents
 from shoal.train._runs.devices import choose_device, useful_threads
-from shoal.train._runs.folder import RunFolder, RunPlan, trained_env
+from shoal.train._runs.folder import RunFolder, RunPlan, training_env
 from shoal.train._runs.run import Run
-from shoal.train._tasks.sources import EnvSource, by_its_id, name_of, slots_of
+from shoal.train._tasks.sources import EnvSource, default_num_envs, env_name, registered_id
 from shoal.train._video import film
 
 __all__ = ["resume_run", "train_single_run"]
@@ -43,38 +43,41 @@ def train_single_run(
     env: EnvSource | None = None,
     displays: Sequence[Display] = (),
 ) -> dict[str, Any]:
-    """Train an agent as a config says.
+    """Train an agent as described by a config.
 
-    Everything that it leaves is in one folder: checkpoints, agents, logs, plots, a report. Ctrl-C
-    saves, and :func:`resume_run` goes on.
+    All output is written to one folder: checkpoints, agents, logs, plots and a report. Ctrl-C saves
+    the run; :func:`resume_run` continues it.
 
     Args:
-        config_path: A JSON file, the name of a config that comes along, or a config.
-        base_output_dir: Where the folder of the run is made.
-        run_name: What it is called; by default after date, agent and number of environments.
-        verbose: Whether anything is shown.
-        eval_freq_steps: Environment steps between evaluations.
-        eval_num_games: Games, or episodes, of an evaluation.
-        eval_weak_opponent: Whether evaluations are against the weak scripted player, or against the
-            strong one; by default against those that the config names, or both.
-        device: Such as ``"cuda"``; a GPU if there is one.
-        checkpoint_path: Begin with what an agent has learnt: its file, a checkpoint or a run.
-        num_envs: How many environments are stepped at once; as the config says, or 1.
-        seed: Of everything that is random; as the config says, or any.
-        env: What is trained on, in the place of the config's ``task.id``: whatever
-            :func:`shoal.make` takes, or a URL for :func:`shoal.connect`. Each evaluation makes a
-            vector of its own.
-        displays: What shows how the run is doing, besides the terminal, such as
-            :class:`shoal.live._training_page.TrainingPage`. They are closed with the run.
+        config_path: A JSON file, the name of a shipped config, or a config object.
+        base_output_dir: The folder in which the run's folder is created.
+        run_name: The name of the run. Defaults to a name with date, agent and number of
+            environments.
+        verbose: Whether to show progress in the terminal.
+        eval_freq_steps: Number of environment steps between evaluations.
+        eval_num_games: Number of games, or episodes, per evaluation.
+        eval_weak_opponent: Whether to evaluate against the weak scripted player (True) or the
+            strong one (False). Defaults to the opponents in the config, or both.
+        device: The device on which the agent computes, such as ``"cuda"``. Defaults to a GPU if
+            one is available.
+        checkpoint_path: An agent file, a checkpoint or a run whose agent is trained further.
+        num_envs: Number of environments that are stepped together. Defaults to the value in the
+            config, or 1.
+        seed: The seed of all random numbers. Defaults to the value in the config, or a random seed.
+        env: The environment to train on instead of the config's ``task.id``: anything that
+            :func:`shoal.make` accepts, or a URL for :func:`shoal.connect`. Each evaluation creates
+            a separate vector.
+        displays: Displays of the run's progress besides the terminal, such as
+            :class:`shoal.live._training_page.TrainingPage`. They are closed when the run ends.
 
     Returns:
-        ``run_name``, ``run_folder``, ``total_steps``, ``total_episodes``, ``total_gradient_steps``,
-        ``mean_reward`` (of the last 100 episodes), ``final_reward``, ``evaluation_results``, and
-        how fast it was.
+        A dict with ``run_name``, ``run_folder``, ``total_steps``, ``total_episodes``,
+        ``total_gradient_steps``, ``mean_reward`` (of the last 100 episodes), ``final_reward``,
+        ``evaluation_results`` and throughput figures.
 
     Raises:
-        ConfigError: Something in the config is wrong; nothing was begun.
-        KeyboardInterrupt: Ctrl-C was pressed; everything was saved.
+        ConfigError: If the config is invalid. The run is not started.
+        KeyboardInterrupt: If Ctrl-C was pressed. The run was saved.
 
     Example:
         >>> import tempfile
@@ -93,15 +96,15 @@ def train_single_run(
     """
     config = checked(config_path) if isinstance(config_path, Config) else load_config(config_path)
     if env is not None:
-        env = by_its_id(env)
+        env = registered_id(env)
         config = _with_task(config, env)
     else:
         env = config.task.id
-    count = _whole("num_envs", num_envs) or config.num_envs or slots_of(env)
+    count = _checked_int("num_envs", num_envs) or config.num_envs or default_num_envs(env)
     for name in unused_settings(config):
         warnings.warn(
-            f"training.{name} is not used: {config.agent.type} learns from what it has just done, "
-            "at a pace of its own",
+            f"training.{name} is not used: {config.agent.type} is an on-policy algorithm and "
+            "schedules its updates itself",
             stacklevel=2,
         )
     training = config.training
@@ -109,51 +112,52 @@ def train_single_run(
     opponents = training.eval_opponents or ["weak", "strong"]
     if eval_weak_opponent is not None:
         opponents = ["weak" if eval_weak_opponent else "strong"]
-    named = check_opponents(config, opponents) if is_hockey else []
-    initial = None if checkpoint_path is None else str(checkpoint_path)
-    if initial is not None:
-        load_agent(initial)
-        named.append(initial)
-    games = _whole("eval_num_games", eval_num_games) or training.eval_num_games
-    often = _whole("eval_freq_steps", eval_freq_steps) or training.eval_freq_steps
-    chosen = config.seed if seed is None else _whole("seed", seed, least=0)
-    where = choose_device(device)
+    agent_files = check_opponents(config, opponents) if is_hockey else []
+    initial_agent = None if checkpoint_path is None else str(checkpoint_path)
+    if initial_agent is not None:
+        load_agent(initial_agent)
+        agent_files.append(initial_agent)
+    games = _checked_int("eval_num_games", eval_num_games) or training.eval_num_games
+    frequency = _checked_int("eval_freq_steps", eval_freq_steps) or training.eval_freq_steps
+    requested_seed = config.seed if seed is None else _checked_int("seed", seed, minimum=0)
+    device_name = choose_device(device)
     folder = RunFolder.create(base_output_dir, run_name, config, count)
     plan = RunPlan(
         name=folder.path.name,
         config=config,
         num_envs=count,
-        seed=secrets.randbits(31) if chosen is None else chosen,
-        device=where,
-        eval_freq_steps=often or 100_000,
+        seed=secrets.randbits(31) if requested_seed is None else requested_seed,
+        device=device_name,
+        eval_freq_steps=frequency or 100_000,
         eval_num_games=games or (200 if is_hockey else 20),
         eval_opponents=list(opponents),
-        threads=useful_threads(settings_of(config), count) if where == "cpu" else None,
-        initial_agent=initial,
-        env_is_given=not isinstance(env, str),
+        threads=useful_threads(settings_of(config), count) if device_name == "cpu" else None,
+        initial_agent=initial_agent,
+        env_from_caller=not isinstance(env, str),
     )
     with folder.held():
         try:
-            run = _begun(structs.replace(plan, adopted=folder.adopt(named)), folder, env)
+            plan = structs.replace(plan, agent_copies=folder.copy_agents(agent_files))
+            run = _start(plan, folder, env)
         except BaseException:
             folder.discard()
             raise
-        return _trained(run, None, verbose, displays)
+        return _train(run, None, verbose, displays)
 
 
 def _with_task(config: Config, env: EnvSource) -> Config:
-    """The config with what is trained on in it, which it then must fit."""
-    name = name_of(env)
+    """Return the config with ``env`` as its task, and check that they fit."""
+    name = env_name(env)
     if name == HOCKEY != env:
-        raise ConfigError(f"env: {HOCKEY} is trained on as it is registered, by its name")
+        raise ConfigError(f"env: {HOCKEY} cannot be modified: pass its id")
     task = structs.replace(config.task, id=name)
     return checked(structs.replace(config, task=task))
 
 
-def _begun(plan: RunPlan, folder: RunFolder, env: EnvSource) -> Run:
+def _start(plan: RunPlan, folder: RunFolder, env: EnvSource) -> Run:
     run = Run(plan, folder, env)
     try:
-        run.begin()
+        run.initialize_agents()
         folder.write_plan(plan)
     except BaseException:
         run.close()
@@ -161,12 +165,12 @@ def _begun(plan: RunPlan, folder: RunFolder, env: EnvSource) -> Run:
     return run
 
 
-def _whole(name: str, value: Any, least: int = 1) -> int | None:
+def _checked_int(name: str, value: Any, minimum: int = 1) -> int | None:
     if value is None:
         return None
-    if isinstance(value, bool) or not isinstance(value, Integral) or value < least:
-        kind = "a positive integer" if least else "an integer of at least 0"
-        raise ValueError(f"{name} must be {kind}, got {value!r}")
+    if isinstance(value, bool) or not isinstance(value, Integral) or value < minimum:
+        expected = "a positive integer" if minimum else "a non-negative integer"
+        raise ValueError(f"{name} must be {expected}, got {value!r}")
     return int(value)
 
 
@@ -179,44 +183,45 @@ def resume_run(
     env: EnvSource | None = None,
     displays: Sequence[Display] = (),
 ) -> dict[str, Any]:
-    """Go on with a run that was interrupted or killed, from its newest checkpoint.
+    """Resume an interrupted or killed run from its newest checkpoint.
 
-    On the CPU, with kernels as environments, what comes of it is what would have come of it without
-    the interruption, bit for bit. Python environments begin new episodes.
+    On the CPU, with native environments (kernels), the result is bit for bit that of an
+    uninterrupted run. Python environments start new episodes.
 
     Args:
-        folder: Of the run.
-        checkpoint: The name of another checkpoint than the newest.
-        verbose: Whether anything is shown.
-        device: Another one than the run was on; it then draws other numbers.
-        env: What the run was given as ``env``, if it was not a name or a URL.
-        displays: As for :func:`train_single_run`.
+        folder: The folder of the run.
+        checkpoint: The name of a checkpoint. Defaults to the newest.
+        verbose: Whether to show progress in the terminal.
+        device: The device on which the agent computes. Defaults to that of the run. Another device
+            gives other random numbers.
+        env: The ``env`` argument with which the run was started, if it was not an id or a URL.
+        displays: See :func:`train_single_run`.
 
     Returns:
-        The same as :func:`train_single_run`.
+        The same dict as :func:`train_single_run`.
 
     Raises:
-        CheckpointError: The checkpoint is damaged, or there is no such run.
-        RunInUseError: It is going on.
+        CheckpointError: If the checkpoint is damaged, or the run does not exist.
+        RunInUseError: If the run is in progress.
     """
-    there = RunFolder(folder)
-    plan = there.read_plan()
-    env = trained_env(plan, env)
-    where = choose_device(plan.device if device is None else device)
-    with there.held():
-        there.tidy()
-        run = Run(structs.replace(plan, device=where), there, env)
+    run_folder = RunFolder(folder)
+    plan = run_folder.read_plan()
+    env = training_env(plan, env)
+    device_name = choose_device(plan.device if device is None else device)
+    with run_folder.held():
+        run_folder.remove_unfinished_files()
+        run = Run(structs.replace(plan, device=device_name), run_folder, env)
         try:
             logs = run.restore(checkpoint)
             if logs is None:
-                there.forget_logs()
+                run_folder.delete_logs()
         except BaseException:
             run.close()
             raise
-        return _trained(run, logs, verbose, displays)
+        return _train(run, logs, verbose, displays)
 
 
-def _trained(
+def _train(
     run: Run, logs: dict[str, int] | None, verbose: bool, displays: Sequence[Display]
 ) -> dict[str, Any]:
     plan, folder = run.plan, run.folder
@@ -239,18 +244,18 @@ def _trained(
                 run.agent.save(folder.final_agent)
                 folder.write_result(result)
                 if plan.config.training.video_episodes:
-                    _filmed(run, reporter)
-            # Evaluations have a table of their own, made of the logs.
-            figures = {name: told for name, told in result.items() if not isinstance(told, list)}
+                    _write_video(run, reporter)
+            # The report builds the table of evaluations from the logs.
+            figures = {name: value for name, value in result.items() if not isinstance(value, list)}
             reporter.finish(figures, run.config())
             if not is_over:
-                raise KeyboardInterrupt(f"saved; go on with: shoal resume {folder.path}")
+                raise KeyboardInterrupt(f"saved; resume with: shoal resume {folder.path}")
     finally:
         run.close()
     return result
 
 
-def _filmed(run: Run, reporter: Reporter) -> None:
+def _write_video(run: Run, reporter: Reporter) -> None:
     folder, config = run.folder, run.plan.config
     opponent = run.plan.eval_opponents[-1]
     try:
@@ -259,11 +264,11 @@ def _filmed(run: Run, reporter: Reporter) -> None:
             folder.video,
             run.env,
             arguments=config.task.arguments,
-            opponent=str(folder.adopted_file(opponent, run.plan)),
+            opponent=str(folder.agent_file(opponent, run.plan)),
             episodes=config.training.video_episodes,
-            keep_mode=run.plan.keeps_puck,
+            keep_mode=run.plan.keep_mode,
         )
-    except Exception as error:  # whatever the environment raises: the training is done
-        warnings.warn(f"there is no video: {error!r}", RuntimeWarning, stacklevel=2)
+    except Exception as error:  # a failing environment must not fail the finished run
+        warnings.warn(f"the video could not be recorded: {error!r}", RuntimeWarning, stacklevel=2)
     else:
         reporter.note(f"video: {folder.video}")

@@ -1,4 +1,4 @@
-"""Videos of what an agent does."""
+"""Videos of agents."""
 
 from __future__ import annotations
 
@@ -15,12 +15,12 @@ from shoal.kernels import Kernel
 from shoal.train._agents import Agent, load_agent
 from shoal.train._config.loading import HOCKEY
 from shoal.train._scripted import SCRIPTED
-from shoal.train._tasks.flattening import flattening
-from shoal.train._tasks.sources import EnvSource, name_of, open_vector
+from shoal.train._tasks.flattening import make_flatten
+from shoal.train._tasks.sources import EnvSource, env_name, open_vector
 
 __all__ = ["film"]
 
-_MOST_FRAMES = 3000
+_MAX_FRAMES = 3000
 _DEFAULT_FPS = 30
 
 
@@ -35,48 +35,56 @@ def film(
     seed: int = 0,
     keep_mode: bool = True,
 ) -> Path:
-    """Film episodes of an agent.
+    """Record a video of an agent's episodes.
 
     Args:
-        agent: Who acts.
-        path: The video, an MP4 file.
-        env: What it acts in.
-        arguments: Given to :func:`shoal.make`, or :func:`shoal.connect`.
-        opponent: In hockey: ``weak``, ``strong``, or the file of an agent.
-        episodes: How many.
-        seed: Of the environment.
-        keep_mode: In hockey: whether rackets keep the puck.
+        agent: The agent.
+        path: The MP4 file to write.
+        env: The environment.
+        arguments: Keyword arguments for :func:`shoal.make` or :func:`shoal.connect`.
+        opponent: In hockey: ``weak``, ``strong``, or an agent file.
+        episodes: Number of episodes.
+        seed: The seed of the environment.
+        keep_mode: In hockey: whether rackets can hold the puck.
+
+    Returns:
+        ``path``.
+
+    Raises:
+        ValueError: If the environment does not render images.
     """
     path = Path(path)
     is_hockey = env == HOCKEY
     options: dict[str, Any] = {"autoreset_mode": "SameStep", **(arguments or {})}
-    if isinstance(env, str | EnvSpec | Kernel):  # functions have said what they make
+    if isinstance(env, str | EnvSpec | Kernel):  # functions choose their render mode themselves
         options["render_mode"] = "rgb_array"
-    other: Agent | None = None
+    opponent_agent: Agent | None = None
     if is_hockey:
         if opponent in SCRIPTED:
             options["opponent"] = opponent
         else:
-            other = load_agent(opponent, agent.device)
+            opponent_agent = load_agent(opponent, agent.device)
     frames: list[npt.NDArray[np.uint8]] = []
     with open_vector(env, 1, **options) as envs:
-        _, flatten = flattening(envs.single_observation_space)
+        _, flatten = make_flatten(envs.single_observation_space)
         if is_hockey:
             envs.set_attr("keep_mode", keep_mode)
-        seen, _ = envs.reset(seed=seed)
-        while episodes and len(frames) < _MOST_FRAMES:
-            pictures = envs.render()
-            if pictures is None or pictures[0] is None:
-                raise ValueError(f"{name_of(env)} gives no pictures: make it with a render_mode")
-            frames.append(np.asarray(pictures[0]))
+        observations, _ = envs.reset(seed=seed)
+        while episodes and len(frames) < _MAX_FRAMES:
+            images = envs.render()
+            if images is None or images[0] is None:
+                raise ValueError(
+                    f"{env_name(env)} does not render images: create it with a render_mode"
+                )
+            frames.append(np.asarray(images[0]))
             if is_hockey:
                 actions = np.zeros((1, 8), np.float32)
-                actions[:, :4] = agent.act_in_environment(seen[:, 0])
-                if other is not None:
-                    actions[:, 4:] = other.act_in_environment(seen[:, 1])
+                actions[:, :4] = agent.act_in_environment(observations[:, 0])
+                if opponent_agent is not None:
+                    actions[:, 4:] = opponent_agent.act_in_environment(observations[:, 1])
             else:
-                actions = agent.act_in_environment(flatten(seen))
-            seen, _, terminated, truncated, _ = envs.step(actions)
+                actions = agent.act_in_environment(flatten(observations))
+            observations, _, terminated, truncated, _ = envs.step(actions)
             episodes -= int(terminated[0] or truncated[0])
         fps = float(envs.metadata.get("render_fps", _DEFAULT_FPS))
     path.parent.mkdir(parents=True, exist_ok=True)

@@ -1,4 +1,4 @@
-"""Draws of one thing of several, each as likely as its weight says."""
+"""Weighted random choice."""
 
 from __future__ import annotations
 
@@ -13,24 +13,24 @@ T = TypeVar("T")
 
 
 class WeightedDraw(Generic[T]):
-    """Draws one of these things.
+    """Random choice of an item with probability proportional to its weight.
 
     Args:
-        things: What is drawn from.
-        weights: One for each; not all of them 0.
+        items: The items to choose from.
+        weights: One non-negative weight per item; at least one must be positive.
 
     Example:
         >>> WeightedDraw(["never", "always"], [0.0, 2.0]).draw(np.random.default_rng(0))
         'always'
     """
 
-    def __init__(self, things: Sequence[T], weights: Sequence[float]) -> None:
-        self._things = list(things)
+    def __init__(self, items: Sequence[T], weights: Sequence[float]) -> None:
+        self._items = list(items)
         sums = np.cumsum(weights)
-        self._bounds = sums / sums[-1]  # the last one is 1, however the others are rounded
+        self._bounds = sums / sums[-1]  # the last bound is exactly 1
 
     def draw(self, rng: np.random.Generator) -> T:
-        """One of them."""
-        if len(self._things) == 1:
-            return self._things[0]
-        return self._things[int(np.searchsorted(self._bounds, rng.random(), side="right"))]
+        """Return a random item. A single item consumes no random number."""
+        if len(self._items) == 1:
+            return self._items[0]
+        return self._items[int(np.searchsorted(self._bounds, rng.random(), side="right"))]

@@ -1,4 +1,4 @@
-"""A league over time: who is in it, who is drawn, who goes."""
+"""A league over time: membership, matchmaking and dropped members."""
 
 import json
 from collections import Counter
@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 
 from shoal.train._league import League, LeagueSettings
 
-EXPLOITING = LeagueSettings(
+WITH_EXPLOITER = LeagueSettings(
     size=4,
     exploiter_share=0.2,
     exploiter_window=10,
@@ -28,7 +28,7 @@ def play(league, opponent, outcomes, by="main"):
         league.record(opponent, outcome, by=by)
 
 
-def test_it_begins_with_the_scripted_players():
+def test_initial_members_are_the_scripted_players():
     league = League(LeagueSettings())
     assert names(league) == ["weak", "strong"]
     assert {(row.player, row.role) for row in league.table(0)} == {
@@ -39,7 +39,7 @@ def test_it_begins_with_the_scripted_players():
     assert League(LeagueSettings(scripted=())).draw(np.random.default_rng(0)) == "main"
 
 
-def test_a_snapshot_is_due_so_many_episodes_after_the_last():
+def test_snapshot_is_due_after_snapshot_every_episodes():
     league = League(LeagueSettings(snapshot_every=100))
     due = []
     for episodes in range(0, 400, 30):
@@ -49,7 +49,7 @@ def test_a_snapshot_is_due_so_many_episodes_after_the_last():
     assert due == [120, 240, 360]
 
 
-def test_a_league_that_begins_late_does_not_catch_up():
+def test_only_one_snapshot_is_due_after_many_episodes():
     league = League(LeagueSettings(snapshot_every=100))
     assert league.is_snapshot_due(5000)
     league.add_snapshot(step=1)
@@ -58,7 +58,7 @@ def test_a_league_that_begins_late_does_not_catch_up():
     assert league.is_snapshot_due(5100)
 
 
-def test_a_snapshot_is_a_member_with_a_file_and_the_rating_of_the_main():
+def test_snapshot_has_a_file_and_the_rating_of_the_main_player():
     league = League(LeagueSettings())
     play(league, "weak", [1] * 10)
     name = league.add_snapshot(step=700)
@@ -70,7 +70,7 @@ def test_a_snapshot_is_a_member_with_a_file_and_the_rating_of_the_main():
     assert league.member("weak").file is None
 
 
-def test_when_it_is_full_the_weakest_old_snapshot_goes():
+def test_full_league_drops_the_weakest_old_snapshot():
     league = League(LeagueSettings(size=3))
     first, second, third = (league.add_snapshot(step) for step in range(3))
     assert league.collect_dropped() == []
@@ -80,26 +80,26 @@ def test_when_it_is_full_the_weakest_old_snapshot_goes():
         play(league, third, [1])
     fourth = league.add_snapshot(step=3)
     assert names(league) == ["weak", "strong", first, second, fourth]
-    gone = league.collect_dropped()
-    assert [(member.name, member.file) for member in gone] == [(third, f"{third}.pt")]
+    dropped = league.collect_dropped()
+    assert [(member.name, member.file) for member in dropped] == [(third, f"{third}.pt")]
     assert league.collect_dropped() == []
     assert third not in league.ratings
     assert league.results.counts("main", third) == (0, 0, 0)
 
-    play(league, fourth, [1] * 60)  # the weakest, and old as soon as there is a newer one
+    play(league, fourth, [1] * 60)  # the weakest; droppable once there is a newer snapshot
     league.add_snapshot(step=4)
     assert [member.name for member in league.collect_dropped()] == [fourth]
 
 
-def test_of_equals_the_oldest_goes():
+def test_oldest_of_equal_snapshots_is_dropped():
     league = League(LeagueSettings(size=2))
     added = [league.add_snapshot(step) for step in range(4)]
     assert names(league)[2:] == added[2:]
     assert [member.name for member in league.collect_dropped()] == added[:2]
 
 
-def test_the_newest_snapshot_stays_however_weak_when_an_exploiter_comes():
-    league = League(EXPLOITING)
+def test_newest_snapshot_is_kept_when_an_exploiter_joins():
+    league = League(WITH_EXPLOITER)
     added = [league.add_snapshot(step) for step in range(4)]
     play(league, added[-1], [1] * 50)
     league.add_exploiter(step=4)
@@ -107,16 +107,16 @@ def test_the_newest_snapshot_stays_however_weak_when_an_exploiter_comes():
     assert [member.name for member in league.collect_dropped()] == added[:1]
 
 
-def test_exploiters_stay_as_long_as_there_are_snapshots_to_drop():
-    league = League(EXPLOITING)
+def test_exploiters_are_kept_while_snapshots_can_be_dropped():
+    league = League(WITH_EXPLOITER)
     exploiters = [league.add_exploiter(step) for step in range(3)]
     snapshots = [league.add_snapshot(step) for step in range(3)]
     assert names(league)[2:] == [*exploiters, snapshots[-1]]
-    newest = league.add_exploiter(step=4)  # nothing else is left
+    newest = league.add_exploiter(step=4)  # no older snapshot remains
     assert names(league)[2:] == [*exploiters[1:], snapshots[-1], newest]
 
 
-def test_opponents_are_drawn_by_what_came_of_the_games():
+def test_matchmaking_uses_recorded_results():
     league = League(LeagueSettings(latest_share=0.2, matchmaking="hard"))
     snapshot = league.add_snapshot(step=0)
     play(league, "weak", [1] * 40)
@@ -127,28 +127,28 @@ def test_opponents_are_drawn_by_what_came_of_the_games():
     assert drawn["strong"] > 2 * drawn[snapshot] > 20 * drawn["weak"]
 
 
-def test_old_games_count_less_when_opponents_are_drawn():
+def test_old_games_are_discounted():
     league = League(LeagueSettings(half_life=10))
     play(league, "weak", [-1] * 100 + [1] * 100)
     assert league.win_rates()["weak"] > 0.85
 
 
-def test_games_that_tell_nothing_are_left_out():
+def test_games_against_itself_and_dropped_members_are_ignored():
     league = League(LeagueSettings(size=2))
-    gone, *_ = [league.add_snapshot(step) for step in range(3)]
+    dropped, *_ = [league.add_snapshot(step) for step in range(3)]
     state = league.state()
     league.record("main", 1)
-    league.record(gone, 1)  # it was begun before that one had to go
+    league.record(dropped, 1)
     assert league.state() == state
 
 
-def test_games_that_cannot_be():
-    league = League(EXPLOITING)
-    with pytest.raises(ValueError, match="'x' is not a member, those are 'weak', 'strong'"):
+def test_invalid_games():
+    league = League(WITH_EXPLOITER)
+    with pytest.raises(ValueError, match="'x' is not a member, the members are 'weak', 'strong'"):
         league.record("x", 1)
     with pytest.raises(ValueError, match="'exploiter' is not a member"):
         league.record("exploiter", 1)
-    with pytest.raises(ValueError, match="plays against 'main' alone, got 'weak'"):
+    with pytest.raises(ValueError, match="plays only against 'main', got 'weak'"):
         league.record("weak", 1, by="exploiter")
     with pytest.raises(ValueError, match="by must be 'main' or 'exploiter', got 'weak'"):
         league.record("main", 1, by="weak")
@@ -157,43 +157,43 @@ def test_games_that_cannot_be():
     with pytest.raises(ValueError, match="'x' is not a member"):
         league.member("x")
     alone = League(LeagueSettings())
-    with pytest.raises(ValueError, match="no exploiter, since exploiter_share is 0"):
+    with pytest.raises(ValueError, match="no exploiter: exploiter_share is 0"):
         alone.record("main", 1, by="exploiter")
-    with pytest.raises(ValueError, match="no exploiter, since exploiter_share is 0"):
+    with pytest.raises(ValueError, match="no exploiter: exploiter_share is 0"):
         alone.add_exploiter(step=0)
     assert not alone.exploiter_is_done()
 
 
-def test_an_exploiter_is_done_when_it_beats_the_main():
-    league = League(EXPLOITING)
+def test_exploiter_is_done_at_its_target_win_rate():
+    league = League(WITH_EXPLOITER)
     play(league, "main", [-1] * 5 + [1] * 6, by="exploiter")
     assert not league.exploiter_is_done()  # 6 of the last 10
     play(league, "main", [1], by="exploiter")
     assert league.exploiter_is_done()  # 7 of the last 10
 
 
-def test_a_draw_is_half_a_win_of_the_exploiter():
-    league = League(EXPLOITING)
+def test_draw_counts_as_half_a_win_of_the_exploiter():
+    league = League(WITH_EXPLOITER)
     play(league, "main", [1, 1, 1, 1] + [0] * 6, by="exploiter")
     assert league.exploiter_is_done()
 
 
-def test_a_few_games_do_not_make_it_done():
-    league = League(EXPLOITING)
+def test_exploiter_is_not_done_before_its_window_is_full():
+    league = League(WITH_EXPLOITER)
     play(league, "main", [1] * 9, by="exploiter")
     assert not league.exploiter_is_done()
 
 
-def test_an_exploiter_is_done_after_its_episodes_in_any_case():
-    league = League(EXPLOITING)
+def test_exploiter_is_done_after_max_episodes():
+    league = League(WITH_EXPLOITER)
     play(league, "main", [-1] * 39, by="exploiter")
     assert not league.exploiter_is_done()
     play(league, "main", [-1], by="exploiter")
     assert league.exploiter_is_done()
 
 
-def test_an_exploiter_joins_the_league_and_begins_again():
-    league = League(EXPLOITING)
+def test_exploiter_joins_the_league_and_is_reset():
+    league = League(WITH_EXPLOITER)
     play(league, "weak", [1] * 10)
     play(league, "main", [1] * 20, by="exploiter")
     rating = league.ratings.rating("exploiter")
@@ -201,7 +201,7 @@ def test_an_exploiter_joins_the_league_and_begins_again():
     name = league.add_exploiter(step=90)
     assert (league.member(name).role, league.member(name).file) == ("exploiter", f"{name}.pt")
     assert league.ratings.rating(name) == rating
-    assert league.win_rates()[name] < 0.1  # the main has yet to learn to beat it
+    assert league.win_rates()[name] < 0.1
     assert league.ratings.rating("exploiter") == league.ratings.rating("main")
     assert league.ratings.games("exploiter") == 0
     assert not league.exploiter_is_done()
@@ -212,29 +212,29 @@ def test_an_exploiter_joins_the_league_and_begins_again():
     assert league.add_exploiter(step=91) != name
 
 
-def live(league, seed, events):
-    """What is drawn in a random life of a league, with snapshots, exploiters, and many games."""
-    random, told = np.random.default_rng(seed), []
+def simulate(league, seed, events):
+    """Play random games with snapshots and exploiters; return everything the league reports."""
+    random, events_log = np.random.default_rng(seed), []
     for episode in range(events):
         opponent = league.draw(random)
-        told.append(opponent)
+        events_log.append(opponent)
         league.record(opponent, int(random.integers(-1, 2)))
         if league.has_exploiter and random.random() < 0.3:
             league.record("main", int(random.integers(-1, 2)), by="exploiter")
         if league.exploiter_is_done():
-            told.append(league.add_exploiter(episode))
+            events_log.append(league.add_exploiter(episode))
         if league.is_snapshot_due(episode):
-            told.append(league.add_snapshot(episode))
+            events_log.append(league.add_snapshot(episode))
         if random.random() < 0.1:
-            told.append(league.collect_dropped())
-    return told, league.table(0), league.win_rates()
+            events_log.append(league.collect_dropped())
+    return events_log, league.table(0), league.win_rates()
 
 
 @settings(deadline=None, max_examples=25)
 @given(
     seed=st.integers(0, 1000),
     before=st.integers(0, 120),
-    made=st.builds(
+    league_settings=st.builds(
         LeagueSettings,
         snapshot_every=st.integers(5, 30),
         size=st.integers(2, 5),
@@ -245,19 +245,19 @@ def live(league, seed, events):
         exploiter_max_episodes=st.integers(10, 20),
     ),
 )
-def test_saved_and_restored_in_the_middle_it_goes_on_identically(seed, before, made):
-    league = League(made)
-    live(league, seed, before)
+def test_restored_league_continues_identically(seed, before, league_settings):
+    league = League(league_settings)
+    simulate(league, seed, before)
     state = json.dumps(league.state())
-    restored = League.from_state(made, json.loads(state))
+    restored = League.from_state(league_settings, json.loads(state))
     assert json.dumps(restored.state()) == state
-    assert live(restored, seed + 1, 60) == live(league, seed + 1, 60)
+    assert simulate(restored, seed + 1, 60) == simulate(league, seed + 1, 60)
     assert restored.state() == league.state()
-    assert len([member for member in league.members if member.file]) <= made.size
+    assert len([member for member in league.members if member.file]) <= league_settings.size
 
 
-def test_numbers_of_numpy_are_kept_as_plain_ones():
-    league = League(EXPLOITING)
+def test_numpy_numbers_are_stored_as_plain_data():
+    league = League(WITH_EXPLOITER)
     league.is_snapshot_due(np.int64(5))
     league.add_snapshot(np.int64(7))
     play(league, "weak", np.array([1, 0, -1]))
@@ -266,11 +266,11 @@ def test_numbers_of_numpy_are_kept_as_plain_ones():
     assert json.loads(json.dumps(state)) == state
 
 
-def test_a_league_can_go_on_with_other_settings():
+def test_restore_with_other_settings():
     league = League(LeagueSettings())
     added = [league.add_snapshot(step) for step in range(5)]
-    restored = League.from_state(EXPLOITING, league.state())
-    assert names(restored)[2:] == added  # until the next one comes
+    restored = League.from_state(WITH_EXPLOITER, league.state())
+    assert names(restored)[2:] == added  # surplus members are dropped by the next snapshot
     restored.record("main", 1, by="exploiter")
     restored.add_snapshot(step=5)
-    assert len(names(restored)) == 2 + EXPLOITING.size
+    assert len(names(restored)) == 2 + WITH_EXPLOITER.size

@@ -1,4 +1,4 @@
-"""Who is drawn, and how often."""
+"""Matchmaking: weights and frequencies of opponents."""
 
 from collections import Counter
 
@@ -23,13 +23,13 @@ def test_weights_are_probabilities(rates, kind):
 
 
 @given(RATES)
-def test_hard_prefers_whom_it_loses_to(rates):
+def test_hard_prefers_stronger_opponents(rates):
     weights = pfsp_weights(rates, "hard")
     assert (np.diff(weights[np.argsort(rates)[::-1]]) >= 0).all()
 
 
 @given(ROUND_RATES)
-def test_variance_prefers_equals_and_does_not_care_who_is_better(rates):
+def test_variance_prefers_equal_opponents_and_is_symmetric(rates):
     weights = pfsp_weights(rates, "variance")
     distances = np.abs(np.array(rates) - 0.5)
     assert (np.diff(weights[np.argsort(distances)[::-1]]) >= -1e-12).all()
@@ -37,18 +37,18 @@ def test_variance_prefers_equals_and_does_not_care_who_is_better(rates):
 
 
 @given(RATES)
-def test_even_knows_no_preference(rates):
+def test_even_is_uniform(rates):
     assert pfsp_weights(rates, "even") == pytest.approx(1 / len(rates))
 
 
 @pytest.mark.parametrize("kind", ["hard", "variance", "even"])
 @pytest.mark.parametrize("rate", [1.0, 1 - 1e-16, 1e-320])
-def test_where_nobody_stands_out_all_are_drawn_alike(kind, rate):
+def test_equal_win_rates_give_equal_weights(kind, rate):
     assert pfsp_weights([rate] * 4, kind).tolist() == [0.25] * 4
 
 
-def test_weights_that_cannot_be():
-    with pytest.raises(ValueError, match="at least one, got"):
+def test_invalid_arguments():
+    with pytest.raises(ValueError, match="must be a non-empty list, got"):
         pfsp_weights([], "hard")
     with pytest.raises(ValueError, match="between 0 and 1"):
         pfsp_weights([0.5, 1.5], "hard")
@@ -63,7 +63,7 @@ def test_weights_that_cannot_be():
 
 
 @pytest.mark.parametrize("kind", ["hard", "variance", "even"])
-def test_opponents_are_drawn_as_often_as_they_should_be(kind):
+def test_frequencies_match_weights(kind):
     rates = {"easy": 0.9, "equal": 0.5, "hard": 0.2}
     matchmaker, random, draws = Matchmaker(kind, latest_share=0.25), np.random.default_rng(0), 6000
     drawn = Counter(matchmaker.draw(random, rates, "main") for _ in range(draws))
@@ -72,7 +72,7 @@ def test_opponents_are_drawn_as_often_as_they_should_be(kind):
         assert drawn[name] / draws == pytest.approx(0.75 * weight, abs=0.02)
 
 
-def test_the_ends_of_the_latest_share():
+def test_latest_share_of_zero_and_one():
     random, rates = np.random.default_rng(0), {"other": 0.5}
     never, always = Matchmaker(latest_share=0), Matchmaker(latest_share=1)
     assert {never.draw(random, rates, "main") for _ in range(50)} == {"other"}

@@ -1,4 +1,4 @@
-"""Ratings of players whose strengths are known."""
+"""Ratings of players of known strength."""
 
 import json
 import sys
@@ -20,7 +20,7 @@ GAMES = st.lists(
 )
 
 
-def rated(names=NAMES, **arguments):
+def make_ratings(names=NAMES, **arguments):
     ratings = Ratings(**arguments)
     for name in names:
         ratings.add(name, "snapshot")
@@ -28,7 +28,7 @@ def rated(names=NAMES, **arguments):
 
 
 def synthetic_games(strengths, games, draws=0.3):
-    """Games of a Bradley-Terry model, in which a share of all games has no winner."""
+    """Generate games by a Bradley-Terry model with a given share of draws."""
     random = np.random.default_rng(7)
     names = list(strengths)
     for _ in range(games):
@@ -39,9 +39,9 @@ def synthetic_games(strengths, games, draws=0.3):
         yield str(first), str(second), outcome
 
 
-def test_players_of_known_strength_come_in_the_right_order():
+def test_table_is_ordered_by_strength():
     strengths = {"c": 0.0, "a": 2.0, "e": -2.0, "b": 1.0, "d": -1.0}
-    ratings = rated(strengths)
+    ratings = make_ratings(strengths)
     ratings.record_many(synthetic_games(strengths, 3000))
     table = ratings.table(step=5)
     assert [row.player for row in table] == ["a", "b", "c", "d", "e"]
@@ -55,9 +55,9 @@ def test_players_of_known_strength_come_in_the_right_order():
 
 
 @pytest.mark.parametrize(("wins", "draws"), [(0.5, 0), (0.3, 0.4), (0.7, 0), (0.4, 0.5), (0.9, 0)])
-def test_what_is_expected_is_what_was_seen(wins, draws):
+def test_expected_score_equals_observed_score(wins, draws):
     random = np.random.default_rng(1)
-    ratings = rated(drift=0)
+    ratings = make_ratings(drift=0)
     outcomes = random.choice([1, 0, -1], 4000, p=[wins, draws, 1 - wins - draws])
     ratings.record_many(("a", "b", int(outcome)) for outcome in outcomes)
     assert ratings.expected("a", "b") == pytest.approx(wins + draws / 2, abs=0.05)
@@ -65,23 +65,23 @@ def test_what_is_expected_is_what_was_seen(wins, draws):
     assert ratings.expected("c", "d") == ratings.expected("a", "a") == 0.5
 
 
-def test_a_draw_brings_two_together():
-    ratings = rated()
+def test_draws_reduce_the_difference_in_ratings():
+    ratings = make_ratings()
     ratings.record("a", "b", 1, count=10)
     apart = ratings.rating("a")[0] - ratings.rating("b")[0]
     ratings.record("b", "a", 0, count=10)
     assert 0 < ratings.rating("a")[0] - ratings.rating("b")[0] < apart / 2
 
 
-def test_one_who_learns_is_rated_by_its_last_games():
-    ratings = rated()
+def test_recent_games_dominate_with_drift():
+    ratings = make_ratings()
     ratings.record("a", "b", -1, count=300)
     ratings.record("a", "b", 1, count=300)
     assert ratings.expected("a", "b") > 0.6
 
 
-def test_a_snapshot_begins_with_the_rating_of_what_it_was_made_of():
-    ratings = rated()
+def test_like_copies_the_rating():
+    ratings = make_ratings()
     ratings.record("a", "b", 1, count=5)
     ratings.add("copy", "snapshot", like="a")
     assert ratings.rating("copy") == ratings.rating("a")
@@ -90,8 +90,8 @@ def test_a_snapshot_begins_with_the_rating_of_what_it_was_made_of():
     assert ratings.rating("copy") != ratings.rating("a")
 
 
-def test_one_by_one_or_many_at_once():
-    one_by_one, counted, many = rated(), rated(), rated()
+def test_single_and_multiple_games_are_equivalent():
+    one_by_one, counted, many = make_ratings(), make_ratings(), make_ratings()
     for _ in range(7):
         one_by_one.record("a", "b", -1)
     counted.record("a", "b", -1, count=7)
@@ -102,8 +102,8 @@ def test_one_by_one_or_many_at_once():
 
 @settings(deadline=None, max_examples=50)
 @given(GAMES, GAMES, st.sampled_from([0.0, 25 / 300, 0.3]))
-def test_saved_and_restored_they_go_on_identically(before, after, drift):
-    ratings = rated(drift=drift)
+def test_restored_ratings_continue_identically(before, after, drift):
+    ratings = make_ratings(drift=drift)
     ratings.record_many(before)
     state = ratings.state()
     restored = Ratings.from_state(json.loads(json.dumps(state)))
@@ -111,12 +111,12 @@ def test_saved_and_restored_they_go_on_identically(before, after, drift):
     assert restored.table(1) == ratings.table(1)
     for each in ratings, restored:
         each.record_many(after)
-        each.add("late", "exploiter", like="a")
+        each.add("recent", "exploiter", like="a")
     assert restored.state() == ratings.state() != state
 
 
-def test_one_who_is_removed_leaves_the_others_as_they_are():
-    ratings = rated()
+def test_remove_does_not_change_other_ratings():
+    ratings = make_ratings()
     ratings.record("a", "b", 1)
     before = ratings.rating("b")
     ratings.remove("a")
@@ -126,29 +126,29 @@ def test_one_who_is_removed_leaves_the_others_as_they_are():
     assert ratings.games("a") == 0
 
 
-def test_games_that_cannot_be():
-    ratings = rated(["a", "b"])
+def test_invalid_games():
+    ratings = make_ratings(["a", "b"])
     state = ratings.state()
-    with pytest.raises(ValueError, match="no player called 'x', there is 'a', 'b'"):
+    with pytest.raises(ValueError, match="unknown player 'x', the players are 'a', 'b'"):
         ratings.record("a", "x", 1)
-    with pytest.raises(ValueError, match="'a' cannot be rated by a game against itself"):
+    with pytest.raises(ValueError, match="players must be different, got 'a' twice"):
         ratings.record("a", "a", 1)
     with pytest.raises(ValueError, match="outcome must be 1, 0 or -1, got 2"):
         ratings.record_many([("a", "b", 1), ("a", "b", 2)])
     with pytest.raises(ValueError, match="count must be at least 0, got -1"):
         ratings.record("a", "b", 1, count=-1)
-    with pytest.raises(ValueError, match="there is a player called 'a' already"):
+    with pytest.raises(ValueError, match="the player 'a' already exists"):
         ratings.add("a", "main")
-    with pytest.raises(ValueError, match="no player called 'x'"):
+    with pytest.raises(ValueError, match="unknown player 'x'"):
         ratings.add("c", "main", like="x")
-    with pytest.raises(ValueError, match="no player called 'x'"):
+    with pytest.raises(ValueError, match="unknown player 'x'"):
         ratings.remove("x")
     with pytest.raises(ValueError, match="drift must be"):
         Ratings(drift=-1)
     assert ratings.state() == state
 
 
-def test_without_openskill_it_is_said_how_to_get_it(monkeypatch):
+def test_missing_openskill_names_the_extra(monkeypatch):
     monkeypatch.setitem(sys.modules, "openskill.models", None)
     with pytest.raises(MissingExtraError, match=r"shoal\[train\]"):
         Ratings()

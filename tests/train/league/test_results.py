@@ -1,4 +1,4 @@
-"""Results of pairs."""
+"""Results of pairs of players."""
 
 import json
 
@@ -18,22 +18,22 @@ GAMES = st.lists(
 HALF_LIVES = st.none() | st.floats(0.01, 1e6)
 
 
-def counted(games, **arguments):
+def make_results(games, **arguments):
     results = PairResults(**arguments)
     for game in games:
         results.record(*game)
     return results
 
 
-def test_results_are_counted_from_both_sides():
-    results = counted([("b", "a", 1, 3), ("a", "b", 1, 2), ("b", "a", 0, 4)], prior=0)
+def test_counts_from_either_side():
+    results = make_results([("b", "a", 1, 3), ("a", "b", 1, 2), ("b", "a", 0, 4)], prior=0)
     assert results.counts("b", "a") == (3, 4, 2)
     assert results.counts("a", "b") == (2, 4, 3)
     assert results.win_rate("b", "a") == pytest.approx(5 / 9)
     assert results.counts("a", "c") == (0, 0, 0)
 
 
-def test_the_fewer_the_games_the_nearer_to_a_half():
+def test_prior_pulls_win_rates_towards_one_half():
     results = PairResults(prior=2)
     rates = [results.win_rate("a", "b")]
     for _ in range(20):
@@ -45,17 +45,17 @@ def test_the_fewer_the_games_the_nearer_to_a_half():
     assert PairResults(prior=0).win_rate("a", "b") == 0.5
 
 
-def test_after_its_half_life_a_game_counts_half():
-    results = counted([("a", "b", 1), ("a", "b", -1, 10)], half_life=10, prior=0)
+def test_game_counts_half_after_its_half_life():
+    results = make_results([("a", "b", 1), ("a", "b", -1, 10)], half_life=10, prior=0)
     assert results.counts("a", "b")[0] == pytest.approx(0.5)
     results.record("a", "c", 1, 100)
-    assert results.counts("a", "b")[0] == pytest.approx(0.5)  # games of other pairs do not count
+    assert results.counts("a", "b")[0] == pytest.approx(0.5)  # only games of the pair discount
 
 
 @settings(deadline=None, max_examples=50)
 @given(GAMES, HALF_LIVES)
-def test_games_at_once_count_as_games_one_by_one(games, half_life):
-    at_once = counted(games, half_life=half_life)
+def test_single_and_multiple_games_are_equivalent(games, half_life):
+    at_once = make_results(games, half_life=half_life)
     one_by_one = PairResults(half_life)
     one_by_one.record_many(
         (first, second, outcome) for first, second, outcome, count in games for _ in range(count)
@@ -70,8 +70,8 @@ def test_games_at_once_count_as_games_one_by_one(games, half_life):
 
 @settings(deadline=None, max_examples=50)
 @given(GAMES, GAMES, HALF_LIVES)
-def test_saved_and_restored_they_go_on_identically(before, after, half_life):
-    results = counted(before, half_life=half_life)
+def test_restored_results_continue_identically(before, after, half_life):
+    results = make_results(before, half_life=half_life)
     state = results.state()
     restored = PairResults.from_state(json.loads(json.dumps(state)))
     assert restored.state() == state
@@ -81,28 +81,28 @@ def test_saved_and_restored_they_go_on_identically(before, after, half_life):
     assert restored.state() == results.state()
 
 
-def test_a_player_can_be_renamed_and_forgotten():
-    results = counted([("m", "b", 1), ("z", "m", 1, 3), ("b", "z", 0)])
+def test_rename_and_remove():
+    results = make_results([("m", "b", 1), ("z", "m", 1, 3), ("b", "z", 0)])
     results.rename("m", "x")
     assert results.counts("x", "b") == (1, 0, 0)
     assert results.counts("x", "z") == (0, 0, 3)
     assert results.counts("m", "z") == (0, 0, 0)
-    with pytest.raises(ValueError, match="'b' has results of its own"):
+    with pytest.raises(ValueError, match="'b' already has results"):
         results.rename("x", "b")
     results.remove("x")
     assert results.counts("x", "b") == (0, 0, 0)
     assert results.counts("b", "z") == (0, 1, 0)
 
 
-def test_results_that_cannot_be():
+def test_invalid_arguments():
     results = PairResults()
-    with pytest.raises(ValueError, match="'a' against itself"):
+    with pytest.raises(ValueError, match="players must be different, got 'a' twice"):
         results.record("a", "a", 1)
     with pytest.raises(ValueError, match="outcome must be 1, 0 or -1, got 3"):
         results.record("a", "b", 3)
     with pytest.raises(ValueError, match="count must be at least 0, got -2"):
         results.record("a", "b", 1, -2)
-    with pytest.raises(ValueError, match="half_life must be a number above 0, or None, got 0"):
+    with pytest.raises(ValueError, match="half_life must be a positive number or None, got 0"):
         PairResults(half_life=0)
     with pytest.raises(ValueError, match="prior must be"):
         PairResults(prior=-1)

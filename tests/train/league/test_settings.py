@@ -6,7 +6,7 @@ import pytest
 from shoal.train._league import League, LeagueSettings
 
 
-def test_settings_are_read_strictly():
+def test_invalid_settings_are_rejected():
     read = msgspec.convert({"snapshot_every": 5, "scripted": ["weak"]}, LeagueSettings)
     assert read == LeagueSettings(snapshot_every=5, scripted=("weak",))
     for wrong, problem in [
@@ -24,6 +24,6 @@ def test_settings_are_read_strictly():
             msgspec.convert(wrong, LeagueSettings)
 
 
-def test_settings_made_in_python_are_checked_by_the_league():
+def test_league_checks_settings_constructed_in_python():
     with pytest.raises(ValueError, match=r">= 2 - at `\$.size`"):
         League(LeagueSettings(size=1))

@@ -1,4 +1,4 @@
-"""Tournaments, and the tables of them."""
+"""Tournaments and their tables."""
 
 import io
 import sys
@@ -15,7 +15,7 @@ from shoal.train._league.tables import render_ratings, render_standings
 STRENGTHS = {"c": 0.0, "a": 1.5, "d": -1.5, "b": 0.7}
 
 
-def referee(seed=0):
+def random_play(seed=0):
     random = np.random.default_rng(seed)
 
     def play(first, second, games):
@@ -26,26 +26,26 @@ def referee(seed=0):
     return play
 
 
-def test_everybody_plays_everybody_on_both_sides():
-    calls, told = [], []
+def test_each_pair_plays_on_both_sides():
+    calls, results = [], []
 
     def play(first, second, games):
         calls.append((first, second, games))
         return games - 10, 10, 0
 
-    standings = run_tournament(["a", "b", "c"], play, 100, told.append)
+    standings = run_tournament(["a", "b", "c"], play, 100, results.append)
     assert sorted(calls) == [(x, y, 50) for x in "abc" for y in "abc" if x != y]
-    assert told == [PairingResult(x, y, 40, 10, 0) for x, y, _ in calls]
-    assert standings.results == tuple(told)
+    assert results == [PairingResult(x, y, 40, 10, 0) for x, y, _ in calls]
+    assert standings.results == tuple(results)
     for first, second, _ in calls:
         assert standings.pair(first, second) == (40, 20, 40)
     for row in standings.rows():
         assert row[2:7] == (200, 80, 40, 80, 100.0)
-    assert standings.expected("a", "b") == pytest.approx(0.5, abs=0.03)  # no game counts more
+    assert standings.expected("a", "b") == pytest.approx(0.5, abs=0.03)
 
 
-def test_the_best_comes_first():
-    standings = run_tournament(list(STRENGTHS), referee(), 200)
+def test_rows_are_ordered_by_points():
+    standings = run_tournament(list(STRENGTHS), random_play(), 200)
     rows = standings.rows()
     assert [(row.place, row.player) for row in rows] == [(1, "a"), (2, "b"), (3, "c"), (4, "d")]
     assert [row.rating for row in rows] == sorted((row.rating for row in rows), reverse=True)
@@ -59,20 +59,20 @@ def test_the_best_comes_first():
     assert standings.expected("a", "d") == pytest.approx((wins + draws / 2) / 200, abs=0.1)
 
 
-def test_tournaments_that_cannot_be():
+def test_invalid_arguments():
     with pytest.raises(ValueError, match=r"two players or more, each once, got \['a'\]"):
-        run_tournament(["a"], referee(), 2)
+        run_tournament(["a"], random_play(), 2)
     with pytest.raises(ValueError, match="each once"):
-        run_tournament(["a", "b", "a"], referee(), 2)
+        run_tournament(["a", "b", "a"], random_play(), 2)
     for games in (0, 3):
-        with pytest.raises(ValueError, match=f"even number of at least 2, got {games}"):
-            run_tournament(["a", "b"], referee(), games)
+        with pytest.raises(ValueError, match=f"positive even number, got {games}"):
+            run_tournament(["a", "b"], random_play(), games)
     for counts in [(1, 0, 0), (3, 0, -1)]:
-        with pytest.raises(ValueError, match="must be 2 games together"):
+        with pytest.raises(ValueError, match="must sum to 2, got"):
             run_tournament(["a", "b"], lambda *_, counts=counts: counts, 4)
 
 
-def test_nothing_is_played_that_could_not_be_rated(monkeypatch):
+def test_missing_openskill_fails_before_the_first_game(monkeypatch):
     monkeypatch.setitem(sys.modules, "openskill.models", None)
     with pytest.raises(MissingExtraError, match=r"shoal\[train\]"):
         run_tournament(["a", "b"], lambda *_: pytest.fail("a game was played"), 2)
@@ -84,7 +84,7 @@ def printed(table):
     return console.file.getvalue()
 
 
-def test_the_table_of_a_tournament_shows_who_did_what_against_whom():
+def test_standings_table():
     results = [PairingResult("[b]ob", "ann", 1, 2, 7), PairingResult("ann", "[b]ob", 7, 2, 1)]
     shown = printed(render_standings(Standings(["[b]ob", "ann"], results)))
     rows = [[cell.strip() for cell in line.split("│")[1:-1]] for line in shown.splitlines()]
@@ -95,7 +95,7 @@ def test_the_table_of_a_tournament_shows_who_did_what_against_whom():
     assert second[-2:] == ["20", "-"]
 
 
-def test_the_table_of_a_league_shows_its_ratings():
+def test_ratings_table():
     ratings = Ratings()
     ratings.add("main", "main")
     ratings.add("weak", "scripted")
@@ -107,7 +107,7 @@ def test_the_table_of_a_league_shows_its_ratings():
     assert f"{ratings.rating('main')[0]:.1f}" in shown
 
 
-def test_without_rich_it_is_said_how_to_get_it(monkeypatch):
+def test_missing_rich_names_the_extra(monkeypatch):
     monkeypatch.setitem(sys.modules, "rich.table", None)
     with pytest.raises(MissingExtraError, match=r"shoal\[train\]"):
         render_ratings([])

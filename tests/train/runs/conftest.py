@@ -1,4 +1,4 @@
-"""Runs that are told of in logs, but are not drawn: plots take longer than these runs."""
+"""Fixtures of run tests. Plots are disabled, because they take longer than the runs."""
 
 import signal
 import threading
@@ -7,28 +7,28 @@ import pytest
 
 from shoal.train._reporting import reporter
 from shoal.train._runs.run import Run
-from tests.train.runs.recording import Recorder
+from tests.train.runs.recorder import Recorder
 
 
 @pytest.fixture(autouse=True)
-def without_plots(monkeypatch):
+def no_plots(monkeypatch):
     monkeypatch.setattr(reporter, "write_plots", lambda *_: None)
     monkeypatch.setattr(reporter, "open_board", lambda *_: None)
 
 
 @pytest.fixture
 def recorder(monkeypatch):
-    """What the runs of a test do."""
+    """Record the runs of a test."""
     return Recorder(monkeypatch)
 
 
 @pytest.fixture
 def interrupted_at(monkeypatch):
-    """Lets a signal come after the housekeeping of a step."""
+    """Return a function that raises SIGINT after the housekeeping of a step."""
 
     def at(step):
         housekeeping = Run._housekeeping
-        steps = {step}  # once: a run that goes on from there is not to be interrupted
+        steps = {step}  # only once: a resumed run is not interrupted
 
         def signalled(run):
             housekeeping(run)

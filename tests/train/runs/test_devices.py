@@ -1,4 +1,4 @@
-"""Where agents compute, and with how many threads."""
+"""Devices and CPU threads of runs."""
 
 import pytest
 import torch
@@ -8,7 +8,7 @@ from shoal.train._config.agent_settings import DDDQNSettings, PPOSettings, SACSe
 from shoal.train._runs.devices import choose_device, cpu_threads, useful_threads
 from shoal.train._runs.folder import RunFolder
 from shoal.train._runs.run import Run
-from tests.train.runs.making import checkpoints, made_config, trained
+from tests.train.runs.small_runs import checkpoints, make_config, train_run
 
 
 @pytest.fixture
@@ -30,48 +30,47 @@ class TestThreads:
             (PPOSettings(hidden_dim=[64], rollout_steps=64, minibatches=4), 4096, 4),
         ],
     )
-    def test_small_updates_are_not_shared(self, settings, num_envs, expected):
+    def test_small_updates_use_one_thread(self, settings, num_envs, expected):
         assert useful_threads(settings, num_envs) == expected
 
-    def test_they_are_those_of_the_run_while_it_trains(self, tmp_path, monkeypatch):
-        found, step = [], Run._step
+    def test_threads_during_and_after_a_run(self, tmp_path, monkeypatch):
+        counts, step = [], Run._step
 
-        def seen(run):
-            found.append(torch.get_num_threads())
+        def recorded(run):
+            counts.append(torch.get_num_threads())
             step(run)
 
-        monkeypatch.setattr(Run, "_step", seen)
-        trained(made_config(steps=100, checkpoint_save_freq=50), tmp_path)
-        assert set(found) == {1}
+        monkeypatch.setattr(Run, "_step", recorded)
+        train_run(make_config(steps=100, checkpoint_save_freq=50), tmp_path)
+        assert set(counts) == {1}
         assert torch.get_num_threads() == 4
         assert RunFolder(tmp_path / "run").read_plan().threads == 1
-        with cpu_threads(3):  # results depend on it, so it is as it was
+        with cpu_threads(3):  # a resumed run keeps its number, because results depend on it
             checkpoints(tmp_path / "run")[-1].unlink()
             resume_run(tmp_path / "run", verbose=False)
             assert torch.get_num_threads() == 3
-        assert set(found) == {1}
+        assert set(counts) == {1}
 
-    def test_they_are_what_they_were_after_an_error(self):
+    def test_threads_are_restored_after_an_error(self):
         with pytest.raises(ZeroDivisionError), cpu_threads(1):
             raise ZeroDivisionError
         assert torch.get_num_threads() == 4
 
 
 class TestDevices:
-    @pytest.mark.parametrize("wanted", ["cpu", torch.device("cpu")])
-    def test_names_and_objects(self, wanted):
-        assert choose_device(wanted) == "cpu"
+    @pytest.mark.parametrize("device", ["cpu", torch.device("cpu")])
+    def test_names_and_objects(self, device):
+        assert choose_device(device) == "cpu"
 
     @pytest.mark.parametrize(
-        "wanted", ["mps", "graphics", "meta", "", "cuda:x", torch.device("mps")]
+        "device", ["mps", "graphics", "meta", "", "cuda:x", torch.device("mps")]
     )
-    def test_what_agents_cannot_compute_on(self, wanted):
-        with pytest.raises(ValueError, match="device must be cpu, cuda, cuda:1 and the like, got"):
-            choose_device(wanted)
+    def test_unsupported_device(self, device):
+        with pytest.raises(ValueError, match="device must be cpu, cuda or a name such as cuda:1"):
+            choose_device(device)
 
-    def test_a_run_goes_on_elsewhere(self, tmp_path, monkeypatch):
-        """Here on a GPU that is not there, which is the same as where it was."""
-        trained(made_config(steps=100, checkpoint_save_freq=50), tmp_path)
+    def test_resume_on_a_missing_gpu_falls_back(self, tmp_path, monkeypatch):
+        train_run(make_config(steps=100, checkpoint_save_freq=50), tmp_path)
         checkpoints(tmp_path / "run")[-1].unlink()
         monkeypatch.setattr(torch.cuda, "device_count", lambda: 0)
         with pytest.warns(UserWarning, match="there is no cuda:1"):

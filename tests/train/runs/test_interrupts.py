@@ -1,4 +1,4 @@
-"""Ctrl-C: the first one saves and says how to resume, a second one is not swallowed."""
+"""Ctrl-C: the first interrupt saves the run, a second one raises KeyboardInterrupt."""
 
 import os
 import signal
@@ -12,26 +12,26 @@ import pytest
 from shoal.train import resume_run
 from shoal.train._runs.interrupts import Interrupts
 from shoal.train._runs.run import Run
-from tests.train.runs.children import SLOWLY, newest, python, wait_for
-from tests.train.runs.making import (
+from tests.train.runs.child_processes import SLOW_STEPS, newest, python, wait_for
+from tests.train.runs.small_runs import (
     checkpoints,
     differences,
     episodes,
     last_state,
-    made_config,
-    trained,
+    make_config,
+    train_run,
 )
 
 MAIN = "from shoal._cli import main; main()"
 
 
-def test_the_step_is_finished_and_everything_saved(tmp_path, interrupted_at):
-    config = made_config(steps=600)
-    trained(config, tmp_path, "whole")
+def test_first_interrupt_finishes_the_step_and_saves(tmp_path, interrupted_at):
+    config = make_config(steps=600)
+    train_run(config, tmp_path, "whole")
     interrupted_at(300)
     before = signal.getsignal(signal.SIGINT)
     with pytest.raises(KeyboardInterrupt):
-        trained(config, tmp_path)
+        train_run(config, tmp_path)
     assert signal.getsignal(signal.SIGINT) is before
     folder = tmp_path / "run"
     assert [path.name for path in checkpoints(folder)] == ["step-000000000300.checkpoint"]
@@ -40,17 +40,17 @@ def test_the_step_is_finished_and_everything_saved(tmp_path, interrupted_at):
     assert episodes(folder) == episodes(tmp_path / "whole")
 
 
-def test_in_another_thread_a_run_goes_on_undisturbed(tmp_path):
+def test_run_in_another_thread(tmp_path):
     results = []
     thread = threading.Thread(
-        target=lambda: results.append(trained(made_config(steps=200), tmp_path))
+        target=lambda: results.append(train_run(make_config(steps=200), tmp_path))
     )
     thread.start()
     thread.join()
     assert results[0]["total_steps"] == 200
 
 
-def test_a_second_interrupt_is_not_waited_for():
+def test_second_interrupt_raises():
     with Interrupts() as interrupts:
         assert not interrupts.requested
         signal.raise_signal(signal.SIGINT)
@@ -61,8 +61,8 @@ def test_a_second_interrupt_is_not_waited_for():
         signal.raise_signal(signal.SIGINT)
 
 
-def test_a_signal_that_is_ignored_stays_ignored(tmp_path):
-    """As it is for what a shell runs in the background."""
+def test_ignored_signal_stays_ignored(tmp_path):
+    """Shells ignore SIGINT in background jobs."""
     before = signal.signal(signal.SIGINT, signal.SIG_IGN)
     try:
         with Interrupts() as interrupts:
@@ -84,32 +84,32 @@ def shoal_command(*arguments, before=""):
     )
 
 
-def test_the_command_line_saves_says_how_to_resume_and_resumes(tmp_path):
-    config = made_config(steps=1200, checkpoint_save_freq=100)
+def test_command_line_saves_names_the_resume_command_and_resumes(tmp_path):
+    config = make_config(steps=1200, checkpoint_save_freq=100)
     file = tmp_path / "config.json"
     file.write_bytes(msgspec.json.encode(config))
     arguments = ["--num-envs", 2, "--seed", 3, "--device", "cpu"]
     process = shoal_command("train", file, *arguments, "--output", tmp_path, "--name", "run",
-                            before=SLOWLY)  # fmt: skip
+                            before=SLOW_STEPS)  # fmt: skip
     folder = tmp_path / "run"
     assert wait_for(lambda: newest(folder) > "", process)
     before = newest(folder)
     process.send_signal(signal.SIGINT)
-    told, _ = process.communicate(timeout=60)
-    assert process.returncode == 130, told
-    assert f"shoal resume {folder}" in told
-    assert "Traceback" not in told
+    output, _ = process.communicate(timeout=60)
+    assert process.returncode == 130, output
+    assert f"shoal resume {folder}" in output
+    assert "Traceback" not in output
     assert newest(folder) >= before
     process = shoal_command("resume", folder, "--quiet")
-    told, _ = process.communicate(timeout=60)
-    assert process.returncode == 0, told
-    assert "1,200 steps" in told
-    trained(config, tmp_path, "whole")
+    output, _ = process.communicate(timeout=60)
+    assert process.returncode == 0, output
+    assert "1,200 steps" in output
+    train_run(config, tmp_path, "whole")
     assert not differences(last_state(tmp_path / "whole"), last_state(folder))
 
 
-def test_a_second_interrupt_ends_what_takes_long(tmp_path):
-    """Saving does not come to its end here, and leaves nothing half done."""
+def test_second_interrupt_aborts_saving(tmp_path):
+    """An aborted save leaves no files."""
     process = python(
         """
 import os, signal, sys, time
@@ -141,14 +141,13 @@ train_single_run(parse_config({
     )
     assert process.stdout.readline() == "saving\n"
     process.send_signal(signal.SIGINT)
-    told, _ = process.communicate(timeout=20)
-    assert process.returncode == -signal.SIGINT, told
-    assert told.strip().endswith("KeyboardInterrupt")
+    output, _ = process.communicate(timeout=20)
+    assert process.returncode == -signal.SIGINT, output
+    assert output.strip().endswith("KeyboardInterrupt")
     assert not list((tmp_path / "run" / "checkpoints").iterdir())
 
 
-def test_an_interrupt_while_the_run_ends_does_not_lose_its_last_steps(tmp_path, monkeypatch):
-    """The last evaluation may take long: who is interrupted there was told that all was saved."""
+def test_interrupt_before_the_last_evaluation_does_not_lose_steps(tmp_path, monkeypatch):
     evaluate = Run._evaluate
 
     def signalled(run):
@@ -156,20 +155,19 @@ def test_an_interrupt_while_the_run_ends_does_not_lose_its_last_steps(tmp_path, 
             signal.raise_signal(signal.SIGINT)
         evaluate(run)
 
-    config = made_config(steps=600)
+    config = make_config(steps=600)
     monkeypatch.setattr(Run, "_evaluate", signalled)
     with pytest.raises(KeyboardInterrupt):
-        trained(config, tmp_path)
+        train_run(config, tmp_path)
     assert [path.name for path in checkpoints(tmp_path / "run")] == ["step-000000000600.checkpoint"]
 
 
-def test_what_was_not_saved_is_not_said_to_be(tmp_path, monkeypatch, capsys):
-    """A second interrupt ends saving."""
+def test_failed_save_is_not_reported_as_saved(tmp_path, monkeypatch, capsys):
 
     def interrupted(run):
         raise KeyboardInterrupt
 
     monkeypatch.setattr(Run, "save", interrupted)
     with pytest.raises(KeyboardInterrupt):
-        trained(made_config(steps=100, checkpoint_save_freq=50), tmp_path, verbose=True)
-    assert "saved; go on with" not in capsys.readouterr().out
+        train_run(make_config(steps=100, checkpoint_save_freq=50), tmp_path, verbose=True)
+    assert "saved; resume with" not in capsys.readouterr().out

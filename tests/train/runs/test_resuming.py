@@ -1,4 +1,4 @@
-"""A run that was killed and resumed comes to what it would have come to, bit for bit."""
+"""A run that is killed and resumed gives the same result as an uninterrupted run, bit for bit."""
 
 import random
 import time
@@ -9,19 +9,19 @@ from msgspec import structs
 
 from shoal.errors import CheckpointError
 from shoal.train import resume_run
-from tests.train.runs.children import killed, newest, resuming, training, wait_for
-from tests.train.runs.making import (
+from tests.train.runs.child_processes import kill, newest, resuming, training, wait_for
+from tests.train.runs.small_runs import (
     HOCKEY,
     checkpoints,
     differences,
     episodes,
     last_state,
-    made_config,
+    make_config,
     network,
-    trained,
+    train_run,
 )
 
-PLAYED = {
+HOCKEY_RULES = {
     "environment": {"mixture": [{"mode": "TRAIN_SHOOTING"}, {"mode": "NORMAL"}]},
     "opponent": {
         "type": "weighted_mixture",
@@ -48,7 +48,7 @@ LEAGUE = {
     "exploiter_window": 4,
     "exploiter_max_episodes": 4,
 }
-OFTEN = {"checkpoint_save_freq": 200, "eval_freq_steps": 450, "updates_per_step": 0.4}
+FREQUENCIES = {"checkpoint_save_freq": 200, "eval_freq_steps": 450, "updates_per_step": 0.4}
 PRIORITIZED = {"prioritized": True, "n_step": 3, "target_update_freq": 7, "buffer_size": 500}
 
 
@@ -59,34 +59,39 @@ def phases(steps, **rules):
 
 
 CONFIGS = {
-    "DDDQN": made_config("DDDQN", phases=phases(1600), settings=PRIORITIZED, **OFTEN),
-    "DDDQN hockey": made_config(
-        "DDDQN", HOCKEY, phases(1200, **PLAYED), settings=PRIORITIZED, max_episode_steps=60, **OFTEN
+    "DDDQN": make_config("DDDQN", phases=phases(1600), settings=PRIORITIZED, **FREQUENCIES),
+    "DDDQN hockey": make_config(
+        "DDDQN",
+        HOCKEY,
+        phases(1200, **HOCKEY_RULES),
+        settings=PRIORITIZED,
+        max_episode_steps=60,
+        **FREQUENCIES,
     ),
-    "SAC": made_config(
+    "SAC": make_config(
         "SAC",
         HOCKEY,
-        phases(1200, **PLAYED),
+        phases(1200, **HOCKEY_RULES),
         settings={"noise": "pink", "noise_period": 16, "n_step": 2},
         max_episode_steps=60,
-        **OFTEN,
+        **FREQUENCIES,
     ),
-    "PPO": made_config(
+    "PPO": make_config(
         "PPO",
         HOCKEY,
-        phases(2400, **PLAYED),
+        phases(2400, **HOCKEY_RULES),
         settings={"normalize_observations": True, "anneal": True, "rollout_steps": 25},
         max_episode_steps=60,
-        **OFTEN,
+        **FREQUENCIES,
     ),
-    "league": made_config(
+    "league": make_config(
         "SAC",
         HOCKEY,
         phases(1200, opponent={"type": "league", "deterministic": False}),
         settings={"noise": "pink"},
         league=LEAGUE,
         max_episode_steps=60,
-        **OFTEN,
+        **FREQUENCIES,
     ),
 }
 SLOTS = 6
@@ -94,20 +99,20 @@ SLOTS = 6
 
 @pytest.fixture(scope="module")
 def uninterrupted(tmp_path_factory):
-    """The folders of runs that nobody has disturbed, by their names."""
-    found = {}
+    """Return a function from the name of a config to the folder of an uninterrupted run."""
+    folders = {}
 
     def run(name):
-        if name not in found:
+        if name not in folders:
             folder = tmp_path_factory.mktemp("uninterrupted")
-            found[name] = trained(CONFIGS[name], folder, num_envs=SLOTS)["run_folder"]
-        return found[name]
+            folders[name] = train_run(CONFIGS[name], folder, num_envs=SLOTS)["run_folder"]
+        return folders[name]
 
     return run
 
 
 def compare(folder, whole):
-    """What was resumed next to what was not interrupted."""
+    """Compare a resumed run with an uninterrupted one."""
     for file in ("final.agent", "best.agent"):
         assert not differences(network(f"{whole}/{file}"), network(folder / file)), file
     assert not differences(last_state(whole), last_state(folder))
@@ -119,19 +124,19 @@ def compare(folder, whole):
 
 
 def kill_and_resume(name, tmp_path, whole, kills, seed):
-    """Kill it so many times, each time at some moment, and compare what comes of it."""
-    moments = random.Random(seed)
+    """Kill and resume a run several times at random moments, and compare the result."""
+    delays = random.Random(seed)
     folder = tmp_path / "run"
     process = training(CONFIGS[name], tmp_path, num_envs=SLOTS)
     for number in range(kills):
         if number:
             process = resuming(folder)
         before = newest(folder)
-        went_on = wait_for(lambda before=before: newest(folder) > before, process)
-        if went_on:
-            time.sleep(moments.uniform(0.0, 0.15))
-        told = killed(process)
-        assert "Error" not in told, told
+        progressed = wait_for(lambda before=before: newest(folder) > before, process)
+        if progressed:
+            time.sleep(delays.uniform(0.0, 0.15))
+        output = kill(process)
+        assert "Error" not in output, output
     resume_run(folder, verbose=False)
     compare(folder, whole)
 
@@ -140,11 +145,11 @@ def kill_and_resume(name, tmp_path, whole, kills, seed):
     "name",
     ["league", *(pytest.param(name, marks=pytest.mark.slow) for name in ("DDDQN", "SAC", "PPO"))],
 )
-def test_a_killed_run_comes_to_the_same_bits(tmp_path, uninterrupted, name):
+def test_killed_run_gives_identical_result(tmp_path, uninterrupted, name):
     kill_and_resume(name, tmp_path, uninterrupted(name), kills=1, seed=name)
 
 
-def test_a_run_that_is_killed_again_and_again(tmp_path, uninterrupted):
+def test_run_killed_twice(tmp_path, uninterrupted):
     kill_and_resume("DDDQN hockey", tmp_path, uninterrupted("DDDQN hockey"), kills=2, seed=5)
 
 
@@ -152,11 +157,11 @@ def test_a_run_that_is_killed_again_and_again(tmp_path, uninterrupted):
 @pytest.mark.timeout(600)
 @pytest.mark.parametrize("seed", range(6))
 @pytest.mark.parametrize("name", CONFIGS)
-def test_many_moments(tmp_path, uninterrupted, name, seed):
+def test_run_killed_at_many_moments(tmp_path, uninterrupted, name, seed):
     kill_and_resume(name, tmp_path, uninterrupted(name), kills=3, seed=seed)
 
 
-def test_a_run_that_was_killed_before_its_first_checkpoint_begins_anew(tmp_path, uninterrupted):
+def test_run_killed_before_its_first_checkpoint_starts_again(tmp_path, uninterrupted):
     process = training(
         CONFIGS["DDDQN"],
         tmp_path,
@@ -168,7 +173,7 @@ housekeeping = Run._housekeeping
 def dies(run):
     housekeeping(run)
     if run.steps >= 190:
-        run._reporter.positions()  # logs are written every second, too
+        run._reporter.positions()  # flushes the logs
         os.kill(os.getpid(), signal.SIGKILL)
 Run._housekeeping = dies
 """,
@@ -182,47 +187,47 @@ Run._housekeeping = dies
     compare(folder, uninterrupted("DDDQN"))
 
 
-def test_a_run_that_was_killed_before_its_first_step_begins_anew(tmp_path, uninterrupted):
+def test_run_killed_before_its_first_step_starts_again(tmp_path, uninterrupted):
     process = training(CONFIGS["DDDQN"], tmp_path, num_envs=SLOTS)
     folder = tmp_path / "run"
     assert wait_for((folder / "run.json").exists, process)
-    killed(process)
+    kill(process)
     resume_run(folder, verbose=False)
     compare(folder, uninterrupted("DDDQN"))
 
 
 @pytest.mark.parametrize("name", CONFIGS)
-def test_from_every_checkpoint_it_comes_to_the_same_bits(tmp_path, uninterrupted, name):
+def test_resume_from_older_checkpoints_gives_identical_result(tmp_path, uninterrupted, name):
     config = CONFIGS[name]
     all_kept = structs.replace(config.training, checkpoints_kept=100)
-    trained(structs.replace(config, training=all_kept), tmp_path, num_envs=SLOTS)
+    train_run(structs.replace(config, training=all_kept), tmp_path, num_envs=SLOTS)
     folder = tmp_path / "run"
-    wanted = network(folder / "final.agent")
-    state, told = last_state(folder), episodes(folder)
-    assert not differences(wanted, network(f"{uninterrupted(name)}/final.agent"))
+    expected = network(folder / "final.agent")
+    state, rows = last_state(folder), episodes(folder)
+    assert not differences(expected, network(f"{uninterrupted(name)}/final.agent"))
     older = checkpoints(folder)[:-1]
     for checkpoint in (older[0], older[len(older) // 2 + 1]):
         resume_run(folder, checkpoint.name, verbose=False)
-        assert not differences(wanted, network(folder / "final.agent")), checkpoint.name
+        assert not differences(expected, network(folder / "final.agent")), checkpoint.name
         assert not differences(state, last_state(folder)), checkpoint.name
-        assert episodes(folder) == told
+        assert episodes(folder) == rows
 
 
-def test_a_run_that_is_over_is_over(tmp_path):
-    result = trained(made_config(steps=200), tmp_path)
-    wanted = last_state(tmp_path / "run")
+def test_resuming_a_finished_run_changes_nothing(tmp_path):
+    result = train_run(make_config(steps=200), tmp_path)
+    expected = last_state(tmp_path / "run")
     again = resume_run(tmp_path / "run", verbose=False)
-    assert not differences(wanted, last_state(tmp_path / "run"))
-    changing = ("seconds", "steps_per_second", "updates_per_second", "evaluation_results")
-    for name in result.keys() - set(changing):
+    assert not differences(expected, last_state(tmp_path / "run"))
+    varying = ("seconds", "steps_per_second", "updates_per_second", "evaluation_results")
+    for name in result.keys() - set(varying):
         assert result[name] == again[name], name
     assert len(again["evaluation_results"]) == len(result["evaluation_results"])
 
 
-def test_a_run_that_was_resumed_from_an_older_checkpoint_goes_on_there(tmp_path, interrupted_at):
-    """What was abandoned does not come back when it is interrupted, and resumed once more."""
-    config = made_config(steps=1000, checkpoint_save_freq=200)
-    trained(config, tmp_path)
+def test_resume_from_older_checkpoint_discards_newer_ones(tmp_path, interrupted_at):
+    """A second resume must not continue from a discarded checkpoint."""
+    config = make_config(steps=1000, checkpoint_save_freq=200)
+    train_run(config, tmp_path)
     folder = tmp_path / "run"
     interrupted_at(700)
     with pytest.raises(KeyboardInterrupt):
@@ -230,13 +235,13 @@ def test_a_run_that_was_resumed_from_an_older_checkpoint_goes_on_there(tmp_path,
     assert newest(folder) == "step-000000000700.checkpoint"
 
 
-def test_without_what_was_remembered_checkpoints_are_small_and_it_goes_on(tmp_path):
-    large = made_config(steps=1000, checkpoint_save_freq=500, checkpoints_kept=2)
-    small = made_config(
+def test_checkpoints_without_replay_memory(tmp_path):
+    large = make_config(steps=1000, checkpoint_save_freq=500, checkpoints_kept=2)
+    small = make_config(
         steps=1000, checkpoint_save_freq=500, checkpoints_kept=2, checkpoint_replay=False
     )
     for name, config in (("large", large), ("small", small)):
-        trained(config, tmp_path, name)
+        train_run(config, tmp_path, name)
     sizes = [checkpoints(tmp_path / name)[-1].stat().st_size for name in ("large", "small")]
     assert sizes[1] < sizes[0] / 2
     first = checkpoints(tmp_path / "small")[0].name
@@ -244,26 +249,26 @@ def test_without_what_was_remembered_checkpoints_are_small_and_it_goes_on(tmp_pa
     assert (result["total_steps"], result["total_gradient_steps"]) == (1000, 950)
 
 
-def test_python_environments_begin_new_episodes(tmp_path):
-    config = made_config(steps=300, checkpoint_save_freq=100, arguments={"backend": "inline"})
-    trained(config, tmp_path)
+def test_python_environments_start_new_episodes(tmp_path):
+    config = make_config(steps=300, checkpoint_save_freq=100, arguments={"backend": "inline"})
+    train_run(config, tmp_path)
     first = checkpoints(tmp_path / "run")[0].name
-    with pytest.warns(UserWarning, match="begin new episodes"):
+    with pytest.warns(UserWarning, match="start new episodes"):
         result = resume_run(tmp_path / "run", first, verbose=False)
     assert (result["total_steps"], result["total_gradient_steps"]) == (300, 250)
 
 
-def test_what_a_killed_run_has_half_written_is_removed(tmp_path):
-    trained(made_config(steps=300, checkpoint_save_freq=100), tmp_path)
+def test_resume_removes_unfinished_files(tmp_path):
+    train_run(make_config(steps=300, checkpoint_save_freq=100), tmp_path)
     folder = tmp_path / "run" / "checkpoints"
-    half = folder / f".{checkpoints(tmp_path / 'run')[-1].name}.a1b2c3d4.unfinished"
-    half.write_bytes(b"half")
+    unfinished = folder / f".{checkpoints(tmp_path / 'run')[-1].name}.a1b2c3d4.unfinished"
+    unfinished.write_bytes(b"half")
     resume_run(tmp_path / "run", checkpoints(tmp_path / "run")[0].name, verbose=False)
-    assert not half.exists()
+    assert not unfinished.exists()
 
 
-def test_a_run_of_a_machine_with_a_gpu_goes_on_without_one(tmp_path, monkeypatch):
-    trained(made_config(steps=300, checkpoint_save_freq=100), tmp_path)
+def test_gpu_run_resumes_on_a_machine_without_gpu(tmp_path, monkeypatch):
+    train_run(make_config(steps=300, checkpoint_save_freq=100), tmp_path)
     plan = tmp_path / "run" / "run.json"
     plan.write_text(plan.read_text().replace('"cpu"', '"cuda:1"'))
     monkeypatch.setattr(torch.cuda, "device_count", lambda: 0)
@@ -273,7 +278,7 @@ def test_a_run_of_a_machine_with_a_gpu_goes_on_without_one(tmp_path, monkeypatch
     assert result["total_steps"] == 300
 
 
-def test_a_folder_that_is_no_run(tmp_path):
+def test_resume_of_a_folder_without_run(tmp_path):
     with pytest.raises(CheckpointError, match="is not the folder of a run"):
         resume_run(tmp_path)
     (tmp_path / "run.json").write_text('{"name": "x"}')
@@ -281,7 +286,9 @@ def test_a_folder_that_is_no_run(tmp_path):
         resume_run(tmp_path)
 
 
-def test_a_checkpoint_that_is_not_there(tmp_path):
-    trained(made_config(steps=100), tmp_path)
-    with pytest.raises(CheckpointError, match=r"there are: step-000000000100\.checkpoint"):
+def test_missing_checkpoint_error_lists_checkpoints(tmp_path):
+    train_run(make_config(steps=100), tmp_path)
+    with pytest.raises(
+        CheckpointError, match=r"available checkpoints: step-000000000100\.checkpoint"
+    ):
         resume_run(tmp_path / "run", "step-000000000050.checkpoint")

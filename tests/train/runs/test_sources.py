@@ -1,4 +1,4 @@
-"""Trained on anything that Shoal makes a vector of: functions, kernels, servers."""
+"""Training on functions, kernels, specs and remote servers."""
 
 import copy
 from functools import partial
@@ -12,137 +12,142 @@ from shoal._envs import builtin_kernel
 from shoal.errors import ConfigError
 from shoal.train import evaluate_agent, film_agent, resume_run
 from shoal.train._runs.run import Run
-from tests.train.environments import heavy
-from tests.train.runs.making import checkpoints, differences, last_state, made_config, trained
+from tests.train.environments import heavy_cartpole
+from tests.train.runs.small_runs import checkpoints, differences, last_state, make_config, train_run
 
-WORLDS = [partial(heavy, weight) for weight in (0.25, 0.5, 1.0)]
+ENV_FNS = [partial(heavy_cartpole, weight) for weight in (0.25, 0.5, 1.0)]
 
 
 def config(**more):
-    return made_config(task="mine", steps=120, arguments={"backend": "inline"}, **more)
+    return make_config(task="mine", steps=120, arguments={"backend": "inline"}, **more)
 
 
 @pytest.fixture
-def seen(monkeypatch):
-    """What the agents of a test have seen in training."""
-    found, step = [], Run._step
+def training_observations(monkeypatch):
+    """Record the observations of all training steps."""
+    observations, step = [], Run._step
 
-    def seeing(run):
-        found.append(run._parts.task.observations.copy())
+    def recorded(run):
+        observations.append(run._parts.task.observations.copy())
         step(run)
 
-    monkeypatch.setattr(Run, "_step", seeing)
-    return found
+    monkeypatch.setattr(Run, "_step", recorded)
+    return observations
 
 
 class TestFunctions:
-    def test_one_for_all_slots(self, tmp_path, seen):
-        result = trained(config(), tmp_path, env=WORLDS[0], num_envs=2)
+    def test_one_function(self, tmp_path, training_observations):
+        result = train_run(config(), tmp_path, env=ENV_FNS[0], num_envs=2)
         assert result["total_steps"] == 120
-        assert np.array_equal(np.unique(np.concatenate(seen)[:, 3]), [0.25])
+        assert np.array_equal(np.unique(np.concatenate(training_observations)[:, 3]), [0.25])
 
-    def test_one_for_each_slot(self, tmp_path, seen):
-        result = trained(config(), tmp_path, env=WORLDS, num_envs=None)
-        assert len(seen) == 40  # three slots
-        assert np.array_equal(seen[0][:, 3], [0.25, 0.5, 1.0])
+    def test_one_function_per_slot(self, tmp_path, training_observations):
+        result = train_run(config(), tmp_path, env=ENV_FNS, num_envs=None)
+        assert len(training_observations) == 40  # three slots
+        assert np.array_equal(training_observations[0][:, 3], [0.25, 0.5, 1.0])
         assert result["evaluation_results"][-1]["games"] == 2
 
-    def test_more_slots_than_functions(self, tmp_path, seen):
-        trained(config(), tmp_path, env=WORLDS, num_envs=4)
-        assert np.array_equal(seen[0][:, 3], [0.25, 0.5, 1.0, 0.25])
+    def test_more_slots_than_functions(self, tmp_path, training_observations):
+        train_run(config(), tmp_path, env=ENV_FNS, num_envs=4)
+        assert np.array_equal(training_observations[0][:, 3], [0.25, 0.5, 1.0, 0.25])
 
-    def test_in_processes(self, tmp_path):
-        processes = made_config(task="mine", steps=60, arguments={"backend": "process"})
-        assert trained(processes, tmp_path, env=WORLDS[1])["total_steps"] == 60
+    def test_process_backend(self, tmp_path):
+        processes = make_config(task="mine", steps=60, arguments={"backend": "process"})
+        assert train_run(processes, tmp_path, env=ENV_FNS[1])["total_steps"] == 60
 
-    def test_they_are_given_again_to_go_on(self, tmp_path):
-        trained(config(checkpoint_save_freq=60), tmp_path, env=WORLDS, num_envs=3)
+    def test_resume_needs_env(self, tmp_path):
+        train_run(config(checkpoint_save_freq=60), tmp_path, env=ENV_FNS, num_envs=3)
         folder = tmp_path / "run"
         checkpoints(folder)[-1].unlink()
-        with pytest.raises(ValueError, match=r"3 environments.* in Python, as env=.*give them"):
+        with pytest.raises(
+            ValueError, match=r"in Python \(3 environments\): pass them again as env="
+        ):
             resume_run(folder, verbose=False)
-        with pytest.warns(UserWarning, match="all slots begin new episodes"):
-            assert resume_run(folder, verbose=False, env=WORLDS)["total_steps"] == 120
+        with pytest.warns(UserWarning, match="all slots start new episodes"):
+            assert resume_run(folder, verbose=False, env=ENV_FNS)["total_steps"] == 120
 
-    def test_they_are_given_again_to_evaluate(self, tmp_path):
-        trained(config(), tmp_path, env=WORLDS[0])
+    def test_evaluation_needs_env(self, tmp_path):
+        train_run(config(), tmp_path, env=ENV_FNS[0])
         with pytest.raises(ValueError, match="env="):
             evaluate_agent(tmp_path / "run", [], 3)
-        (record,) = evaluate_agent(tmp_path / "run", [], 3, env=WORLDS[2])
+        (record,) = evaluate_agent(tmp_path / "run", [], 3, env=ENV_FNS[2])
         assert record.games == 3
 
-    def test_they_say_themselves_whether_there_are_pictures(self, tmp_path):
-        trained(config(), tmp_path, env=WORLDS[0])
-        with pytest.raises(ValueError, match="gives no pictures: make it with a render_mode"):
-            film_agent(tmp_path / "run", None, "", 1, env=WORLDS[0])
-        seeing = partial(heavy, 1.0, "rgb_array")
-        path = film_agent(tmp_path / "run", None, "", 1, env=seeing)
+    def test_video_needs_a_function_with_render_mode(self, tmp_path):
+        train_run(config(), tmp_path, env=ENV_FNS[0])
+        with pytest.raises(
+            ValueError, match="does not render images: create it with a render_mode"
+        ):
+            film_agent(tmp_path / "run", None, "", 1, env=ENV_FNS[0])
+        rendering = partial(heavy_cartpole, 1.0, "rgb_array")
+        path = film_agent(tmp_path / "run", None, "", 1, env=rendering)
         assert path.stat().st_size > 0
 
-    def test_a_video_that_a_run_cannot_have_is_warned_of(self, tmp_path):
-        with pytest.warns(RuntimeWarning, match="no video.*gives no pictures"):
-            trained(config(video_episodes=1), tmp_path, env=WORLDS[0])
+    def test_run_without_render_mode_warns(self, tmp_path):
+        with pytest.warns(
+            RuntimeWarning, match="video could not be recorded.*does not render images"
+        ):
+            train_run(config(video_episodes=1), tmp_path, env=ENV_FNS[0])
 
-    def test_what_fails_in_them_is_said(self, tmp_path):
+    def test_error_in_function_is_raised(self, tmp_path):
         def failing():
-            raise RuntimeError("the battery is empty")
+            raise RuntimeError("environment failed")
 
-        with pytest.raises(Exception, match="the battery is empty"):
-            trained(config(), tmp_path, env=failing)
+        with pytest.raises(Exception, match="environment failed"):
+            train_run(config(), tmp_path, env=failing)
         assert not list(tmp_path.iterdir())
 
 
-def test_a_kernel_is_trained_on_as_by_its_name(tmp_path):
-    trained(made_config(steps=120), tmp_path, "by-name")
+def test_kernel_object_equals_kernel_id(tmp_path):
+    train_run(make_config(steps=120), tmp_path, "by-name")
     kernel = builtin_kernel("CartPole-v1", {})
-    trained(made_config(task="mine", steps=120), tmp_path, "kernel", env=kernel)
+    train_run(make_config(task="mine", steps=120), tmp_path, "kernel", env=kernel)
     states = [last_state(tmp_path / name) for name in ("by-name", "kernel")]
     assert not differences(*states)
 
 
-def test_hockey_may_be_given_as_its_name(tmp_path):
-    result = trained(made_config(steps=60), tmp_path, env="shoal/Hockey-v0", eval_num_games=2)
-    assert {found["opponent"] for found in result["evaluation_results"]} == {"weak", "strong"}
+def test_hockey_as_env_id(tmp_path):
+    result = train_run(make_config(steps=60), tmp_path, env="shoal/Hockey-v0", eval_num_games=2)
+    assert {record["opponent"] for record in result["evaluation_results"]} == {"weak", "strong"}
 
 
-def test_a_spec_that_is_registered_is_its_name(tmp_path):
+def test_registered_spec_equals_its_id(tmp_path):
     spec = gymnasium.spec("shoal/Hockey-v0")
-    trained(made_config(steps=60, checkpoint_save_freq=30), tmp_path, env=spec, eval_num_games=2)
+    train_run(make_config(steps=60, checkpoint_save_freq=30), tmp_path, env=spec, eval_num_games=2)
     folder = tmp_path / "run"
     checkpoints(folder)[-1].unlink()
     result = resume_run(folder, verbose=False)
-    assert {found["opponent"] for found in result["evaluation_results"]} == {"weak", "strong"}
+    assert {record["opponent"] for record in result["evaluation_results"]} == {"weak", "strong"}
     (record,) = evaluate_agent(folder, ["weak"], 2, env=spec)
     assert record.opponent == "weak"
 
 
-def test_hockey_of_ones_own_making_is_refused(tmp_path):
-    """Its modes and opponents would be left out without a word."""
+def test_modified_hockey_spec_is_rejected(tmp_path):
+    """Its modes and opponents would silently be ignored."""
     spec = copy.deepcopy(gymnasium.spec("shoal/Hockey-v0"))
     spec.kwargs["discrete"] = True
-    with pytest.raises(ConfigError, match="env: shoal/Hockey-v0 is trained on as it is registered"):
-        trained(made_config(steps=60), tmp_path, env=spec)
+    with pytest.raises(ConfigError, match="env: shoal/Hockey-v0 cannot be modified: pass its id"):
+        train_run(make_config(steps=60), tmp_path, env=spec)
     assert not list(tmp_path.iterdir())
 
 
 @pytest.mark.parametrize("num_envs", [None, 2])
-def test_there_must_be_one(tmp_path, num_envs):
+def test_empty_list_is_rejected(tmp_path, num_envs):
     with pytest.raises(ConfigError, match="a vector needs at least one environment, got none"):
-        trained(config(), tmp_path, env=[], num_envs=num_envs)
+        train_run(config(), tmp_path, env=[], num_envs=num_envs)
     assert not list(tmp_path.iterdir())
 
 
-def test_what_belongs_to_hockey_is_refused_elsewhere(tmp_path):
+def test_hockey_settings_are_rejected_for_other_environments(tmp_path):
     phases = [{"name": "only", "steps": 50, "opponent": {"type": "basic_weak"}}]
-    game = made_config(task="shoal/Hockey-v0", phases=phases)
+    game = make_config(task="shoal/Hockey-v0", phases=phases)
     with pytest.raises(ValueError, match="only shoal/Hockey-v0 has modes, opponents"):
-        trained(game, tmp_path, env=WORLDS[0])
+        train_run(game, tmp_path, env=ENV_FNS[0])
 
 
 @pytest.mark.parametrize("where", ["env", "config"])
-def test_on_a_server(tmp_path, where):
-    """The same numbers as without one, so the same agent."""
-    trained(made_config(steps=120), tmp_path, "here")
+def test_remote_environment_gives_the_same_agent(tmp_path, where):
+    train_run(make_config(steps=120), tmp_path, "local")
 
     def vector(num_envs=1, autoreset_mode="NextStep"):
         return shoal.make("CartPole-v1", num_envs, autoreset_mode=autoreset_mode)
@@ -150,8 +155,8 @@ def test_on_a_server(tmp_path, where):
     with shoal.serve({"pole": vector}, "tcp://127.0.0.1:0") as server:
         url = f"{server.url}/pole"
         if where == "env":
-            trained(made_config(task="mine", steps=120), tmp_path, "there", env=url)
+            train_run(make_config(task="mine", steps=120), tmp_path, "remote", env=url)
         else:
-            trained(made_config(task=url, steps=120), tmp_path, "there")
-    here, there = (last_state(tmp_path / name) for name in ("here", "there"))
-    assert not differences(here["trainees"], there["trainees"])
+            train_run(make_config(task=url, steps=120), tmp_path, "remote")
+    local, remote = (last_state(tmp_path / name) for name in ("local", "remote"))
+    assert not differences(local["trainees"], remote["trainees"])

@@ -1,7 +1,7 @@
-"""A league of players that train against each other: who is in it, how strong, and who plays whom.
+"""Self-play leagues: members, ratings, matchmaking and tournaments.
 
-Nothing here knows of networks or environments. The training tells a league what came of games and
-when to freeze a player; the league names players, rates them and draws opponents.
+This package is independent of networks and environments. The training loop records the outcomes of
+games and decides when to freeze a player; the league names and rates players and draws opponents.
 """
 
 from shoal.errors import MissingExtraError

@@ -1,4 +1,4 @@
-"""A league: keeps players of the past as opponents of the one that is trained."""
+"""A league of frozen players as opponents of the player in training."""
 
 from __future__ import annotations
 
@@ -21,15 +21,15 @@ __all__ = ["League"]
 
 
 class League:
-    """Knows who can be played against, how strong each is, and whom to play next.
+    """Members, ratings and matchmaking of a league.
 
-    The player that is trained is ``"main"``. Its opponents are itself as it is, snapshots of it,
+    The player in training is ``"main"``. Its opponents are its current self, snapshots of it,
     exploiters and scripted players. An exploiter is a second learner, ``"exploiter"``, which plays
-    against the main alone, to find its weaknesses; when it is done it is frozen and joins the
-    league, and begins again as what the main is by then.
+    only against the main player to find its weaknesses. When it is done, a frozen copy joins the
+    league, and the exploiter starts again from the main player's current parameters.
 
     Args:
-        settings: How it grows, and how opponents are drawn.
+        settings: The settings of the league.
 
     Example:
         >>> import numpy as np
@@ -51,7 +51,7 @@ class League:
         self._matchmaker = Matchmaker(settings.matchmaking, settings.latest_share)
         self._exploiter = ExploiterProgress(settings)
         self._dropped: list[Member] = []
-        self._episodes = self._frozen_at = 0
+        self._episodes = self._last_snapshot = 0
         self.ratings.add(MAIN, "main")
         for member in self.members:
             self.ratings.add(member.name, member.role)
@@ -60,50 +60,52 @@ class League:
 
     @property
     def members(self) -> tuple[Member, ...]:
-        """Who can be an opponent beside the main itself, in the order in which they came."""
+        """Opponents other than the main player, in the order in which they joined."""
         return tuple(self._roster.members)
 
     @property
     def has_exploiter(self) -> bool:
-        """Whether there is a second learner."""
+        """Whether the league trains an exploiter."""
         return self.settings.exploiter_share > 0
 
     def member(self, name: str) -> Member:
-        """The member of this name."""
+        """Return the member with this name."""
         for member in self.members:
             if member.name == name:
                 return member
-        raise ValueError(f"{name!r} is not a member, those are {_names(self.members)}")
+        raise ValueError(f"{name!r} is not a member, the members are {_names(self.members)}")
 
     def is_snapshot_due(self, episodes: int) -> bool:
-        """Whether the main has played long enough since it was last frozen.
+        """Whether a snapshot of the main player is due.
 
         Args:
-            episodes: How many it has played so far. The next snapshot counts as made then.
+            episodes: Number of episodes played by the main player. The next snapshot is dated at
+                this number.
         """
         self._episodes = index(episodes)
-        return episodes - self._frozen_at >= self.settings.snapshot_every
+        return episodes - self._last_snapshot >= self.settings.snapshot_every
 
     def add_snapshot(self, step: int) -> str:
-        """Take in the main as it is at this step, and return the name that it has as a member.
+        """Add a snapshot of the main player and return its name.
 
-        If the league was full, others have gone: see :meth:`collect_dropped`.
+        If the league is full, members are dropped: see :meth:`collect_dropped`.
         """
-        self._frozen_at = self._episodes
+        self._last_snapshot = self._episodes
         return self._admit("snapshot", step, like=MAIN)
 
     def exploiter_is_done(self) -> bool:
-        """Whether the exploiter is to join the league: see :meth:`add_exploiter`."""
+        """Whether the exploiter is ready to join the league: see :meth:`add_exploiter`."""
         return self.has_exploiter and self._exploiter.is_done
 
     def add_exploiter(self, step: int) -> str:
-        """Take in the exploiter as it is at this step, and return the name it has as a member.
+        """Add a frozen copy of the exploiter and return its name.
 
-        The exploiter is to begin again with what the main is now, and is rated as the main is.
+        The caller resets the exploiter to the main player's parameters; its rating is reset to that
+        of the main player.
         """
-        self._needs_exploiter()
+        self._require_exploiter()
         name = self._admit("exploiter", step, like=EXPLOITER)
-        # What it has shown is why it is here: the main is to meet it as one it loses to.
+        # The copy inherits the results, so that matchmaking treats it as a strong opponent.
         self.results.rename(EXPLOITER, name)
         self.ratings.remove(EXPLOITER)
         self.ratings.add(EXPLOITER, "exploiter", like=MAIN)
@@ -111,54 +113,56 @@ class League:
         return name
 
     def collect_dropped(self) -> list[Member]:
-        """The members that have gone since this was last asked. Nobody needs their files."""
+        """Return the members dropped since the last call."""
         dropped, self._dropped = self._dropped, []
         return dropped
 
     def draw(self, rng: np.random.Generator) -> str:
-        """The opponent of the main's next episode: ``"main"`` or a member."""
+        """Draw the opponent of the main player's next episode: ``"main"`` or a member's name."""
         return self._matchmaker.draw(rng, self.win_rates(), MAIN)
 
     def win_rates(self) -> dict[str, float]:
-        """Which part of its games the main wins against each member; a draw is half a win."""
+        """Return the main player's win rate against each member, with draws as half a win."""
         return {member.name: self.results.win_rate(MAIN, member.name) for member in self.members}
 
     def record(self, opponent: str, outcome: int, by: str = MAIN) -> None:
-        """Take notice of a game that has ended.
+        """Record a finished game.
 
-        A game of the main against itself tells nothing, nor does one that was begun against a
-        member that has gone meanwhile: they are left out.
+        Games of the main player against itself or against a dropped member are ignored.
 
         Args:
-            opponent: A member or ``"main"``; of the exploiter always ``"main"``.
-            outcome: 1 if ``by`` has won, -1 if the opponent has, 0 for a draw.
-            by: ``"main"`` or ``"exploiter"``. A game of these two is told once, by the exploiter.
+            opponent: A member's name or ``"main"``; the exploiter's opponent is always ``"main"``.
+            outcome: 1 if ``by`` won, -1 if the opponent won, 0 for a draw.
+            by: ``"main"`` or ``"exploiter"``. A game between these two is recorded once, by the
+                exploiter.
         """
         if by == EXPLOITER:
-            self._needs_exploiter()
+            self._require_exploiter()
             if opponent != MAIN:
-                raise ValueError(f"the exploiter plays against {MAIN!r} alone, got {opponent!r}")
+                raise ValueError(f"the exploiter plays only against {MAIN!r}, got {opponent!r}")
         elif by != MAIN:
             raise ValueError(f"by must be {MAIN!r} or {EXPLOITER!r}, got {by!r}")
         elif opponent == MAIN or self._roster.was_member(opponent):
             return
         elif opponent not in self._roster:
-            raise ValueError(f"{opponent!r} is not a member, those are {_names(self.members)}")
+            raise ValueError(
+                f"{opponent!r} is not a member, the members are {_names(self.members)}"
+            )
         self.ratings.record(by, opponent, outcome)
         self.results.record(by, opponent, outcome)
         if by == EXPLOITER:
             self._exploiter.record(outcome)
 
     def table(self, step: int) -> list[RatingRecord]:
-        """All players as they are at a step of the run, the strongest first."""
+        """Return the ratings of all players, strongest first, dated at a step of the run."""
         return self.ratings.table(step)
 
     def state(self) -> dict[str, Any]:
-        """All of it but the settings as plain data, for :meth:`from_state`."""
+        """Return the state without the settings as plain data, for :meth:`from_state`."""
         plain: dict[str, Any] = msgspec.to_builtins(
             _LeagueState(
                 episodes=self._episodes,
-                frozen_at=self._frozen_at,
+                last_snapshot=self._last_snapshot,
                 dropped=self._dropped,
                 roster=self._roster.state(),
                 exploiter=self._exploiter.state(),
@@ -170,15 +174,16 @@ class League:
 
     @classmethod
     def from_state(cls, settings: LeagueSettings, state: dict[str, Any]) -> League:
-        """A league that goes on where that of this state was.
+        """Create a league from the result of :meth:`state`.
 
         Args:
-            settings: What the league had, or others; ``scripted`` is then taken no notice of.
-            state: What :meth:`state` has returned.
+            settings: The settings of the league. They may differ from the original ones, except
+                for ``scripted``, which is ignored.
+            state: The state.
         """
         league = cls(settings)
         saved = msgspec.convert(state, _LeagueState)
-        league._episodes, league._frozen_at = saved.episodes, saved.frozen_at
+        league._episodes, league._last_snapshot = saved.episodes, saved.last_snapshot
         league._dropped = saved.dropped
         league._roster = Roster.from_state(league.settings.size, saved.roster)
         league._exploiter = ExploiterProgress.from_state(league.settings, saved.exploiter)
@@ -192,20 +197,20 @@ class League:
     def _admit(self, role: Frozen, step: int, like: str) -> str:
         member = self._roster.add(role, step)
         self.ratings.add(member.name, role, like=like)
-        for gone in self._roster.drop_surplus(self.ratings.lower_bound):
-            self.ratings.remove(gone.name)
-            self.results.remove(gone.name)
-            self._dropped.append(gone)
+        for dropped in self._roster.drop_surplus(self.ratings.lower_bound):
+            self.ratings.remove(dropped.name)
+            self.results.remove(dropped.name)
+            self._dropped.append(dropped)
         return member.name
 
-    def _needs_exploiter(self) -> None:
+    def _require_exploiter(self) -> None:
         if not self.has_exploiter:
-            raise ValueError("the league has no exploiter, since exploiter_share is 0")
+            raise ValueError("the league has no exploiter: exploiter_share is 0")
 
 
 class _LeagueState(msgspec.Struct, forbid_unknown_fields=True, kw_only=True):
     episodes: int
-    frozen_at: int
+    last_snapshot: int
     dropped: list[Member]
     roster: dict[str, Any]
     exploiter: dict[str, Any]
@@ -214,9 +219,9 @@ class _LeagueState(msgspec.Struct, forbid_unknown_fields=True, kw_only=True):
 
 
 def _checked(settings: LeagueSettings) -> LeagueSettings:
-    # msgspec checks bounds when it reads settings, not when they are made in Python.
+    # msgspec checks bounds only when it converts data, not in the constructor.
     return msgspec.convert(msgspec.to_builtins(settings), LeagueSettings)
 
 
 def _names(members: tuple[Member, ...]) -> str:
-    return ", ".join(repr(member.name) for member in members) or "nobody"
+    return ", ".join(repr(member.name) for member in members) or "none"

@@ -1,4 +1,4 @@
-"""Draws opponents by prioritised fictitious self-play: whom it is most worth to play against."""
+"""Matchmaking by prioritised fictitious self-play (PFSP)."""
 
 from __future__ import annotations
 
@@ -14,12 +14,13 @@ Kind = Literal["hard", "variance", "even"]
 
 
 def pfsp_weights(win_rates: npt.ArrayLike, kind: Kind) -> npt.NDArray[np.float64]:
-    """With which probability each opponent is to be drawn.
+    """Return the probability with which each opponent is drawn.
 
     Args:
-        win_rates: Of the player that is to learn, against each opponent.
-        kind: ``hard`` prefers those it loses to, (1 - p)^2; ``variance`` those that are as good as
-            it, p (1 - p); ``even`` nobody. Where nobody would be left, all are alike.
+        win_rates: Win rates of the learning player against each opponent.
+        kind: The weighting of a win rate p: ``hard`` prefers opponents to which the player loses,
+            (1 - p)^2; ``variance`` prefers opponents of equal strength, p (1 - p); ``even`` weights
+            all opponents equally. If all weights are 0, the distribution is uniform.
 
     Example:
         >>> pfsp_weights([0.0, 0.5, 1.0], "hard").round(2).tolist()
@@ -29,27 +30,27 @@ def pfsp_weights(win_rates: npt.ArrayLike, kind: Kind) -> npt.NDArray[np.float64
     """
     rates = np.asarray(win_rates, np.float64)
     if rates.ndim != 1 or not rates.size:
-        raise ValueError(f"win_rates must be a list of at least one, got {win_rates!r}")
+        raise ValueError(f"win_rates must be a non-empty list, got {win_rates!r}")
     if not np.all((rates >= 0) & (rates <= 1)):
         raise ValueError(f"win_rates must lie between 0 and 1, got {rates.tolist()}")
     if kind not in get_args(Kind):
         raise ValueError(f"kind must be one of {', '.join(get_args(Kind))}, got {kind!r}")
-    lost = 1 - rates
-    weights = {"hard": lost**2, "variance": rates * lost, "even": np.ones_like(rates)}[kind]
+    losses = 1 - rates
+    weights = {"hard": losses**2, "variance": rates * losses, "even": np.ones_like(rates)}[kind]
     greatest = weights.max()
     if greatest == 0:
         weights, greatest = np.ones_like(rates), 1.0
-    weights = weights / greatest  # else the sum could be too small to divide by
-    shares: npt.NDArray[np.float64] = weights / weights.sum()
-    return shares
+    weights = weights / greatest  # avoids division by a subnormal sum
+    probabilities: npt.NDArray[np.float64] = weights / weights.sum()
+    return probabilities
 
 
 class Matchmaker:
-    """Draws opponents, by the win rates against them.
+    """Random selection of opponents by win rate.
 
     Args:
-        kind: Whom it prefers, as :func:`pfsp_weights` has it.
-        latest_share: The share of episodes that are played against the player itself as it is.
+        kind: The weighting: see :func:`pfsp_weights`.
+        latest_share: The share of episodes played against the player's current self.
 
     Example:
         >>> import numpy as np
@@ -67,13 +68,12 @@ class Matchmaker:
         self.latest_share = latest_share
 
     def draw(self, rng: np.random.Generator, win_rates: Mapping[str, float], latest: str) -> str:
-        """The opponent of an episode.
+        """Draw the opponent of an episode.
 
         Args:
-            rng: Where the randomness is from. What is drawn depends on it and on nothing else that
-                is not given.
-            win_rates: Against each of the others, by their names; may be empty.
-            latest: The name of the player itself.
+            rng: The random generator.
+            win_rates: Win rates against the other players by name; may be empty.
+            latest: The name of the player's current self.
         """
         if rng.random() < self.latest_share or not win_rates:
             return latest

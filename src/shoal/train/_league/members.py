@@ -1,4 +1,4 @@
-"""The members of a league, and the names that players have."""
+"""League members, and the names of the players in training."""
 
 from __future__ import annotations
 
@@ -12,18 +12,18 @@ Role = Literal["main", "snapshot", "exploiter", "scripted"]
 Frozen = Literal["snapshot", "exploiter"]
 
 MAIN = "main"
-"""The name of the player that is trained."""
+"""Name of the player in training."""
 
 EXPLOITER = "exploiter"
-"""The name of the player that learns to beat the main. Frozen, it gets another one."""
+"""Name of the player that learns to beat the main player. Frozen copies get other names."""
 
 
 class Member(Struct, frozen=True, forbid_unknown_fields=True):
-    """A player that does not learn, so that it can be an opponent again and again."""
+    """A player that no longer learns."""
 
     name: str
     role: Role
     step: int
-    """Of the run, when it was made."""
+    """Step of the run at which the member was added."""
     file: str | None
-    """The name of its checkpoint; None for a scripted player."""
+    """Name of the agent file; None for a scripted player."""

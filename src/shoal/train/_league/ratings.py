@@ -1,4 +1,4 @@
-"""How strong players are held to be, by the games they have played."""
+"""Skill ratings of players."""
 
 from __future__ import annotations
 
@@ -22,15 +22,15 @@ _RANKS = {1: [1.0, 2.0], 0: [1.0, 1.0], -1: [2.0, 1.0]}
 
 
 class Ratings:
-    """Ratings of players, by games of two that one of them wins, or nobody.
+    """Ratings of players from two-player games with or without a winner.
 
-    A player's strength is a mean, and a deviation that tells how sure it is. A draw counts as half
-    a win and half a loss (of the models of openskill, Plackett-Luce does that; Thurstone-Mosteller
-    would take a draw for strong evidence of equal strength, which is wrong where draws are usual).
+    A rating consists of a mean and a standard deviation. A draw counts as half a win and half a
+    loss. Among the models of openskill, Plackett-Luce has this property; Thurstone-Mosteller treats
+    a draw as strong evidence of equal strength, which is wrong where draws are common.
 
     Args:
-        drift: How much a game adds to the deviations of its players, for they may have changed
-            since. 0 is right for players that do not learn.
+        drift: Uncertainty added to a player's rating per game, because players change while they
+            learn. Use 0 for players that do not learn.
 
     Example:
         >>> ratings = Ratings()
@@ -54,15 +54,15 @@ class Ratings:
         return name in self._players
 
     def add(self, name: str, role: str, like: str | None = None) -> None:
-        """Take in a player that has not played yet.
+        """Add a player.
 
         Args:
-            name: Nobody else's.
-            role: As :class:`~shoal.train._records.RatingRecord` has it.
-            like: The player it was made of, whose rating it begins with.
+            name: A unique name.
+            role: The role, as in :class:`~shoal.train._records.RatingRecord`.
+            like: The name of a player whose rating is copied.
         """
         if name in self._players:
-            raise ValueError(f"there is a player called {name!r} already")
+            raise ValueError(f"the player {name!r} already exists")
         strength = self._model.rating()
         if like is not None:
             model = self._player(like).strength
@@ -70,18 +70,18 @@ class Ratings:
         self._players[name] = _Player(role, strength)
 
     def remove(self, name: str) -> None:
-        """Forget a player. What others have won or lost against it remains in their ratings."""
+        """Remove a player. Its games remain part of its opponents' ratings."""
         self._player(name)
         del self._players[name]
 
     def record(self, first: str, second: str, outcome: int, count: int = 1) -> None:
-        """Take notice of games that ended alike.
+        """Record games with the same outcome.
 
         Args:
-            first: A player.
-            second: Another one.
-            outcome: 1 if the first has won, -1 if the second has, 0 for a draw.
-            count: How many games.
+            first: The first player.
+            second: The second player.
+            outcome: 1 if the first player won, -1 if the second won, 0 for a draw.
+            count: Number of games.
         """
         if count < 0:
             raise ValueError(f"count must be at least 0, got {count}")
@@ -89,10 +89,10 @@ class Ratings:
         self._play(repeat((first, second, outcome), count))
 
     def record_many(self, games: Iterable[tuple[str, str, int]]) -> None:
-        """Take notice of games, in the order in which they were played.
+        """Record games in chronological order.
 
         Args:
-            games: The first player, the second, and the outcome of each, as for :meth:`record`.
+            games: First player, second player and outcome of each game: see :meth:`record`.
         """
         games = list(games)
         for game in set(games):
@@ -100,32 +100,32 @@ class Ratings:
         self._play(games)
 
     def rating(self, name: str) -> tuple[float, float]:
-        """A player's strength: mean and deviation."""
+        """Return the mean and standard deviation of a player's rating."""
         strength = self._player(name).strength
         return strength.mu, strength.sigma
 
     def lower_bound(self, name: str) -> float:
-        """What a player's strength is at least, in all likelihood: mean less three deviations."""
+        """Return a conservative estimate of a player's strength: mean minus three deviations."""
         mean, deviation = self.rating(name)
         return mean - 3 * deviation
 
     def games(self, name: str) -> int:
-        """How many games a player has played."""
+        """Return the number of games of a player."""
         return self._player(name).games
 
     def expected(self, first: str, second: str) -> float:
-        """How much of a game the first player is expected to win against the second.
+        """Return the expected score of the first player against the second.
 
-        It is the probability to win, half the probability of a draw included.
+        This is the probability of a win plus half the probability of a draw.
         """
         one, other = self._player(first).strength, self._player(second).strength
         spread = math.sqrt(2 * self._model.beta**2 + one.sigma**2 + other.sigma**2)
-        # The model's own predict_win has the normal distribution here, where its updates have the
-        # logistic one; only with that is this the share of games that led to the ratings.
+        # The model's predict_win uses the normal distribution, but its updates use the logistic
+        # distribution. Only the latter reproduces the score from which the ratings were computed.
         return (1 + math.tanh((one.mu - other.mu) / spread / 2)) / 2
 
     def table(self, step: int) -> list[RatingRecord]:
-        """All players as they are at a step of the run, the strongest first."""
+        """Return the ratings of all players, strongest first, dated at a step of the run."""
         rows = []
         for name, player in self._players.items():
             mean, deviation = self.rating(name)
@@ -134,7 +134,7 @@ class Ratings:
         return sorted(rows, key=lambda row: -row.rating)
 
     def state(self) -> dict[str, Any]:
-        """All of it as plain data, from which :meth:`from_state` makes its equal."""
+        """Return the state as plain data, for :meth:`from_state`."""
         players = [
             _PlayerState(name, player.role, *self.rating(name), player.games)
             for name, player in self._players.items()
@@ -144,7 +144,7 @@ class Ratings:
 
     @classmethod
     def from_state(cls, state: dict[str, Any]) -> Ratings:
-        """Ratings that go on where those of this state were."""
+        """Create ratings from the result of :meth:`state`."""
         saved = msgspec.convert(state, _RatingsState)
         ratings = cls(saved.drift)
         for player in saved.players:
@@ -156,14 +156,14 @@ class Ratings:
         try:
             return self._players[name]
         except KeyError:
-            known = ", ".join(map(repr, self._players)) or "nobody"
-            raise ValueError(f"there is no player called {name!r}, there is {known}") from None
+            names = ", ".join(map(repr, self._players)) or "none"
+            raise ValueError(f"unknown player {name!r}, the players are {names}") from None
 
     def _check(self, first: str, second: str, outcome: int) -> None:
         if self._player(first) is self._player(second):
-            raise ValueError(f"{first!r} cannot be rated by a game against itself")
+            raise ValueError(f"players must be different, got {first!r} twice")
         if outcome not in _RANKS:
-            raise ValueError(f"an outcome must be 1, 0 or -1, got {outcome!r}")
+            raise ValueError(f"outcome must be 1, 0 or -1, got {outcome!r}")
 
     def _play(self, games: Iterable[tuple[str, str, int]]) -> None:
         players, rate = self._players, self._model.rate

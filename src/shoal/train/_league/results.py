@@ -1,4 +1,4 @@
-"""What came of the games between each two players."""
+"""Results of games between pairs of players."""
 
 from __future__ import annotations
 
@@ -11,17 +11,17 @@ import msgspec
 __all__ = ["PairResults"]
 
 Counts = tuple[float, float, float]
-"""Wins, draws and losses of the first of two players; old games are fractions of one."""
+"""Wins, draws and losses of the first player. Discounted games count as fractions."""
 
 
 class PairResults:
     """Wins, draws and losses of each pair of players.
 
     Args:
-        half_life: After so many games of a pair, an older game of theirs counts half. With None,
-            all games count alike.
-        prior: So many drawn games are imagined before the first one of a pair, for a few games
-            tell little.
+        half_life: Number of games of a pair after which an older game counts half. None disables
+            discounting.
+        prior: Number of virtual draws added to each pair, which regularizes win rates over few
+            games.
 
     Example:
         >>> results = PairResults(prior=2)
@@ -34,69 +34,68 @@ class PairResults:
 
     def __init__(self, half_life: float | None = None, prior: float = 2.0) -> None:
         if half_life is not None and not 0 < half_life < math.inf:
-            raise ValueError(f"half_life must be a number above 0, or None, got {half_life}")
+            raise ValueError(f"half_life must be a positive number or None, got {half_life}")
         if not 0 <= prior < math.inf:
-            raise ValueError(f"prior must be a number of at least 0, got {prior}")
+            raise ValueError(f"prior must be a non-negative number, got {prior}")
         self.half_life = half_life
         self.prior = float(prior)
-        self._pairs: dict[tuple[str, str], Counts] = {}  # names in the order of the alphabet
+        self._pairs: dict[tuple[str, str], Counts] = {}  # the names in a key are sorted
 
     def record(self, first: str, second: str, outcome: int, count: int = 1) -> None:
-        """Count games that ended alike.
+        """Record games with the same outcome.
 
         Args:
-            first: A player.
-            second: Another one.
-            outcome: 1 if the first has won, -1 if the second has, 0 for a draw.
-            count: How many games.
+            first: The first player.
+            second: The second player.
+            outcome: 1 if the first player won, -1 if the second won, 0 for a draw.
+            count: Number of games.
         """
         if first == second:
-            raise ValueError(f"a game of {first!r} against itself has no result")
+            raise ValueError(f"players must be different, got {first!r} twice")
         if outcome not in (1, 0, -1):
-            raise ValueError(f"an outcome must be 1, 0 or -1, got {outcome!r}")
+            raise ValueError(f"outcome must be 1, 0 or -1, got {outcome!r}")
         if count < 0:
             raise ValueError(f"count must be at least 0, got {count}")
-        kept, added = self._weights(count)
-        before = self.counts(first, second)
-        after = [kept * games for games in before]
-        after[1 - outcome] += added
-        self._put(first, second, (after[0], after[1], after[2]))
+        discount, added = self._weights(count)
+        counts = [discount * games for games in self.counts(first, second)]
+        counts[1 - outcome] += added
+        self._set(first, second, (counts[0], counts[1], counts[2]))
 
     def record_many(self, games: Iterable[tuple[str, str, int]]) -> None:
-        """Count games: the first player, the second, and the outcome of each, the oldest first."""
+        """Record games in chronological order: first player, second player and outcome."""
         for first, second, outcome in games:
             self.record(first, second, outcome)
 
     def counts(self, first: str, second: str) -> Counts:
-        """Wins, draws and losses of the first player."""
+        """Return wins, draws and losses of the first player."""
         if first <= second:
             return self._pairs.get((first, second), (0.0, 0.0, 0.0))
         losses, draws, wins = self._pairs.get((second, first), (0.0, 0.0, 0.0))
         return wins, draws, losses
 
     def win_rate(self, first: str, second: str) -> float:
-        """Which part of the games the first player wins; a draw is half a win."""
+        """Return the win rate of the first player, with draws as half a win."""
         wins, draws, losses = self.counts(first, second)
         games = wins + draws + losses + self.prior
         return (wins + (draws + self.prior) / 2) / games if games else 0.5
 
     def rename(self, old: str, new: str) -> None:
-        """Let a player have all results of another, which has none from then on."""
+        """Transfer all results of one player to another."""
         if self._pairs_of(new):
-            raise ValueError(f"{new!r} has results of its own")
+            raise ValueError(f"{new!r} already has results")
         for first, second in self._pairs_of(old):
             other = second if first == old else first
             counts = self.counts(old, other)
             del self._pairs[first, second]
-            self._put(new, other, counts)
+            self._set(new, other, counts)
 
     def remove(self, name: str) -> None:
-        """Forget the games of a player."""
+        """Remove the results of a player."""
         for pair in self._pairs_of(name):
             del self._pairs[pair]
 
     def state(self) -> dict[str, Any]:
-        """All of it as plain data, from which :meth:`from_state` makes its equal."""
+        """Return the state as plain data, for :meth:`from_state`."""
         pairs = [_PairState(*names, *counts) for names, counts in self._pairs.items()]
         plain: dict[str, Any] = msgspec.to_builtins(
             _ResultsState(self.half_life, self.prior, pairs)
@@ -105,21 +104,21 @@ class PairResults:
 
     @classmethod
     def from_state(cls, state: dict[str, Any]) -> PairResults:
-        """Results that go on where those of this state were."""
+        """Create results from the result of :meth:`state`."""
         saved = msgspec.convert(state, _ResultsState)
         results = cls(saved.half_life, saved.prior)
         for pair in saved.pairs:
-            results._put(pair.first, pair.second, (pair.wins, pair.draws, pair.losses))
+            results._set(pair.first, pair.second, (pair.wins, pair.draws, pair.losses))
         return results
 
     def _weights(self, count: int) -> tuple[float, float]:
-        """What remains of older games after some, and what these count together."""
+        """Return the discount of older games and the total weight of ``count`` new games."""
         if self.half_life is None:
             return 1.0, float(count)
-        fading = math.log(2) / self.half_life
-        return math.exp(-fading * count), math.expm1(-fading * count) / math.expm1(-fading)
+        decay = math.log(2) / self.half_life
+        return math.exp(-decay * count), math.expm1(-decay * count) / math.expm1(-decay)
 
-    def _put(self, first: str, second: str, counts: Counts) -> None:
+    def _set(self, first: str, second: str, counts: Counts) -> None:
         wins, draws, losses = counts
         if first <= second:
             self._pairs[first, second] = wins, draws, losses

@@ -1,4 +1,4 @@
-"""What can be said of a league."""
+"""Settings of a league."""
 
 from __future__ import annotations
 
@@ -15,33 +15,33 @@ Share = Annotated[float, Meta(ge=0, le=1)]
 
 
 class LeagueSettings(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
-    """How a league grows, and how opponents are drawn from it.
+    """Growth and matchmaking of a league.
 
-    Only games in the mode ``NORMAL`` tell how strong somebody is, and are counted.
+    Only games in the mode ``NORMAL`` count for ratings and win rates.
     """
 
     snapshot_every: Count = 1000
-    """Episodes of the main from one snapshot of it to the next."""
+    """Number of the main player's episodes between snapshots."""
     size: Annotated[int, Meta(ge=2)] = 30
-    """How many frozen players there may be: snapshots and exploiters, scripted players not."""
+    """Maximum number of frozen players (snapshots and exploiters, without scripted players)."""
     scripted: tuple[Literal["weak", "strong"], ...] = ("weak", "strong")
-    """The scripted players that are in the league from its beginning."""
+    """Scripted players that are members from the start."""
     matchmaking: Kind = "hard"
-    """How opponents are drawn: ``hard`` prefers those the main loses to, ``variance`` those that
-    are as good as it, ``even`` nobody."""
+    """Weighting of opponents: ``hard`` prefers opponents to which the main player loses,
+    ``variance`` prefers opponents of equal strength, ``even`` weights all equally."""
     latest_share: Share = 0.2
-    """The share of the main's episodes that it plays against itself as it is."""
+    """Share of the main player's episodes against its current self."""
     half_life: Annotated[float, Meta(gt=0)] | None = 200.0
-    """After so many games of a pair an older one counts half when opponents are drawn; with null
-    all count alike. The main goes on learning, so old games tell less of it."""
+    """Number of games of a pair after which an older game counts half in matchmaking, because the
+    main player keeps learning; null disables discounting."""
     exploiter_share: Annotated[float, Meta(ge=0, lt=1)] = 0.0
-    """The share of slots in which an exploiter plays against the main; 0 for no exploiter."""
+    """Share of slots in which an exploiter plays against the main player; 0 for no exploiter."""
     exploiter_win_rate: Annotated[float, Meta(gt=0, le=1)] = 0.7
-    """The exploiter is done when it wins at least so many of its games; a draw is half a win."""
+    """Win rate at which the exploiter is done, with draws as half a win."""
     exploiter_window: Count = 100
-    """Over how many of its last games that is counted."""
+    """Number of most recent games over which the exploiter's win rate is computed."""
     exploiter_max_episodes: Count = 4000
-    """The exploiter is done after so many games in any case."""
+    """Maximum number of episodes after which the exploiter is done."""
 
     def __post_init__(self) -> None:
         if len(set(self.scripted)) < len(self.scripted):

@@ -1,4 +1,4 @@
-"""What came of a tournament: who has played whom how, and in which order that puts them."""
+"""Results and standings of a tournament."""
 
 from __future__ import annotations
 
@@ -12,18 +12,18 @@ __all__ = ["PairingResult", "StandingRow", "Standings"]
 
 
 class PairingResult(NamedTuple):
-    """Games of one player on the first side against another on the second."""
+    """Result of one player on the first side against another on the second side."""
 
     first: str
     second: str
     wins: int
-    """Of the first, as are draws and losses."""
+    """Wins of the first player; draws and losses are also counted from its side."""
     draws: int
     losses: int
 
 
 class StandingRow(NamedTuple):
-    """How one player has done in a tournament."""
+    """Final result of one player in a tournament."""
 
     place: int
     player: str
@@ -32,9 +32,9 @@ class StandingRow(NamedTuple):
     draws: int
     losses: int
     points: float
-    """One for a win, a half for a draw."""
+    """One point per win, half a point per draw."""
     rating: float
-    """A lower bound of its strength: the mean less three deviations."""
+    """Conservative estimate of the strength: mean minus three standard deviations."""
     mean: float
     deviation: float
 
@@ -43,8 +43,8 @@ class Standings:
     """The results of a tournament.
 
     Args:
-        names: The players.
-        results: Of their games.
+        names: Names of the players.
+        results: Results of all pairings.
 
     Example:
         >>> standings = Standings(["ann", "bob"], [PairingResult("ann", "bob", 1, 2, 3)])
@@ -58,7 +58,7 @@ class Standings:
         self.names = tuple(names)
         self.results = tuple(results)
         self._pairs = PairResults(prior=0)
-        self._ratings = Ratings(drift=0)  # nobody learns in a tournament
+        self._ratings = Ratings(drift=0)  # players do not learn in a tournament
         for name in self.names:
             self._ratings.add(name, "")
         for first, second, *counts in self.results:
@@ -67,7 +67,7 @@ class Standings:
         self._ratings.record_many(_interleaved(self.results))
 
     def rows(self) -> list[StandingRow]:
-        """The players by points; of equals, the one that is held to be stronger comes first."""
+        """Return the players ordered by points, then by rating."""
         order = sorted(self.names, key=lambda name: (-self.points(name), -self._strength(name)))
         return [
             StandingRow(
@@ -83,23 +83,23 @@ class Standings:
         ]
 
     def totals(self, name: str) -> tuple[int, int, int]:
-        """Wins, draws and losses of a player against all others."""
+        """Return wins, draws and losses of a player against all others."""
         pairs = [self.pair(name, other) for other in self.names if other != name]
         wins, draws, losses = zip((0, 0, 0), *pairs, strict=True)
         return sum(wins), sum(draws), sum(losses)
 
     def points(self, name: str) -> float:
-        """One for each win of a player, a half for each draw."""
+        """Return the points of a player: one per win, half a point per draw."""
         wins, draws, _ = self.totals(name)
         return wins + draws / 2
 
     def pair(self, first: str, second: str) -> tuple[int, int, int]:
-        """Wins, draws and losses of a player against another, on both sides together."""
+        """Return wins, draws and losses of a player against another, summed over both sides."""
         wins, draws, losses = self._pairs.counts(first, second)
         return int(wins), int(draws), int(losses)
 
     def expected(self, first: str, second: str) -> float:
-        """How much of a game the first is expected to win, by the ratings."""
+        """Return the expected score of the first player against the second."""
         return self._ratings.expected(first, second)
 
     def _strength(self, name: str) -> float:
@@ -107,9 +107,9 @@ class Standings:
 
 
 def _interleaved(results: Sequence[PairingResult]) -> list[tuple[str, str, int]]:
-    """All games, those of every pairing and outcome spread evenly over the tournament.
+    """Return all games, with those of each pairing and outcome spread evenly over the list.
 
-    A rating depends on the order of the games, and nobody is to be favoured by it.
+    Ratings depend on the order of games. An even spread favours no player.
     """
     games = [
         ((game + 0.5) / count, first, second, outcome)

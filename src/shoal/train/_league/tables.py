@@ -1,4 +1,4 @@
-"""Tables for terminals: the standings of a tournament, and the ratings of a league."""
+"""Terminal tables of tournament standings and league ratings."""
 
 from __future__ import annotations
 
@@ -14,22 +14,17 @@ if TYPE_CHECKING:
 
 __all__ = ["render_ratings", "render_standings"]
 
-_WORDS = ("Player", "Role")
-"""The columns that hold no numbers."""
+_TEXT_COLUMNS = ("Player", "Role")
 
 
 def render_standings(standings: Standings) -> Table:
-    """The players by points, and how each has done against each.
-
-    Args:
-        standings: Of a tournament.
-    """
+    """Return a table of the standings with a column per opponent."""
     rows = standings.rows()
     table, text = _table(
         "Tournament",
         ["", "Player", "Points", "W-D-L", "Rating", "Mean", "±", *(str(row.place) for row in rows)],
     )
-    table.caption = f"1 to {len(rows)}: percentage of the points against the player of that place"
+    table.caption = f"1 to {len(rows)}: percentage of points against the player in that place"
     for row in rows:
         against = [_percentage(standings, row.player, other.player) for other in rows]
         table.add_row(
@@ -46,11 +41,7 @@ def render_standings(standings: Standings) -> Table:
 
 
 def render_ratings(records: Sequence[RatingRecord]) -> Table:
-    """The players of a league, in the order that is given.
-
-    Args:
-        records: Of one step.
-    """
+    """Return a table of the ratings at one step, in the given order."""
     table, text = _table("League", ["", "Player", "Role", "Rating", "Mean", "±", "Games"])
     for place, record in enumerate(records, 1):
         table.add_row(
@@ -72,7 +63,7 @@ def _percentage(standings: Standings, player: str, other: str) -> str:
 
 
 def _table(title: str, columns: Sequence[str]) -> tuple[Table, Any]:
-    """A table, and what makes cells of names, in which brackets would be taken for markup."""
+    """Return an empty table and the class ``Text``, which protects names from rich's markup."""
     try:
         from rich.table import Table
         from rich.text import Text
@@ -82,5 +73,5 @@ def _table(title: str, columns: Sequence[str]) -> tuple[Table, Any]:
         ) from error
     table = Table(title=title)
     for name in columns:
-        table.add_column(name, justify="left" if name in _WORDS else "right", no_wrap=True)
+        table.add_column(name, justify="left" if name in _TEXT_COLUMNS else "right", no_wrap=True)
     return table, Text

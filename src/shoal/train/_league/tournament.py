@@ -1,4 +1,4 @@
-"""A tournament: everybody plays everybody else, on both sides."""
+"""Round-robin tournaments."""
 
 from __future__ import annotations
 
@@ -18,15 +18,14 @@ def run_tournament(
     games: int,
     on_result: Callable[[PairingResult], None] | None = None,
 ) -> Standings:
-    """Let everybody play everybody else.
+    """Play a round-robin tournament, with each player on both sides.
 
     Args:
-        names: The players, at least two.
-        play: Called with the name of the player on the first side, that on the second, and a
-            number of games; plays them, and returns wins, draws and losses of the first.
-        games: How many each two play against each other: an even number, half of them with one
-            player on the first side and half with the other.
-        on_result: Called after each call of ``play``, which are ``len(names) * (len(names) - 1)``.
+        names: Names of at least two players, without duplicates.
+        play: Called with the name of the player on the first side, the name of the player on the
+            second side and a number of games. Returns wins, draws and losses of the first player.
+        games: Number of games per pair. Must be even: each player plays half of them on each side.
+        on_result: Called after each of the ``len(names) * (len(names) - 1)`` calls of ``play``.
 
     Example:
         >>> def play(first, second, games):
@@ -38,8 +37,8 @@ def run_tournament(
     if len(names) < 2 or len(set(names)) < len(names):
         raise ValueError(f"a tournament needs two players or more, each once, got {list(names)}")
     if games < 2 or games % 2:
-        raise ValueError(f"games must be an even number of at least 2, got {games}")
-    Standings(names, [])  # before anything is played that could not be rated
+        raise ValueError(f"games must be a positive even number, got {games}")
+    Standings(names, [])  # fail before the first game if openskill is missing
     results = []
     for first, second in permutations(names, 2):
         result = PairingResult(first, second, *play(first, second, games // 2))
@@ -54,6 +53,6 @@ def _check(result: PairingResult, games: int) -> None:
     counts = result[2:]
     if min(counts) < 0 or sum(counts) != games:
         raise ValueError(
-            f"wins, draws and losses of {result.first!r} against {result.second!r} must be "
-            f"{games} games together, got {counts}"
+            f"wins, draws and losses of {result.first!r} against {result.second!r} must sum to "
+            f"{games}, got {counts}"
         )

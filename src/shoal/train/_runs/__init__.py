@@ -1,1 +1,1 @@
-"""Runs of training: the loop, and all that a run leaves in its folder."""
+"""Training runs: the training loop and the files in a run's folder."""

@@ -1,4 +1,4 @@
-"""Checkpoints of a run: the newest few, each whole or not there."""
+"""Checkpoint files of a run."""
 
 from __future__ import annotations
 
@@ -15,11 +15,11 @@ _NAME = re.compile(r"step-(\d+)\.checkpoint$")
 
 
 class Checkpoints:
-    """The checkpoints in a folder.
+    """A folder with the newest checkpoints of a run.
 
     Args:
-        folder: Where they are.
-        kept: How many of them, the newest.
+        folder: The folder.
+        kept: Number of checkpoints to keep.
     """
 
     def __init__(self, folder: Path, kept: int) -> None:
@@ -27,56 +27,56 @@ class Checkpoints:
         self._kept = kept
 
     def files(self) -> list[Path]:
-        """All of them, the newest last."""
-        found = [path for path in self._folder.glob("*.checkpoint") if _NAME.match(path.name)]
-        return sorted(found)
+        """Return the checkpoint files, oldest first."""
+        return sorted(path for path in self._folder.glob("*.checkpoint") if _NAME.match(path.name))
 
     def save(self, step: int, data: dict[str, Any]) -> Path:
-        """Write one; when that is done, those are removed that are too many, or of a later step.
+        """Write a checkpoint, then remove surplus checkpoints and checkpoints of later steps.
 
         Raises:
-            CheckpointError: It cannot be written. Those that were there are still.
+            CheckpointError: If the checkpoint cannot be written. Existing checkpoints are kept.
         """
         path = self._folder / f"step-{step:012d}.checkpoint"
         write_file(path, data)
         files = self.files()
-        now = files.index(path)
-        # Later ones are of a future that did not come: the run was resumed before them.
-        for other in files[: max(0, now + 1 - self._kept)] + files[now + 1 :]:
-            other.unlink()
+        position = files.index(path)
+        # Later checkpoints exist if the run was resumed from an older one: they are obsolete.
+        for obsolete in files[: max(0, position + 1 - self._kept)] + files[position + 1 :]:
+            obsolete.unlink()
         return path
 
     def newest(self, device: str) -> dict[str, Any]:
-        """Read the newest one.
+        """Read the newest checkpoint.
 
         Raises:
-            CheckpointError: There is none, or it is damaged; the message names an older one that
-                is not.
+            CheckpointError: If there is no checkpoint, or the newest is damaged. The message then
+                names the newest undamaged one.
         """
         files = self.files()
         if not files:
-            raise CheckpointError(f"{self._folder} has no checkpoint to resume from")
+            raise CheckpointError(f"{self._folder} contains no checkpoint to resume from")
         try:
             return read_file(files[-1], device)
         except CheckpointError as error:
             for older in reversed(files[:-1]):
-                if _is_whole(older):
+                if _is_intact(older):
                     raise CheckpointError(
-                        f"{error}; an older one is whole: resume with checkpoint={older.name!r}, "
-                        f"on the command line with --checkpoint {older.name}"
+                        f"{error}; an older checkpoint is intact: resume with "
+                        f"checkpoint={older.name!r}, or --checkpoint {older.name} on the command "
+                        "line"
                     ) from error
             raise
 
     def read(self, name: str, device: str) -> dict[str, Any]:
-        """Read the one of this name."""
+        """Read the checkpoint with this name."""
         path = self._folder / Path(name).name
         if not path.is_file():
             names = ", ".join(file.name for file in self.files()) or "none"
-            raise CheckpointError(f"there is no checkpoint {path}; there are: {names}")
+            raise CheckpointError(f"there is no checkpoint {path}; available checkpoints: {names}")
         return read_file(path, device)
 
 
-def _is_whole(path: Path) -> bool:
+def _is_intact(path: Path) -> bool:
     try:
         read_file(path)
     except CheckpointError:

@@ -1,4 +1,4 @@
-"""Looks at what a config names before a run begins, which may need it only hours later."""
+"""Checks of agent files named in a config, made before a run starts."""
 
 from __future__ import annotations
 
@@ -13,50 +13,50 @@ from shoal.train._config.schema import OpponentConfig
 from shoal.train._scripted import SCRIPTED
 from shoal.train._tasks.hockey_task import hockey_spaces
 
-__all__ = ["check_opponents", "must_play_hockey"]
+__all__ = ["check_opponents", "check_plays_hockey"]
 
 
 def check_opponents(config: Config, eval_opponents: Sequence[str]) -> list[str]:
-    """Load every agent of a file that hockey is to be played against; the names of the files.
+    """Load every agent file that the run uses as an opponent, and return their paths.
 
     Raises:
-        ConfigError: One is not there, is damaged, or plays something else; the message names where
-            in the config it stands.
+        ConfigError: If an agent file is missing or damaged, or its agent does not play hockey. The
+            message contains the position in the config.
     """
-    named = [
+    agent_files = [
         (f"training.eval_opponents[{number}]", opponent)
         for number, opponent in enumerate(eval_opponents)
         if opponent not in SCRIPTED
     ]
     for number, phase in enumerate(config.curriculum.phases):
-        named += _files(phase.opponent, f"curriculum.phases[{number}].opponent")
-    for where, path in named:
-        _check(where, path)
-    return [path for _, path in named]
+        agent_files += _agent_files(phase.opponent, f"curriculum.phases[{number}].opponent")
+    for position, path in agent_files:
+        _check(position, path)
+    return [path for _, path in agent_files]
 
 
-def _files(opponent: OpponentConfig, where: str) -> Iterator[tuple[str, str]]:
+def _agent_files(opponent: OpponentConfig, position: str) -> Iterator[tuple[str, str]]:
     if opponent.checkpoint not in (None, "latest"):
-        yield f"{where}.checkpoint", str(opponent.checkpoint)
+        yield f"{position}.checkpoint", str(opponent.checkpoint)
     for number, part in enumerate(opponent.opponents or []):
-        yield from _files(part, f"{where}.opponents[{number}]")
+        yield from _agent_files(part, f"{position}.opponents[{number}]")
 
 
-def _check(where: str, path: str) -> None:
+def _check(position: str, path: str) -> None:
     try:
-        must_play_hockey(load_agent(path), path)
+        check_plays_hockey(load_agent(path), path)
     except (CheckpointError, ValueError) as error:
-        raise ConfigError(f"{where}: {error}") from error
+        raise ConfigError(f"{position}: {error}") from error
 
 
-def must_play_hockey(agent: Agent, name: str) -> None:
-    """Refuse an agent that was made for something else."""
-    found, wanted = agent.spaces, hockey_spaces()
-    is_alike = found.observation_size == wanted.observation_size and isinstance(
-        found.action_space, spaces.Box
+def check_plays_hockey(agent: Agent, name: str) -> None:
+    """Raise ValueError if the spaces of an agent are not those of hockey."""
+    actual, expected = agent.spaces, hockey_spaces()
+    matches = actual.observation_size == expected.observation_size and isinstance(
+        actual.action_space, spaces.Box
     )
-    if not is_alike or found.action_space.shape != wanted.action_space.shape:
+    if not matches or actual.action_space.shape != expected.action_space.shape:
         raise ValueError(
-            f"the agent of {name} does not play hockey: it sees {found.observation_size} numbers "
-            f"and does {found.action_space}"
+            f"the agent of {name} does not play hockey: its observation size is "
+            f"{actual.observation_size} and its action space is {actual.action_space}"
         )

@@ -1,4 +1,4 @@
-"""Where a run computes."""
+"""Devices and CPU threads on which a run computes."""
 
 from __future__ import annotations
 
@@ -13,15 +13,16 @@ from shoal.train._config.agent_settings import AgentSettings
 
 __all__ = ["choose_device", "cpu_threads", "fast_matmul", "useful_threads"]
 
-_WORTH_SHARING = 5_000_000
-"""Multiplications of one pass of a batch through the hidden layers, below which a second thread
-gains a quarter at best; and where another process needs its core, each of the many small operations
-of an update waits for it, so that updates are several times as slow."""
+_MIN_PARALLEL_WORK = 5_000_000
+"""Multiplications in a forward pass of a batch from which several threads are used.
+
+Below this, a second thread gains at most 25%. If another process needs its core, each of the many
+small operations of an update waits for that core, and updates become several times slower."""
 
 
 @contextmanager
 def cpu_threads(count: int | None) -> Iterator[None]:
-    """Let torch use so many threads for an operation on the CPU; None for what it would use."""
+    """Set the number of CPU threads of torch operations; None keeps the current number."""
     before = torch.get_num_threads()
     if count is not None:
         torch.set_num_threads(count)
@@ -32,22 +33,22 @@ def cpu_threads(count: int | None) -> Iterator[None]:
 
 
 def useful_threads(settings: AgentSettings, num_envs: int) -> int:
-    """How many threads of the CPU an agent's updates are worth, of those that torch would use.
+    """Return the number of CPU threads to use for an agent's updates.
 
     >>> from shoal.train._config.agent_settings import DDDQNSettings
     >>> useful_threads(DDDQNSettings(hidden_dim=[64, 64]), num_envs=8)
     1
     """
     widths = settings.hidden_dim
-    # The layers before and after these have about as many inputs and outputs as the least of them.
-    weights = sum(one * other for one, other in pairwise([min(widths), *widths]))
+    # Count the input and output layers as one layer with the smallest hidden width.
+    weights = sum(inputs * outputs for inputs, outputs in pairwise([min(widths), *widths]))
     work = settings.rows_of_update(num_envs) * weights
-    return 1 if work < _WORTH_SHARING else torch.get_num_threads()
+    return 1 if work < _MIN_PARALLEL_WORK else torch.get_num_threads()
 
 
 @contextmanager
 def fast_matmul(device: str) -> Iterator[None]:
-    """Let a GPU multiply matrices with the precision that its fast units have (TF32)."""
+    """Enable TF32 matrix multiplication on a GPU."""
     before = torch.get_float32_matmul_precision()
     if torch.device(device).type == "cuda":
         torch.set_float32_matmul_precision("high")
@@ -57,31 +58,36 @@ def fast_matmul(device: str) -> Iterator[None]:
         torch.set_float32_matmul_precision(before)
 
 
-def choose_device(wanted: str | int | torch.device | None) -> str:
-    """A device that is there: the one that is wanted, or the nearest to it, with a warning.
+def choose_device(requested: str | int | torch.device | None) -> str:
+    """Return the name of the requested device, or of a fallback, with a warning, if it is missing.
 
-    A config or a script that was written for a machine with GPUs runs on one without.
+    The fallback lets a config or script written for a machine with GPUs run on one without.
 
     Args:
-        wanted: Such as ``"cuda:1"``, a number for that one, ``"cpu"``; None for a GPU if there is
-            one.
+        requested: A device such as ``"cuda:1"`` or ``"cpu"``, or the index of a GPU. None selects
+            a GPU if one is available.
+
+    Raises:
+        ValueError: If ``requested`` is not a CPU or CUDA device.
 
     >>> choose_device("cpu")
     'cpu'
     """
     count = torch.cuda.device_count()
-    if wanted is None:
+    if requested is None:
         return "cuda" if count else "cpu"
-    name = f"cuda:{wanted}" if isinstance(wanted, int) else str(wanted)
+    name = f"cuda:{requested}" if isinstance(requested, int) else str(requested)
     try:
         device = torch.device(name)
     except RuntimeError:
         device = None
     if device is None or device.type not in ("cpu", "cuda"):
-        raise ValueError(f"device must be cpu, cuda, cuda:1 and the like, got {name!r}")
+        raise ValueError(f"device must be cpu, cuda or a name such as cuda:1, got {name!r}")
     if device.type != "cuda" or (device.index or 0) < count:
         return name
-    found = "cuda" if count else "cpu"
-    there = f"{count} GPUs" if count else "no GPU that torch can use"
-    warnings.warn(f"there is no {name}, as there is {there}: training on {found}", stacklevel=3)
-    return found
+    fallback = "cuda" if count else "cpu"
+    available = f"only {count} GPUs" if count else "no GPU that torch can use"
+    warnings.warn(
+        f"there is no {name}: the machine has {available}; training on {fallback}", stacklevel=3
+    )
+    return fallback

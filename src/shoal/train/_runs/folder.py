@@ -1,4 +1,4 @@
-"""What lies where in the folder of a run."""
+"""The folder of a run: file layout, locking, run.json and copies of agent files."""
 
 from __future__ import annotations
 
@@ -21,14 +21,16 @@ from shoal.train._config.loading import convert
 from shoal.train._files import UNFINISHED, replaced, write_file
 from shoal.train._tasks.sources import EnvSource
 
-__all__ = ["RunFolder", "RunPlan", "trained_env"]
+__all__ = ["RunFolder", "RunPlan", "training_env"]
 
 _PATIENCE = 2.0
-"""Seconds that the workers of a killed run have, which may hold its folder, to find that out."""
+"""Timeout in seconds for the lock of a folder.
+
+Forked workers of a killed run hold the lock until they notice that their parent has ended."""
 
 
 class RunPlan(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
-    """All that a run was begun with, so that it can be gone on with."""
+    """The arguments of a run, stored in ``run.json`` so that the run can be resumed."""
 
     name: str
     config: Config
@@ -39,27 +41,31 @@ class RunPlan(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=T
     eval_num_games: int
     eval_opponents: list[str]
     threads: int | None = None
-    """Of the CPU, for an operation of torch: results depend on it in their last bits."""
+    """CPU threads per torch operation; stored because results depend on it in their last bits."""
     initial_agent: str | None = None
-    adopted: dict[str, str] = {}
-    """Agents that the config names, and where in the folder copies of them are."""
-    env_is_given: bool = False
-    """Whether the caller had made what is trained on, so that no name tells what it is."""
+    agent_copies: dict[str, str] = {}
+    """Paths of agent files used by the run, and their copies relative to the run's folder."""
+    env_from_caller: bool = False
+    """Whether the environment was passed as a Python object and must be passed again to resume."""
 
     @property
-    def keeps_puck(self) -> bool:
-        """Whether rackets keep the puck, as they do in the last phase."""
+    def keep_mode(self) -> bool:
+        """Whether rackets can hold the puck in the last phase."""
         return self.config.curriculum.phases[-1].environment.keep_mode
 
 
-def trained_env(plan: RunPlan, given: EnvSource | None) -> EnvSource:
-    """What a run is trained on: as its plan says, unless only the caller can."""
-    if given is not None:
-        return given
-    if plan.env_is_given:
+def training_env(plan: RunPlan, env: EnvSource | None) -> EnvSource:
+    """Return ``env`` if it is not None, otherwise the environment named in the plan.
+
+    Raises:
+        ValueError: If ``env`` is None and the run was started with a Python object.
+    """
+    if env is not None:
+        return env
+    if plan.env_from_caller:
         raise ValueError(
-            f"the run {plan.name} was given its environments ({plan.config.task.id}) in Python, as "
-            "env=...: give them again"
+            f"the run {plan.name} was started with environments created in Python "
+            f"({plan.config.task.id}): pass them again as env=..."
         )
     return plan.config.task.id
 
@@ -68,7 +74,7 @@ class RunFolder:
     """The folder of a run.
 
     Args:
-        path: Where it is.
+        path: The path of the folder.
     """
 
     def __init__(self, path: str | Path) -> None:
@@ -82,37 +88,37 @@ class RunFolder:
 
     @classmethod
     def create(cls, base: str | Path, name: str | None, config: Config, num_envs: int) -> RunFolder:
-        """A new folder; without a name it gets one of date, agent and number of environments."""
+        """Create a folder; the default name consists of date, agent and number of environments."""
         base = Path(base)
         if name is not None:
             if not name.strip("./ ") or Path(name).is_absolute() or ".." in Path(name).parts:
-                raise ValueError(f"run_name must name a folder in {base}, got {name!r}")
+                raise ValueError(f"run_name must be the name of a folder in {base}, got {name!r}")
             folder = cls(base / name)
             if folder._plan.exists():
                 raise FileExistsError(
-                    f"there is a run {name} in {base}: give another name, or resume it by "
-                    f"`shoal resume {folder.path}`"
+                    f"there is a run {name} in {base} already: choose another name, or resume it "
+                    f"with `shoal resume {folder.path}`"
                 )
             folder.path.mkdir(parents=True, exist_ok=True)
             return folder
         vec = f"_vec{num_envs}" if num_envs > 1 else ""
         now = datetime.now().strftime("%Y-%m-%d_%H-%M-%S")
         for number in itertools.count(1):
-            again = f"_{number}" if number > 1 else ""
-            folder = cls(base / f"{now}_{config.agent.type}{vec}{again}")
+            suffix = f"_{number}" if number > 1 else ""
+            folder = cls(base / f"{now}_{config.agent.type}{vec}{suffix}")
             try:
                 folder.path.mkdir(parents=True)
             except FileExistsError:
                 continue
             return folder
-        raise AssertionError  # there is always a next number
+        raise AssertionError  # unreachable: itertools.count is infinite
 
     @contextmanager
     def held(self) -> Iterator[None]:
-        """Let no other process, and nobody else in this one, train in the folder meanwhile.
+        """Lock the folder against other runs, also in the same process.
 
         Raises:
-            RunInUseError: Somebody does.
+            RunInUseError: If the folder is locked.
         """
         descriptor = os.open(self.path, os.O_RDONLY)
         try:
@@ -121,43 +127,51 @@ class RunFolder:
         finally:
             os.close(descriptor)
 
-    def tidy(self) -> None:
-        """Remove what a killed run has half written."""
-        for left in self.path.rglob(f"*{UNFINISHED}"):
-            left.unlink()
+    def remove_unfinished_files(self) -> None:
+        """Remove files that a killed run has not finished writing."""
+        for file in self.path.rglob(f"*{UNFINISHED}"):
+            file.unlink()
 
-    def forget_logs(self) -> None:
-        """Begin the logs anew."""
+    def delete_logs(self) -> None:
+        """Delete all logs."""
         for logs in (self.path / "logs", self.path / "tensorboard"):
             if logs.is_dir():
                 shutil.rmtree(logs)
 
-    def adopt(self, paths: Iterable[str]) -> dict[str, str]:
-        """Copy agents, so that a run is resumed with the same, whatever becomes of their files."""
+    def copy_agents(self, paths: Iterable[str]) -> dict[str, str]:
+        """Copy agent files into the folder, so that a resumed run uses the same agents.
+
+        Returns:
+            The relative path of the copy for each path.
+        """
         copies = {}
         for number, path in enumerate(dict.fromkeys(paths)):
             copies[path] = f"opponents/{number}.agent"
             write_file(self.path / copies[path], read_agent(path))
         return copies
 
-    def adopted_file(self, path: str, plan: RunPlan) -> Path:
-        """The copy of an agent that the run has, or the agent itself where it has none."""
-        return self.path / plan.adopted[path] if path in plan.adopted else Path(path)
+    def agent_file(self, path: str, plan: RunPlan) -> Path:
+        """Return the run's copy of an agent file, or the file itself if it was not copied."""
+        return self.path / plan.agent_copies[path] if path in plan.agent_copies else Path(path)
 
     def discard(self) -> None:
-        """Leave nothing behind of a run that could not begin."""
+        """Remove the folder of a run that failed to start, unless it contains other files."""
         if (self.path / "opponents").is_dir():
             shutil.rmtree(self.path / "opponents")
         if not any(self.path.iterdir()):
             self.path.rmdir()
 
     def write_plan(self, plan: RunPlan) -> None:
-        """Keep what the run was begun with."""
+        """Write ``run.json``."""
         with replaced(self._plan) as file:
             file.write(msgspec.json.format(msgspec.json.encode(plan), indent=2))
 
     def read_plan(self) -> RunPlan:
-        """What the run was begun with."""
+        """Read ``run.json``.
+
+        Raises:
+            CheckpointError: If the file is missing or invalid.
+        """
         if not self._plan.is_file():
             raise CheckpointError(f"{self.path} is not the folder of a run: it has no run.json")
         try:
@@ -166,7 +180,7 @@ class RunFolder:
             raise CheckpointError(f"{self._plan} cannot be read: {error}") from error
 
     def write_result(self, result: dict[str, object]) -> None:
-        """Keep what came of the run."""
+        """Write ``result.json``."""
         with replaced(self._result) as file:
             file.write(msgspec.json.format(msgspec.json.encode(result), indent=2))
 
@@ -179,10 +193,10 @@ def _lock(descriptor: int, path: Path) -> None:
         except BlockingIOError as error:
             if time.monotonic() > deadline:
                 raise RunInUseError(
-                    f"{path} is in use: another process, or thread, trains there"
+                    f"{path} is in use: another process or thread is training in it"
                 ) from error
             time.sleep(0.05)
-        except OSError:  # a file system without locks, which is no reason not to train
+        except OSError:  # the file system does not support locks: train without one
             return
         else:
             return

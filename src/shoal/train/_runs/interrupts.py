@@ -1,4 +1,4 @@
-"""Ctrl-C while a run goes on: the first one is a request to stop at the next good moment."""
+"""Handling of Ctrl-C during a run: the first interrupt requests a stop after the current step."""
 
 from __future__ import annotations
 
@@ -13,40 +13,40 @@ __all__ = ["Interrupts"]
 
 
 class Interrupts:
-    """Notes SIGINT instead of raising, once; a second one interrupts as ever.
+    """Context manager that records the first SIGINT; a second one raises KeyboardInterrupt.
 
-    Outside of the main thread, where signals cannot be caught, it does nothing.
+    It does nothing outside the main thread, where signal handlers cannot be installed.
     """
 
     def __init__(self) -> None:
         self.requested = False
-        self._raises = False
+        self._raise_immediately = False
         self._before: Any = None
 
     def __enter__(self) -> Interrupts:
         if threading.current_thread() is threading.main_thread():
             before = signal.getsignal(signal.SIGINT)
-            if callable(before):  # and not ignored, as in the background of a script
+            if callable(before):  # False if SIGINT is ignored, as for background jobs of a shell
                 self._before = before
-                signal.signal(signal.SIGINT, self._note)
+                signal.signal(signal.SIGINT, self._record)
         return self
 
-    def _note(self, number: int, frame: FrameType | None) -> None:  # noqa: ARG002
+    def _record(self, number: int, frame: FrameType | None) -> None:  # noqa: ARG002
         self.requested = True
         signal.signal(signal.SIGINT, self._before)
-        if self._raises:
+        if self._raise_immediately:
             raise KeyboardInterrupt
 
     @contextmanager
-    def at_once(self) -> Iterator[None]:
-        """For work that can be abandoned: within it, the first one interrupts, too."""
-        self._raises = True
+    def immediate(self) -> Iterator[None]:
+        """Raise KeyboardInterrupt already on the first SIGINT, for work that can be aborted."""
+        self._raise_immediately = True
         try:
             if self.requested:
                 raise KeyboardInterrupt
             yield
         finally:
-            self._raises = False
+            self._raise_immediately = False
 
     def __exit__(
         self,

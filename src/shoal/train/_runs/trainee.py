@@ -1,4 +1,4 @@
-"""An agent in training: its slots of the vector, and the pace at which it learns."""
+"""An agent in training, its slots and its schedule of updates."""
 
 from __future__ import annotations
 
@@ -16,39 +16,39 @@ __all__ = ["Trainee"]
 
 
 class Trainee:
-    """An agent, and the part of the vector in which it plays.
+    """An agent in training and the slots in which it acts.
 
     Args:
-        agent: What learns.
-        slots: Its slots.
-        training: How it goes on.
-        is_beginner: Whether it has learnt nothing yet, and acts at random while it warms up.
+        agent: The agent.
+        slots: The slots of the agent.
+        training: The training config.
+        is_untrained: Whether the agent starts from scratch and acts randomly during the warm-up.
     """
 
     def __init__(
-        self, agent: Agent, slots: slice, training: Training, *, is_beginner: bool = True
+        self, agent: Agent, slots: slice, training: Training, *, is_untrained: bool = True
     ) -> None:
         self.agent = agent
         self.slots = slots
-        # An agent that learns from what it has just done has a pace of its own, and no warm-up.
+        # On-policy agents schedule their updates themselves and have no warm-up.
         warmup = 0 if agent.is_on_policy else training.warmup_steps
         per_step = 0.0 if agent.is_on_policy else training.updates_per_step
         self.pace = Pace(warmup, per_step, training.train_freq)
         self.updates = 0
-        self._is_beginner = is_beginner
+        self._is_untrained = is_untrained
         self._actions: Array = np.zeros(0)
         self._observations: Array = np.zeros(0)
 
     def act(self, observations: Array) -> Array:
-        """Actions of its slots, as the environment takes them.
+        """Return actions for the agent's slots in the format of the environment's action space.
 
-        On a GPU the updates that are due are begun here and go on while the environments step.
+        Updates that are due are launched here. On a GPU they overlap with the environment step.
         """
         agent = self.agent
         if agent.is_on_policy:
             self._learn(0)
         self._observations = observations[self.slots]
-        if self._is_beginner and self.pace.is_warming_up:
+        if self._is_untrained and self.pace.is_warming_up:
             self._actions = agent.random_actions()
         else:
             self._actions = agent.explore(self._observations)
@@ -57,7 +57,7 @@ class Trainee:
         return agent.actions.to_environment(self._actions)
 
     def remember(self, outcome: Outcome) -> None:
-        """What came of the actions."""
+        """Pass the outcome of the last actions to the agent."""
         slots = self.slots
         self.agent.remember(
             Step(
@@ -69,25 +69,25 @@ class Trainee:
                 outcome.truncated[slots],
             )
         )
-        self.pace.count(self.agent.num_slots)
+        self.pace.record_steps(self.agent.num_slots)
 
     def finish_updates(self) -> None:
-        """Make those updates, too, that would wait for the next round."""
+        """Make all pending updates, including those that would wait for the next group."""
         self._learn(self.pace.due(at_end=True))
 
-    def abandon_episodes(self) -> None:
-        """What was begun in its slots is not continued: other episodes begin there."""
+    def discard_episodes(self) -> None:
+        """Discard unfinished episodes, because new episodes start in the agent's slots."""
         self.agent.cut()
         if self.agent.is_on_policy:
             self.agent.clear_memory()
 
     def _learn(self, due: int) -> None:
-        made = self.agent.learn(due)
-        self.pace.made(made)
-        self.updates += made
+        count = self.agent.learn(due)
+        self.pace.record_updates(count)
+        self.updates += count
 
     def state(self, *, with_memory: bool) -> dict[str, Any]:
-        """All that its rest of the run depends on."""
+        """Return the state as plain data."""
         return {
             "agent": self.agent.state(with_memory=with_memory),
             "pace": self.pace.state(),
@@ -95,7 +95,7 @@ class Trainee:
         }
 
     def restore(self, state: dict[str, Any]) -> None:
-        """Be what :meth:`state` was of."""
+        """Restore the state returned by :meth:`state`."""
         self.agent.restore(state["agent"])
         self.pace.restore(state["pace"])
         self.updates = state["updates"]

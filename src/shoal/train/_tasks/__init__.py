@@ -1,7 +1,7 @@
-"""What agents are trained on: vectors, with the rules by which episodes begin in their slots."""
+"""Training tasks: vector environments with the rules by which episodes start in their slots."""
 
 from shoal.train._tasks.hockey_task import HockeyTask
 from shoal.train._tasks.sources import EnvSource
-from shoal.train._tasks.vector_task import Ended, Outcome, VectorTask
+from shoal.train._tasks.vector_task import FinishedEpisode, Outcome, VectorTask
 
-__all__ = ["Ended", "EnvSource", "HockeyTask", "Outcome", "VectorTask"]
+__all__ = ["EnvSource", "FinishedEpisode", "HockeyTask", "Outcome", "VectorTask"]

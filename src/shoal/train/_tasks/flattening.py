@@ -1,4 +1,4 @@
-"""Observations of any space as rows of numbers."""
+"""Conversion of observations of any space to rows of numbers."""
 
 from __future__ import annotations
 
@@ -9,18 +9,18 @@ import numpy as np
 import numpy.typing as npt
 from gymnasium import spaces
 
-__all__ = ["Flatten", "flattening"]
+__all__ = ["Flatten", "make_flatten"]
 
 Flatten = Callable[[Any], npt.NDArray[np.float32]]
 
 
-def flattening(space: spaces.Space[Any]) -> tuple[int, Flatten]:
-    """How many numbers an observation has, and what makes rows of a batch of them.
+def make_flatten(space: spaces.Space[Any]) -> tuple[int, Flatten]:
+    """Return the flattened size of an observation, and a function that flattens a batch.
 
-    Choices become as many numbers as there are, one of which is 1.
+    Discrete values become one-hot vectors.
 
     >>> space = spaces.Dict(place=spaces.Discrete(3), speed=spaces.Box(-1, 1, (2,)))
-    >>> size, flatten = flattening(space)
+    >>> size, flatten = make_flatten(space)
     >>> flatten({"place": np.array([2]), "speed": np.array([[0.5, -0.5]])})
     array([[ 0. ,  0. ,  1. ,  0.5, -0.5]], dtype=float32)
     """
@@ -40,8 +40,7 @@ def flattening(space: spaces.Space[Any]) -> tuple[int, Flatten]:
     if isinstance(space, spaces.Tuple):
         return _joined(list(enumerate(space)))
     raise ValueError(
-        f"agents see observations that can be made rows of numbers, not {space}: wrap the "
-        "environment"
+        f"observations must be convertible to rows of numbers, got {space}: wrap the environment"
     )
 
 
@@ -57,9 +56,9 @@ def _one_hot(
 
 
 def _joined(parts: list[tuple[Any, spaces.Space[Any]]]) -> tuple[int, Flatten]:
-    inner = [(key, *flattening(part)) for key, part in parts]
+    flattened = [(key, *make_flatten(part)) for key, part in parts]
 
     def flatten(batch: Any) -> npt.NDArray[np.float32]:
-        return np.concatenate([make(batch[key]) for key, _, make in inner], axis=1)
+        return np.concatenate([flatten_part(batch[key]) for key, _, flatten_part in flattened], 1)
 
-    return sum(size for _, size, _ in inner), flatten
+    return sum(size for _, size, _ in flattened), flatten

@@ -1,4 +1,4 @@
-"""Hockey as a task: modes, opponents and shaped rewards, drawn for each episode of each slot."""
+"""Training on hockey: mode, opponent and reward shaping are chosen per episode and slot."""
 
 from __future__ import annotations
 
@@ -24,13 +24,13 @@ from shoal.train._weighted_draw import WeightedDraw
 __all__ = ["HockeyTask", "hockey_spaces"]
 
 NUMBERS = 4
-"""How many numbers an action of one player has."""
+"""Number of components of a player's action."""
 
 SCALE = [1, 1, 0.5, 4, 4, 4] * 2 + [2, 2, 10, 10, 4, 4]
-"""What observations are customarily divided by."""
+"""Customary divisors for the components of an observation."""
 
 CHOICES = np.zeros((8, NUMBERS), np.float32)
-"""Nothing, x-, x+, y-, y+, turn-, turn+, shoot."""
+"""Discrete actions: no-op, x-, x+, y-, y+, turn-, turn+, shoot."""
 for _axis in range(3):
     CHOICES[1 + 2 * _axis, _axis], CHOICES[2 + 2 * _axis, _axis] = -1.0, 1.0
 CHOICES[7, 3] = 1.0
@@ -41,22 +41,22 @@ _SHAPED = ("reward_closeness_to_puck", "reward_touch_puck", "reward_puck_directi
 
 
 def hockey_spaces() -> AgentSpaces:
-    """What a player of hockey sees and does."""
+    """Return the spaces of one hockey player."""
     box = spaces.Box(-1.0, 1.0, (NUMBERS,), np.float32)
     return AgentSpaces(SEEN, box, observation_scale=SCALE, table=CHOICES, switches=(3,))
 
 
 class HockeyTask(VectorTask):
-    """Matches of the agent, which is the first player, against opponents.
+    """Matches of the agent, as the first player, against opponents.
 
     Args:
-        num_envs: How many matches.
-        seed: Of the environments.
-        rng: What modes and opponents are drawn with.
-        opponents: Who there is.
+        num_envs: Number of matches.
+        seed: The seed of the environments.
+        rng: The generator with which modes and opponents are drawn.
+        opponents: The registry of opponents.
         from_league: Draws an opponent's name from the league.
-        exploiters: So many of the last slots are played by an exploiter, against the agent itself.
-        options: As those of :class:`VectorTask`.
+        exploiters: Number of slots, the last ones, in which an exploiter plays against the agent.
+        options: Keyword arguments of :class:`VectorTask`.
     """
 
     def __init__(
@@ -74,11 +74,11 @@ class HockeyTask(VectorTask):
         self._rng = rng
         self.opponents = opponents
         self._from_league = from_league
-        self._mains = num_envs - exploiters
+        self._num_main_slots = num_envs - exploiters
         self._numbers = np.zeros(num_envs, np.int64)  # of the opponents
         self._weights = np.zeros((num_envs, len(_SHAPED)))
         self._winners = np.zeros(num_envs, np.int64)
-        self._seen_by_second = np.zeros((num_envs, SEEN), np.float32)
+        self._second_observations = np.zeros((num_envs, SEEN), np.float32)
         self._actions = np.zeros((num_envs, 2 * NUMBERS), np.float32)
         self._parameters = {
             name: np.full(num_envs, float(value))
@@ -94,11 +94,11 @@ class HockeyTask(VectorTask):
 
     @property
     def playing(self) -> Array:
-        """The numbers of the opponents in all slots."""
+        """Number of the opponent in each slot."""
         return self._numbers
 
     def begin(self, phase: Phase, progress: Progress) -> None:
-        """Episodes that begin from now on are those of this phase."""
+        """Start a phase: its rules apply to episodes that start from now on."""
         environment = phase.environment
         mixture = environment.mixture
         if mixture is not None:
@@ -111,7 +111,7 @@ class HockeyTask(VectorTask):
         self._phase, self._progress = phase, progress
 
     def reset(self, slots: Array | None = None) -> None:
-        """Begin episodes: draw for each what is played, and against whom."""
+        """Start episodes, each with a newly drawn mode and opponent."""
         chosen = np.arange(self.num_envs) if slots is None else slots
         for slot in chosen.tolist():
             self._prepare(slot)
@@ -119,13 +119,13 @@ class HockeyTask(VectorTask):
 
     def _prepare(self, slot: int) -> None:
         mode = self._modes.draw(self._rng)
-        if slot < self._mains:
+        if slot < self._num_main_slots:
             name, deterministic = self._draw.draw(self._rng)
             episode = self._progress.begin_episode()
         else:
-            # An exploiter plays by the rules of the agent's newest episode.
+            # An exploiter uses the shaping weights of the agent's newest episode.
             name, deterministic = SELF, False
-            episode = max(0, self._progress.begun - 1)
+            episode = max(0, self._progress.started - 1)
         number = self._numbers[slot] = self.opponents.number(name, deterministic)
         self._weights[slot] = shaping_weights(self._phase.reward_shaping, episode)
         self._set(slot, "mode", mode)
@@ -138,24 +138,24 @@ class HockeyTask(VectorTask):
             self._parameters[name][slot] = number
             self._pool.set_parameter(slot, name, number)
 
-    def _first_seen(self, chosen: Array, batch: Batch) -> None:
+    def _set_first_observations(self, chosen: Array, batch: Batch) -> None:
         self.observations[chosen] = batch.observations[:, 0]
-        self._seen_by_second[chosen] = batch.observations[:, 1]
+        self._second_observations[chosen] = batch.observations[:, 1]
 
     def step(self, actions: Array) -> Outcome:
-        """Step all matches, with actions of the agent as the environment takes them."""
+        """Step all matches, with the agent's actions in the format of the action space."""
         both = self._actions
         both[:, :NUMBERS] = actions
-        self.opponents.act(self._numbers, self._seen_by_second, both[:, NUMBERS:])
-        seen, rewards, terminated, truncated, infos = self._pool.step(both)
+        self.opponents.act(self._numbers, self._second_observations, both[:, NUMBERS:])
+        observations, rewards, terminated, truncated, infos = self._pool.step(both)
         columns = cast(ColumnInfos, infos).columns
         self._winners = columns["winner"][:, 0]
         shaped = rewards
         if self._weights.any():
-            told = np.stack([columns[name][:, 0] for name in _SHAPED], axis=1)
-            shaped = rewards + (told * self._weights).sum(1)
-        self._seen_by_second = np.array(seen[:, 1], np.float32)
-        first = np.ascontiguousarray(seen[:, 0])
+            terms = np.stack([columns[name][:, 0] for name in _SHAPED], axis=1)
+            shaped = rewards + (terms * self._weights).sum(1)
+        self._second_observations = np.array(observations[:, 1], np.float32)
+        first = np.ascontiguousarray(observations[:, 0])
         return self._outcome(rewards, shaped, first, terminated, truncated)
 
     def _opponent_of(self, slot: int) -> str:
@@ -168,17 +168,17 @@ class HockeyTask(VectorTask):
         return bool(self._parameters["mode"][slot] == _MATCH)
 
     def state(self) -> dict[str, Any]:
-        """Where all matches are, who plays them and how."""
+        """Return the state of all matches and opponents."""
         return super().state() | {
             "opponents": self.opponents.state(),
             "numbers": self._numbers,
             "weights": self._weights,
-            "seen_by_second": self._seen_by_second,
+            "second_observations": self._second_observations,
             "parameters": dict(self._parameters),
         }
 
     def restore(self, state: dict[str, Any], step: int) -> None:
-        """Go on where :meth:`state` was taken."""
+        """Restore the state returned by :meth:`state`."""
         self.opponents.restore(state["opponents"])
         self._numbers = state["numbers"].copy()
         self._weights = state["weights"].copy()
@@ -187,4 +187,4 @@ class HockeyTask(VectorTask):
             for slot, value in enumerate(values.tolist()):
                 self._pool.set_parameter(slot, name, value)
         super().restore(state, step)
-        self._seen_by_second = state["seen_by_second"].copy()
+        self._second_observations = state["second_observations"].copy()

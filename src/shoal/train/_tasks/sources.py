@@ -1,4 +1,4 @@
-"""What can be trained on, and how it becomes a vector."""
+"""Environments that can be trained on, and their conversion to vectors."""
 
 from __future__ import annotations
 
@@ -14,25 +14,25 @@ from shoal.kernels import Kernel
 from shoal.pools._environments import EnvFactory
 from shoal.vector._pool_vector_env import VectorEnv
 
-__all__ = ["EnvSource", "by_its_id", "name_of", "open_vector", "slots_of"]
+__all__ = ["EnvSource", "default_num_envs", "env_name", "open_vector", "registered_id"]
 
 EnvSource = str | EnvSpec | Kernel | EnvFactory | Sequence[EnvFactory]
-"""What :func:`shoal.make` takes, or where a server is, as :func:`shoal.connect` takes it."""
+"""An argument of :func:`shoal.make`, or the URL of a server for :func:`shoal.connect`."""
 
 
 def open_vector(env: EnvSource, num_envs: int, **options: Any) -> VectorEnv:
-    """So many slots of an environment.
+    """Create a vector of environments.
 
     Args:
-        env: Of a list of functions each slot takes the next one, and after the last the first.
-        num_envs: How many.
-        options: Given to :func:`shoal.make` or :func:`shoal.connect`.
+        env: The environment. The functions of a list are assigned to the slots in turn.
+        num_envs: Number of slots.
+        options: Keyword arguments for :func:`shoal.make` or :func:`shoal.connect`.
 
     Example:
         >>> from functools import partial
         >>> import gymnasium
-        >>> worlds = [partial(gymnasium.make, "Pendulum-v1", g=g) for g in (9.81, 1.62)]
-        >>> with open_vector(worlds, 3, backend="inline") as envs:
+        >>> env_fns = [partial(gymnasium.make, "Pendulum-v1", g=g) for g in (9.81, 1.62)]
+        >>> with open_vector(env_fns, 3, backend="inline") as envs:
         ...     envs.get_attr("g")
         (9.81, 1.62, 9.81)
     """
@@ -43,10 +43,10 @@ def open_vector(env: EnvSource, num_envs: int, **options: Any) -> VectorEnv:
     return shoal.make(env, num_envs, **options)
 
 
-def by_its_id(env: EnvSource) -> EnvSource:
-    """A spec that is registered as it is goes by its id, which a run can remember.
+def registered_id(env: EnvSource) -> EnvSource:
+    """Replace an unmodified registered spec by its id; return other environments unchanged.
 
-    >>> by_its_id(gymnasium.spec("CartPole-v1"))
+    >>> registered_id(gymnasium.spec("CartPole-v1"))
     'CartPole-v1'
     """
     if isinstance(env, EnvSpec) and env == gymnasium.registry.get(env.id):
@@ -54,10 +54,10 @@ def by_its_id(env: EnvSource) -> EnvSource:
     return env
 
 
-def name_of(env: EnvSource) -> str:
-    """What it is called.
+def env_name(env: EnvSource) -> str:
+    """Return a readable name of an environment.
 
-    >>> name_of("CartPole-v1"), name_of([int, float])
+    >>> env_name("CartPole-v1"), env_name([int, float])
     ('CartPole-v1', '2 environments')
     """
     if isinstance(env, str):
@@ -71,10 +71,10 @@ def name_of(env: EnvSource) -> str:
     return getattr(env, "__name__", type(env).__name__)
 
 
-def slots_of(env: EnvSource) -> int:
-    """How many slots it is by itself.
+def default_num_envs(env: EnvSource) -> int:
+    """Return the number of slots if the user does not specify it: the length of a list, or 1.
 
-    >>> slots_of("CartPole-v1"), slots_of([int, float])
+    >>> default_num_envs("CartPole-v1"), default_num_envs([int, float])
     (1, 2)
     """
     return len(env) if _is_list(env) else 1

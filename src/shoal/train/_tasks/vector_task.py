@@ -1,4 +1,4 @@
-"""What an agent is trained on: any vector of Shoal's, episode after episode in each slot."""
+"""Training on any Shoal vector, episode after episode in each slot."""
 
 from __future__ import annotations
 
@@ -15,29 +15,29 @@ from shoal.pools import Batch
 from shoal.train._agents import AgentSpaces
 from shoal.train._config.schema import Phase
 from shoal.train._curriculum import Progress
-from shoal.train._tasks.flattening import flattening
+from shoal.train._tasks.flattening import make_flatten
 from shoal.train._tasks.sources import EnvSource, open_vector
 from shoal.vector._kernel_vector_env import KernelVectorEnv
 
-__all__ = ["Ended", "Outcome", "VectorTask"]
+__all__ = ["FinishedEpisode", "Outcome", "VectorTask"]
 
 Array = npt.NDArray[Any]
 Mask = npt.NDArray[np.bool_]
 
 
 class Outcome(NamedTuple):
-    """What came of a step of all slots."""
+    """Result of a step of all slots."""
 
     rewards: npt.NDArray[np.float64]
-    """As the agent is given them."""
+    """Rewards for the agent, after shaping and scaling."""
     next_observations: npt.NDArray[np.float32]
-    """Where an episode has ended, its last one."""
+    """Next observations; final observations where an episode has ended."""
     terminated: Mask
     truncated: Mask
 
 
-class Ended(NamedTuple):
-    """An episode that has ended."""
+class FinishedEpisode(NamedTuple):
+    """A finished episode."""
 
     slot: int
     length: int
@@ -46,19 +46,19 @@ class Ended(NamedTuple):
     opponent: str
     winner: int | None
     is_match: bool
-    """Whether it was hockey by its rules, by which players are rated."""
+    """Whether it was a regular game of hockey (mode ``NORMAL``), which counts for ratings."""
 
 
 class VectorTask:
-    """A vector, of which each slot is reset when its episode has ended.
+    """A vector without autoreset, whose finished slots are reset by the training loop.
 
     Args:
-        env: What is trained on.
-        num_envs: How many slots.
-        arguments: Given to :func:`shoal.make`, or :func:`shoal.connect`.
-        seed: Of the environments.
-        max_episode_steps: Where episodes are truncated, if they have not ended before.
-        reward_scale: What the agent's rewards are multiplied by.
+        env: The environment.
+        num_envs: Number of slots.
+        arguments: Keyword arguments for :func:`shoal.make` or :func:`shoal.connect`.
+        seed: The seed of the environments.
+        max_episode_steps: Episodes are truncated after this number of steps.
+        reward_scale: Factor by which the agent's rewards are multiplied.
     """
 
     def __init__(
@@ -76,7 +76,7 @@ class VectorTask:
         self._seed = seed
         self._limit = max_episode_steps
         self._scale = reward_scale
-        self._begun = False
+        self._has_reset = False
         self._lengths = np.zeros(num_envs, np.int64)
         self._returns = np.zeros(num_envs)
         self._shaped = np.zeros(num_envs)
@@ -88,79 +88,81 @@ class VectorTask:
         self.observations = np.zeros((num_envs, self.spaces.observation_size), np.float32)
 
     def _spaces(self) -> AgentSpaces:
-        size, self._flatten = flattening(self.envs.single_observation_space)
+        size, self._flatten = make_flatten(self.envs.single_observation_space)
         return AgentSpaces(size, self.envs.single_action_space)
 
     @property
     def can_be_saved(self) -> bool:
-        """Whether a run can be resumed in the middle of episodes."""
+        """Whether episodes can be saved and resumed."""
         return isinstance(self.envs, KernelVectorEnv)
 
     def begin(self, phase: Phase, progress: Progress) -> None:
-        """Episodes that begin from now on are those of this phase, which all are alike here."""
+        """Start a phase. Subclasses apply its rules to episodes that start from now on."""
 
     def reset(self, slots: Array | None = None) -> None:
-        """Begin episodes, in all slots or in these."""
+        """Start episodes in the given slots, or in all slots."""
         chosen = np.arange(self.num_envs) if slots is None else slots
         if not len(chosen):
             return
-        seeds = None if self._begun else [self._seed + int(slot) for slot in chosen]
+        # Only the first episode of a slot is seeded.
+        seeds = None if self._has_reset else [self._seed + int(slot) for slot in chosen]
         pool = self.envs.pool
         pool.reset(chosen, seeds)
         for totals in (self._lengths, self._returns, self._shaped):
             totals[chosen] = 0
-        self._first_seen(chosen, pool.recv())
+        self._set_first_observations(chosen, pool.recv())
         self._check_finite("observation", self.observations)
-        self._begun = True
+        self._has_reset = True
 
-    def _first_seen(self, chosen: Array, batch: Batch) -> None:
+    def _set_first_observations(self, chosen: Array, batch: Batch) -> None:
         self.observations[chosen] = self._flatten(batch.observations)
 
     def step(self, actions: Array) -> Outcome:
-        """Step all slots, with actions as the environments take them.
+        """Step all slots, with actions in the format of the environment's action space.
 
         Slots whose episodes have ended must be reset before the next step.
         """
-        seen, rewards, terminated, truncated, infos = self.envs.pool.step(actions)
-        found = self._flatten(seen)
-        lost = _crashed(infos)
-        if lost:
-            # What they see is of a new environment; the last that was seen of the old one is this.
-            found = np.array(found)
-            found[lost] = self.observations[lost]
-        return self._outcome(rewards, rewards, found, terminated, truncated)
+        batch, rewards, terminated, truncated, infos = self.envs.pool.step(actions)
+        observations = self._flatten(batch)
+        crashed = _crashed(infos)
+        if crashed:
+            # The batch has the first observations of the replacement environments. The final
+            # observations of the crashed ones are unknown: use their last known observations.
+            observations = np.array(observations)
+            observations[crashed] = self.observations[crashed]
+        return self._outcome(rewards, rewards, observations, terminated, truncated)
 
     def _outcome(
-        self, rewards: Array, shaped: Array, seen: Array, terminated: Mask, truncated: Mask
+        self, rewards: Array, shaped: Array, observations: Array, terminated: Mask, truncated: Mask
     ) -> Outcome:
         self._lengths += 1
         self._check_finite("reward", shaped)
-        self._check_finite("observation", seen)
-        given = shaped * self._scale
+        self._check_finite("observation", observations)
+        scaled = shaped * self._scale
         self._returns += rewards
-        self._shaped += given
+        self._shaped += scaled
         if self._limit is not None:
             truncated = truncated | (~terminated & (self._lengths >= self._limit))
-        # Memory that the next step may write to is not what is remembered.
-        self.observations = np.array(seen, np.float32)
-        return Outcome(given, seen, terminated, truncated)
+        # Copy: the next step may write to the same memory.
+        self.observations = np.array(observations, np.float32)
+        return Outcome(scaled, observations, terminated, truncated)
 
-    def _check_finite(self, what: str, values: Array) -> None:
+    def _check_finite(self, name: str, values: Array) -> None:
         with np.errstate(over="ignore", invalid="ignore"):
-            if np.isfinite(values.sum()):  # which is quicker than a look at each number
+            if np.isfinite(values.sum()):  # faster than checking each number
                 return
-        wrong = np.flatnonzero(~np.isfinite(values).reshape(len(values), -1).all(1))
-        if len(wrong):
-            slot = int(wrong[0])
+        invalid = np.flatnonzero(~np.isfinite(values).reshape(len(values), -1).all(1))
+        if len(invalid):
+            slot = int(invalid[0])
             raise NotFiniteError(
-                f"the {what} of slot {slot} after step {self._lengths[slot]} of its episode is "
-                f"{values[slot]}: nothing can be learnt from what is not finite"
+                f"the {name} of slot {slot} after step {self._lengths[slot]} of its episode is "
+                f"{values[slot]}: training needs finite numbers"
             )
 
-    def ended(self, slots: Array) -> list[Ended]:
-        """What is to be told of the episodes that have just ended in these slots."""
+    def finished_episodes(self, slots: Array) -> list[FinishedEpisode]:
+        """Return the episodes that have just ended in these slots."""
         return [
-            Ended(
+            FinishedEpisode(
                 int(slot),
                 int(self._lengths[slot]),
                 float(self._returns[slot]),
@@ -182,29 +184,30 @@ class VectorTask:
         return False
 
     def state(self) -> dict[str, Any]:
-        """Where all slots are. Only kernels can be saved in the middle of an episode."""
-        found = {
+        """Return the state of all slots, including that of the environments if they are kernels."""
+        state = {
             "lengths": self._lengths,
             "returns": self._returns,
             "shaped": self._shaped,
             "observations": self.observations,
         }
         if isinstance(self.envs, KernelVectorEnv):
-            found["slots"] = self.envs.save()
-        return found
+            state["slots"] = self.envs.save()
+        return state
 
     def restore(self, state: dict[str, Any], step: int) -> None:
-        """Go on where :meth:`state` was taken; new episodes where that cannot be.
+        """Restore the state returned by :meth:`state`, or start new episodes if it has no slots.
 
         Args:
-            state: Where that is.
-            step: Of the run. New episodes are those that follow from it, not the run's first.
+            state: The state.
+            step: The step of the run. New episodes are seeded by it, so that they differ from the
+                first episodes of the run.
         """
         self._seed = int(np.random.SeedSequence([self._seed, step]).generate_state(1)[0] >> 1)
-        VectorTask.reset(self)  # every slot must have had one; what it was does not matter
+        VectorTask.reset(self)  # slots must be reset once before their state can be restored
         if "slots" not in state or not isinstance(self.envs, KernelVectorEnv):
             warnings.warn(
-                "Python environments are not saved: all slots begin new episodes",
+                "the state of Python environments is not saved: all slots start new episodes",
                 stacklevel=2,
             )
             return
@@ -218,7 +221,7 @@ class VectorTask:
 
 
 def _crashed(infos: RawInfos | ColumnInfos | None) -> list[int]:
-    """The slots that have lost their environment, and come back with another one."""
-    if infos is None or isinstance(infos, ColumnInfos):  # kernels do not
+    """Return the slots whose environment crashed and was replaced."""
+    if infos is None or isinstance(infos, ColumnInfos):  # kernels do not crash
         return []
     return [slot for slot, info in infos[0] if CRASHED in info]

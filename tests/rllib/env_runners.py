@@ -1,4 +1,4 @@
-"""Env runners in this process, and what they collect."""
+"""Helpers that create local env runners and collect episodes with them."""
 
 from contextlib import contextmanager
 
@@ -8,8 +8,8 @@ from ray.rllib.env.single_agent_env_runner import SingleAgentEnvRunner
 NATIVE = {"gym_env_vectorize_mode": "vector_entry_point"}
 
 
-def configured(env, num_envs=3, *, seed=7, environment=None, model_config=None, **env_runners):
-    """PPO's config, with a small network, for env runners in this process unless said otherwise."""
+def make_config(env, num_envs=3, *, seed=7, environment=None, model_config=None, **env_runners):
+    """Return a PPO config with a small network and, by default, a local env runner."""
     settings = {"num_env_runners": 0, "num_envs_per_env_runner": num_envs, **env_runners}
     config = PPOConfig().environment(env, **(environment or {}))
     config = config.env_runners(**settings).debugging(seed=seed, log_level="ERROR")
@@ -17,37 +17,37 @@ def configured(env, num_envs=3, *, seed=7, environment=None, model_config=None, 
 
 
 class NoModule(SingleAgentEnvRunner):
-    """An env runner that acts at random, whatever the spaces."""
+    """An env runner without a module, for random actions in any space."""
 
     def make_module(self):
-        """There is none."""
+        """Set the module to None."""
         self.module = None
 
 
 @contextmanager
 def runner(*arguments, kind=SingleAgentEnvRunner, worker=0, **settings):
-    """An env runner, which is stopped at the end."""
-    made = kind(config=configured(*arguments, **settings), worker_index=worker)
+    """Create an env runner, and stop it at the end."""
+    env_runner = kind(config=make_config(*arguments, **settings), worker_index=worker)
     try:
-        yield made
+        yield env_runner
     finally:
-        made.stop()
+        env_runner.stop()
 
 
-def collected(*arguments, samples=(60, 60), random_actions=False, **settings):
-    """The episodes of some calls of ``sample``, all made before any is looked at."""
-    with runner(*arguments, **settings) as made:
-        made.env.action_space.seed(3)
+def collect(*arguments, samples=(60, 60), random_actions=False, **settings):
+    """Return the episodes of several calls of ``sample``, converted after the last call."""
+    with runner(*arguments, **settings) as env_runner:
+        env_runner.env.action_space.seed(3)
         episodes = [
             episode
             for steps in samples
-            for episode in made.sample(num_timesteps=steps, random_actions=random_actions)
+            for episode in env_runner.sample(num_timesteps=steps, random_actions=random_actions)
         ]
         return [as_data(episode) for episode in episodes]
 
 
 def as_data(episode):
-    """All that was collected in an episode, but for its name and its time."""
+    """Return the data of an episode without its id and time."""
     return {
         "observations": episode.get_observations(),
         "actions": episode.get_actions(),

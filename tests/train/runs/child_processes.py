@@ -1,4 +1,4 @@
-"""Runs in processes of their own, which can be killed and interrupted."""
+"""Runs in child processes, which can be killed and interrupted."""
 
 import subprocess
 import sys
@@ -7,9 +7,9 @@ from pathlib import Path
 
 import msgspec
 
-from tests.train.runs.making import checkpoints
+from tests.train.runs.small_runs import checkpoints
 
-_BEGIN = """
+_SETUP = """
 import sys, warnings
 warnings.simplefilter("ignore")
 from shoal.train._reporting import reporter
@@ -26,7 +26,7 @@ _RESUME = """
 resume_run(sys.argv[1], verbose=False)
 """
 
-SLOWLY = """
+SLOW_STEPS = """
 import time
 from shoal.train._runs.run import Run
 step = Run._step
@@ -35,11 +35,11 @@ def slow(run):
     step(run)
 Run._step = slow
 """
-"""Code to run before: every step of a run takes a while."""
+"""Setup code that makes every step of a run slow."""
 
 
 def python(code, *arguments, **more):
-    """A process that runs this code."""
+    """Start a process that runs this code."""
     command = [sys.executable, "-c", code, *map(str, arguments)]
     return subprocess.Popen(
         command,
@@ -51,45 +51,45 @@ def python(code, *arguments, **more):
 
 
 def training(config, base, *, num_envs, seed=3, before=""):
-    """A process that trains; the folder of its run is ``base / "run"``.
+    """Start a process that trains a run in the folder ``base / "run"``.
 
     Args:
-        config: What is trained.
-        base: Where the run is.
-        num_envs: How many environments.
-        seed: Of the run.
-        before: Code that is run before it begins.
+        config: The config of the run.
+        base: The folder in which the run's folder is created.
+        num_envs: Number of environments.
+        seed: The seed of the run.
+        before: Code to execute before the run starts.
     """
     file = Path(base) / "config.json"
     file.parent.mkdir(parents=True, exist_ok=True)
     file.write_bytes(msgspec.json.encode(config))
-    return python(_BEGIN + before + _TRAIN, file, base, num_envs, seed)
+    return python(_SETUP + before + _TRAIN, file, base, num_envs, seed)
 
 
 def resuming(folder):
-    """A process that goes on with a run."""
-    return python(_BEGIN + _RESUME, folder)
+    """Start a process that resumes a run."""
+    return python(_SETUP + _RESUME, folder)
 
 
-def wait_for(what, process, seconds=60.0):
-    """Wait until something is so, or the process has ended; whether it is so."""
-    end = time.monotonic() + seconds
-    while not what():
+def wait_for(condition, process, seconds=60.0):
+    """Wait until a condition holds or the process has ended; return whether it holds."""
+    deadline = time.monotonic() + seconds
+    while not condition():
         if process.poll() is not None:
-            return bool(what())
-        assert time.monotonic() < end, f"it did not come to be within {seconds} seconds"
+            return bool(condition())
+        assert time.monotonic() < deadline, f"condition not met within {seconds} seconds"
         time.sleep(0.002)
     return True
 
 
 def newest(folder):
-    """The name of the newest checkpoint; "" if there is none."""
+    """Return the name of the newest checkpoint; "" if there is none."""
     return max((path.name for path in checkpoints(folder)), default="")
 
 
-def killed(process):
-    """Kill it at once; what it has told before."""
+def kill(process):
+    """Kill a process and return its output."""
     process.kill()
-    told, _ = process.communicate(timeout=30)
-    assert process.returncode in (-9, 0), told
-    return told
+    output, _ = process.communicate(timeout=30)
+    assert process.returncode in (-9, 0), output
+    return output

@@ -1,4 +1,4 @@
-"""Small runs, and what they leave behind."""
+"""Helpers that create small runs and read their output."""
 
 import csv
 from pathlib import Path
@@ -18,21 +18,21 @@ SMALL = {
     "SAC": {"hidden_dim": [8], "batch_size": 8, "buffer_size": 5000},
     "PPO": {"hidden_dim": [8], "rollout_steps": 8, "epochs": 2, "minibatches": 2},
 }
-"""Networks that learn nothing, but fast."""
+"""Hyperparameters of small networks, for speed."""
 
 
-def made_config(
+def make_config(
     agent="DDDQN", task="CartPole-v1", phases=None, *, steps=400, settings=None, **more
 ):
-    """A config of a small run.
+    """Create the config of a small run.
 
     Args:
-        agent: Which.
-        task: The id of its environment.
-        phases: By default one of so many steps.
-        steps: Of that one.
-        settings: Of the agent, beside those that make it small.
-        more: Of ``training``, or ``league``, or ``arguments`` of the environment.
+        agent: The kind of agent.
+        task: The id of the environment.
+        phases: The phases. Defaults to one phase.
+        steps: Number of steps of the default phase.
+        settings: Hyperparameters that override those of a small network.
+        more: Settings of ``training``, or ``league``, or ``arguments`` of the environment.
     """
     league, arguments = more.pop("league", None), more.pop("arguments", {})
     training = {"video_episodes": 0, "eval_num_games": 2}
@@ -48,34 +48,34 @@ def made_config(
     return parse_config(raw | ({} if league is None else {"league": league}))
 
 
-def trained(config, folder, name="run", *, num_envs=2, seed=3, **more):
-    """What a run has returned."""
+def train_run(config, folder, name="run", *, num_envs=2, seed=3, **more):
+    """Train a run and return its result."""
     options = {"verbose": False, "device": "cpu", "num_envs": num_envs, "seed": seed} | more
     return train_single_run(config, folder, name, **options)
 
 
 def network(path):
-    """The parameters in the file of an agent, or in a checkpoint, by their names."""
+    """Return the parameters in an agent file or checkpoint by name."""
     return {name: value.numpy() for name, value in read_agent(path)["network"].items()}
 
 
 def checkpoints(folder):
-    """The checkpoints of a run, the oldest first."""
+    """Return the checkpoint files of a run, oldest first."""
     return sorted((Path(folder) / "checkpoints").glob("*.checkpoint"))
 
 
 def last_state(folder):
-    """What the newest checkpoint of a run holds, but for what depends on the clock."""
+    """Return the content of a run's newest checkpoint without parts that depend on time."""
     state = read_file(checkpoints(folder)[-1])
     del state["seconds"], state["logs"]
     for trainee in state["trainees"]:
-        # Averages since somebody was last told of them.
+        # Averages since the last report, which depends on time.
         del trainee["agent"]["totals"], trainee["agent"]["updates_in_totals"]
     return state
 
 
 def differences(first, second, path=""):
-    """Where two structures of plain data, arrays and tensors are not equal, bit for bit."""
+    """List the positions at which two nested structures are not bitwise equal."""
     if isinstance(first, dict) and isinstance(second, dict):
         if first.keys() != second.keys():
             return [f"{path}: {first.keys() ^ second.keys()}"]
@@ -97,6 +97,6 @@ def differences(first, second, path=""):
 
 
 def episodes(folder):
-    """The lines of a run's log of episodes, as dictionaries of texts."""
+    """Return the rows of a run's episode log as dicts of strings."""
     with (Path(folder) / "logs" / "episodes.csv").open() as file:
         return list(csv.DictReader(file))

@@ -1,4 +1,4 @@
-"""Looks over the shoulder of runs: what their agents are given to remember, and by whom."""
+"""Recording of the transitions and episodes of runs."""
 
 import numpy as np
 
@@ -6,27 +6,23 @@ from shoal.train._runs.run import Run
 
 
 class Recorder:
-    """Keeps what runs do that begin after it.
-
-    Args:
-        monkeypatch: Of pytest.
-    """
+    """Records all runs that are created after it."""
 
     def __init__(self, monkeypatch):
         self.runs = []
         self.steps = []
-        """What the agent was given, step by step: copies."""
+        """Copies of the steps passed to the agent."""
         self.episodes = []
-        """(slot, phase, mode, opponent, deterministic) of each episode that was begun."""
-        begin = Run.__init__
+        """(slot, phase, mode, opponent, deterministic) of each started episode."""
+        init = Run.__init__
         recorder = self
 
-        def recorded(run, plan, folder, env):
-            begin(run, plan, folder, env)
+        def recorded_init(run, plan, folder, env):
+            init(run, plan, folder, env)
             recorder.runs.append(run)
-            recorder._watch(run)
+            recorder._record(run)
 
-        monkeypatch.setattr(Run, "__init__", recorded)
+        monkeypatch.setattr(Run, "__init__", recorded_init)
 
     @property
     def parts(self):
@@ -40,23 +36,23 @@ class Recorder:
     def task(self):
         return self.parts.task
 
-    def _watch(self, run):
+    def _record(self, run):
         agent, task = run.agent, run._parts.task
         remember = agent.remember
 
-        def remembered(step):
+        def recorded_remember(step):
             self.steps.append(type(step)(*(np.array(part) for part in step)))
             remember(step)
 
-        agent.remember = remembered
+        agent.remember = recorded_remember
         if hasattr(task, "_prepare"):
             prepare = task._prepare
 
-            def prepared(slot):
+            def recorded_prepare(slot):
                 prepare(slot)
                 opponent = task.opponents[int(task.playing[slot])]
                 mode = int(task._pool.parameter(slot, "mode"))
                 phase = task._phase.name
                 self.episodes.append((slot, phase, mode, opponent.name, opponent.deterministic))
 
-            task._prepare = prepared
+            task._prepare = recorded_prepare

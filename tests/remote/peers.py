@@ -150,7 +150,7 @@ class Raw:
             self.number += 1
             number = self.number
         fields = {"flags": 0, "rows": 0, "meta": len(meta), "micros": 0, "number": number}
-        fields |= {"ack": 0, "about": 0, "body": len(body)} | rest | dict(announced)
+        fields |= {"ack": 0, "reply_to": 0, "body": len(body)} | rest | dict(announced)
         return pack_header(Header(kind, **fields)) + meta + body
 
     def read(self):
@@ -174,7 +174,7 @@ class Raw:
         while True:
             header, meta = self.read()
             rows += header.rows
-            is_about = header.kind is Kind.ENDED or header.about == (number or self.number)
+            is_about = header.kind is Kind.ENDED or header.reply_to == (number or self.number)
             if is_about and (header.kind is not Kind.BATCH or rows >= self.welcome.num_envs):
                 return header, meta
 

@@ -152,7 +152,7 @@ def cut_at(point, numbers):
     left = set(numbers)
 
     def decide(where, header):
-        number = header.number if where == REQUEST else header.about
+        number = header.number if where == REQUEST else header.reply_to
         if where != direction or header.kind is Kind.EXPECT or number not in left:
             return None
         left.discard(number)

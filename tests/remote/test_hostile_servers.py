@@ -60,7 +60,7 @@ def play_against(server, kinds, seed):
 @pytest.fixture
 def impatient(monkeypatch):
     """Half of a message is waited for no longer than a moment."""
-    monkeypatch.setattr(sys.modules["shoal.remote._transports.sockets"], "PATIENCE", 0.5)
+    monkeypatch.setattr(sys.modules["shoal.remote._transports.sockets"], "STALL_TIMEOUT", 0.5)
 
 
 def test_the_timeout_holds_in_the_middle_of_a_message():

@@ -43,7 +43,7 @@ class Plain(gymnasium.Env):
 
 
 class Wide(Plain):
-    """So much that messages come in parts, and over shared memory in trays."""
+    """Observations so large that messages arrive in several parts."""
 
     observation_space = spaces.Box(-np.inf, np.inf, (40_000,), np.float64)
 

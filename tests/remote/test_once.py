@@ -85,10 +85,10 @@ def test_a_step_that_arrives_three_times_is_executed_once(way, resumable, expres
             raw.socket.sendall(step)  # and when it was answered already
         later = raw.message(Kind.STEP, **WAYS[way])
         raw.socket.sendall(later + step + later)  # and out of order
-        assert raw.answer()[0].about == 7
+        assert raw.answer()[0].reply_to == 7
         raw.write(Kind.CALL, pack_message(CallRequest("touch", False, (0,), pack_values([[], {}]))))
         header, _ = raw.read()  # nothing else was said in between
-        assert (header.kind, header.about) == (Kind.REPLY, 8)
+        assert (header.kind, header.reply_to) == (Kind.REPLY, 8)
         assert done == [2, 3] * 6 + ["touch"]
         # What follows a message that is dropped takes the ordinary way, so not all have taken it.
         assert bool(express) == (way == "express" and not resumable)
@@ -110,7 +110,7 @@ def test_resets_and_calls_that_arrive_three_times_are_executed_once(resumable):
         assert raw.answer()[0].kind is Kind.REPLY
         raw.socket.sendall(raw.message(Kind.LATEST, pack_values([0])) * 3)
         header, _ = raw.read()
-        assert (header.kind, header.about) == (Kind.BATCH, 3)
+        assert (header.kind, header.reply_to) == (Kind.BATCH, 3)
         assert done == ["reset", "reset", "touch"]
 
 
@@ -127,11 +127,11 @@ def test_a_device_moves_once_while_the_request_arrives_again(resumable):
         for _ in range(3):  # the arm is moving
             raw.socket.sendall(message)
             time.sleep(0.02)
-        assert raw.answer()[0].about == 2
+        assert raw.answer()[0].reply_to == 2
         raw.socket.sendall(message)
         raw.write(Kind.LATEST, pack_values([0]))
         header, _ = raw.read()
-        assert (header.kind, header.about) == (Kind.BATCH, 3)
+        assert (header.kind, header.reply_to) == (Kind.BATCH, 3)
         assert cell.executed == [([0, 1, 2], [200, 0, 0])]
 
 
@@ -155,6 +155,6 @@ def test_a_step_that_is_sent_again_over_a_new_connection_is_answered_and_not_exe
                 assert again.welcome.received == 2
                 again.socket.sendall(step)
                 header, _ = again.read()
-                assert (header.kind, header.about) == (Kind.BATCH, 2)
+                assert (header.kind, header.reply_to) == (Kind.BATCH, 2)
                 assert header.number == received
         assert done == [2, 3]

@@ -17,13 +17,13 @@ pytestmark = pytest.mark.skipif(sys.platform != "linux", reason="shared memory i
 
 
 @contextmanager
-def two_ends(capacity: int, trays: int = 0):
-    """Two ports with rings of this capacity between them, and so many bytes of trays."""
+def two_ends(capacity: int):
+    """Two ports connected by rings of this capacity."""
     ends = [socket_transport(each, "the other end") for each in socket.socketpair()]
-    descriptor, memory = make_memory(capacity, trays)
+    descriptor, memory = make_memory(capacity)
     os.close(descriptor)
     for number, end in enumerate(ends):
-        go_over(end, memory, capacity, trays, number)
+        go_over(end, memory, capacity, number)
     try:
         yield ends
     finally:

@@ -33,7 +33,7 @@ pytestmark = pytest.mark.skipif(sys.platform != "linux", reason="shared memory i
 
 def test_a_client_cannot_shrink_the_memory_under_the_server():
     """It would die of SIGBUS, and all of its sessions with it."""
-    descriptor, memory = make_memory(1 << 18, 0)
+    descriptor, memory = make_memory(1 << 18)
     try:
         with pytest.raises(PermissionError):
             os.ftruncate(descriptor, 0)
@@ -105,9 +105,6 @@ DOORS = {
     "a ring of less than nothing": ({"ring": -4096}, False),
     "a ring of too much": ({"ring": 2**40}, False),
     "another ring": ({"ring": 1 << 19}, False),
-    "trays of less than nothing": ({"trays": -1}, False),
-    "trays of too much": ({"trays": 2**50}, False),
-    "other trays": ({"trays": 4096}, False),
 }
 
 
@@ -134,7 +131,7 @@ CAPACITY = 1 << 18
 
 def block(*seals, size=None):
     """The descriptor of a block like that of a server, with these seals."""
-    whole, memory = make_memory(CAPACITY, 0)
+    whole, memory = make_memory(CAPACITY)
     del memory
     size = os.fstat(whole).st_size if size is None else size
     os.close(whole)
@@ -174,17 +171,17 @@ def test_a_client_takes_only_memory_that_nobody_can_make_smaller(what):
     make, is_taken = BLOCKS[what]
     descriptors = len(os.listdir("/proc/self/fd"))
     with closing(LocalUpgrade(lambda key: make() if key == b"k" * 16 else None)) as frontend:
-        memory = fetch_memory(frontend.name, b"k" * 16, CAPACITY, 0)
+        memory = fetch_memory(frontend.name, b"k" * 16, CAPACITY)
         assert (memory is not None) is is_taken
-        assert fetch_memory(frontend.name, b"x" * 16, CAPACITY, 0) is None
+        assert fetch_memory(frontend.name, b"x" * 16, CAPACITY) is None
     del memory
     gc.collect()
     assert len(os.listdir("/proc/self/fd")) <= descriptors
 
 
 def test_with_a_server_whose_memory_is_not_sealed_the_socket_does_as_well(monkeypatch, capfd):
-    def unsealed(capacity, trays):
-        sealed, memory = make_memory(capacity, trays)
+    def unsealed(capacity):
+        sealed, memory = make_memory(capacity)
         os.close(sealed)
         return block(size=len(memory)), memory
 
@@ -215,8 +212,8 @@ def memories(monkeypatch):
     """The blocks that a server shares with its clients, the newest one last."""
     kept = []
 
-    def noted(capacity, trays):
-        descriptor, memory = make_memory(capacity, trays)
+    def noted(capacity):
+        descriptor, memory = make_memory(capacity)
         kept.append(memory)
         return descriptor, memory
 

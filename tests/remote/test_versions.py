@@ -74,8 +74,7 @@ def test_what_a_newer_end_says_besides_is_not_heard(kind, on_lost):
 @pytest.mark.parametrize(
     ("told", "shared"),
     [
-        (("shared memory", "trays", "telepathy"), ("shared memory", "trays")),
-        (("trays",), ("trays",)),
+        (("shared memory", "telepathy"), ("shared memory",)),
         (("telepathy",), ()),
         ((), ()),
     ],

@@ -125,7 +125,7 @@ def is_stuck(told):
 
 @pytest.mark.slow
 def test_a_client_that_stops_reading_holds_up_nobody_else_and_is_given_up(monkeypatch):
-    monkeypatch.setattr(sys.modules["shoal.remote._session"], "PATIENCE", 3.0)
+    monkeypatch.setattr(sys.modules["shoal.remote._session"], "STALL_TIMEOUT", 3.0)
     told = []
     factory = partial(InlinePool, [partial(Teller, told)] * 2)
     with shoal.serve({"it": factory}, [WS, "tcp://127.0.0.1:0"]) as server:

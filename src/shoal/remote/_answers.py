@@ -3,16 +3,14 @@
 from __future__ import annotations
 
 import numpy as np
-from gymnasium import spaces
 
-from shoal import _native
 from shoal._spaces import Layout
 from shoal._spaces.leaves import batch_of_leaves
 from shoal.pools._base import Batch
 from shoal.remote._info_codec import unpack_told
 from shoal.remote._link import Link
 from shoal.remote._segments import FLAGS, REWARDS, SLOTS, Segments, check_flags, checked_slots
-from shoal.remote._wire import IN_TRAY, SOME_SLOTS, Header
+from shoal.remote._wire import SOME_SLOTS, Header
 
 __all__ = ["AnswerReader"]
 
@@ -31,7 +29,6 @@ class AnswerReader:
         self._layout = layout
         self._num_envs = num_envs
         self._whole = Segments(layout, _RESULTS)
-        self._beside_trays = Segments(Layout.of(spaces.Dict()), _RESULTS)
         self._every_slot = np.arange(num_envs)
 
     @property
@@ -39,17 +36,15 @@ class AnswerReader:
         """Bytes that the tensors of an answer may have."""
         return self._whole.bytes_of(self._num_envs, SOME_SLOTS)
 
-    def read(self, link: Link, header: Header, fast_path: _native.FastPathClient | None) -> Batch:
-        """Read what follows this header; ``fast_path`` knows what lies in trays.
+    def read(self, link: Link, header: Header) -> Batch:
+        """Read what follows this header.
 
         Raises:
             ProtocolError: It is not what it must be.
         """
-        in_tray = fast_path is not None and bool(header.flags & IN_TRAY)
-        segments = self._beside_trays if in_tray else self._whole
-        segments.check(header, self._num_envs)
+        self._whole.check(header, self._num_envs)
         meta = link.read_meta(header)
-        arrays = segments.room(header.rows)
+        arrays = self._whole.room(header.rows)
         buffers = list(arrays)
         slots = self._every_slot
         if header.flags & SOME_SLOTS:
@@ -59,8 +54,6 @@ class AnswerReader:
         check_flags(arrays)
         if header.flags & SOME_SLOTS:
             checked_slots(slots, self._num_envs)
-        if in_tray and fast_path is not None:
-            arrays += fast_path.from_tray(header.about)
         objects, infos = unpack_told(meta, len(self._layout.objects), header.rows)
         rewards, terminated, truncated, *leaves = arrays
         observations = batch_of_leaves(self._layout, leaves, objects)

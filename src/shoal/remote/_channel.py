@@ -13,7 +13,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from shoal.errors import ConnectionLostError, ProtocolError
-from shoal.remote._transports.base import SLOWEST, Transport, flat
+from shoal.remote._transports.base import MIN_RATE, Transport, flat
 from shoal.remote._wire import HEADER_BYTES, Header, Kind, pack_header, read_header
 
 __all__ = ["Channel"]
@@ -70,7 +70,7 @@ class Channel:
         flags: int = 0,
         rows: int = 0,
         micros: int = 0,
-        about: int = 0,
+        reply_to: int = 0,
         lasting: bool = False,
     ) -> int:
         """Send a message, and return its number.
@@ -83,13 +83,13 @@ class Channel:
             flags: See :mod:`shoal.remote._wire`.
             rows: How many slots it speaks of.
             micros: What a server has spent on it.
-            about: The number of the request that it answers.
+            reply_to: The number of the request that it answers.
             lasting: Whether the tensors stay as they are, and need not be copied to be kept.
         """
         # An interrupt may come anywhere: a message counts as sent from the moment on in which it
         # is kept, or, where nothing is kept, the connection is given up.
         number = self.sent + 1
-        header = Header(kind, flags, rows, len(meta), micros, number, self.received, about, size)
+        header = Header(kind, flags, rows, len(meta), micros, number, self.received, reply_to, size)
         parts = [pack_header(header), meta, *body]
         if self.keeps:
             if not lasting or size < _SMALL:
@@ -224,7 +224,7 @@ class Channel:
         """Read the rest of a message that was received before."""
         if size > self.largest:
             raise ProtocolError(f"{size} bytes are announced, {self.largest} may be")
-        deadline = time.monotonic() + transport.patience + size / SLOWEST
+        deadline = time.monotonic() + transport.stall_timeout + size / MIN_RATE
         while size > 0:
             if time.monotonic() > deadline:
                 raise ConnectionLostError(f"{transport.name}: a message was not completed")

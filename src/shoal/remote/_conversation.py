@@ -122,11 +122,6 @@ class Conversation:
         self._fast_path = None
         self.link.forget()
 
-    def prepare_fork(self) -> None:
-        """Part from the server with what a child will see of shared memory."""
-        if self._fast_path is not None:
-            self._fast_path.part_from_held()
-
     # What is in flight
 
     @property
@@ -137,7 +132,7 @@ class Conversation:
     @property
     def is_in_round(self) -> bool:
         """Whether a step of all slots is in flight, as one."""
-        if self._fast_path is not None and self._fast_path.newest != self._noted:
+        if self._fast_path is not None and self._fast_path.last_request != self._noted:
             self._catch_up(self._fast_path)
         return self._round is not None
 
@@ -181,18 +176,18 @@ class Conversation:
             return None
         results = self.link.step_fast(self._fast_path, actions)
         if results:
-            self._noted = self._fast_path.newest
+            self._noted = self._fast_path.last_request
         return results
 
     def _catch_up(self, fast_path: _native.FastPathClient) -> None:
         """Take over a step of the fast path that was not answered, or not delivered."""
         self.link.catch_up(fast_path)
-        self._round = fast_path.newest
+        self._round = fast_path.last_request
         self._sent_at[self._round] = time.perf_counter()
-        if fast_path.answered == fast_path.newest:
+        if fast_path.last_answered == fast_path.last_request:
             self._round_results = fast_path.results
             self._settle(self._round)
-        self._noted = fast_path.newest
+        self._noted = fast_path.last_request
 
     def request(
         self,
@@ -371,7 +366,7 @@ class Conversation:
 
     def _answered(self, header: Header) -> None:
         """Note that an answer has come; a request may have several."""
-        begun = self._sent_at.get(header.about)
+        begun = self._sent_at.get(header.reply_to)
         if begun is not None:
             self.link.timed(time.perf_counter() - begun, header)
 
@@ -385,20 +380,20 @@ class Conversation:
             self._settle(number)
 
     def _take_batch(self, header: Header) -> None:
-        batch = self._reader.read(self.link, header, self._fast_path)
-        about = header.about
+        batch = self._reader.read(self.link, header)
+        reply_to = header.reply_to
         self._answered(header)
-        if about in self._latest_asked:
-            self._latest_asked.discard(about)
-            if about in self._sent_at:
-                self._replies[about] = batch.observations
-                self._settle(about)
+        if reply_to in self._latest_asked:
+            self._latest_asked.discard(reply_to)
+            if reply_to in self._sent_at:
+                self._replies[reply_to] = batch.observations
+                self._settle(reply_to)
         else:
-            if about == self._round and not header.flags & SOME_SLOTS:
-                self._settle(about)
+            if reply_to == self._round and not header.flags & SOME_SLOTS:
+                self._settle(reply_to)
                 self._round_results = batch[1:]
             else:
-                self._take_some(about, batch)
+                self._take_some(reply_to, batch)
             self._note(batch)
         self.link.complete(header)
 
@@ -420,14 +415,14 @@ class Conversation:
                     ended[row] = self._finished[slots[row]]
         self._finished[slots] = ended
 
-    def _take_some(self, about: int, batch: Batch) -> None:
-        if about == self._round:
+    def _take_some(self, reply_to: int, batch: Batch) -> None:
+        if reply_to == self._round:
             self._take_apart()
-        if self.restarts.is_of(about):
+        if self.restarts.is_of(reply_to):
             waited_for = self.arrivals.missing()
             batch = self.restarts.begun(batch, waited_for, self._shown, self._autoreset_mode)
-        self.arrivals.add(about, batch)
-        self._settle_if_done(about)
+        self.arrivals.add(reply_to, batch)
+        self._settle_if_done(reply_to)
 
     def _take_apart(self) -> None:
         """A step of all slots is answered slot by slot: go on as if they had been sent so."""
@@ -437,17 +432,17 @@ class Conversation:
 
     def _take_reply(self, header: Header) -> None:
         found = unpack_values(self.link.read_meta(header))
-        if header.about in self._sent_at:
+        if header.reply_to in self._sent_at:
             self._answered(header)
-            self._replies[header.about] = found
-            self._settle(header.about)
+            self._replies[header.reply_to] = found
+            self._settle(header.reply_to)
         self.link.complete(header)
 
     def _take_failure(self, header: Header) -> None:
         failure = unpack_message(Failure, self.link.read_meta(header))
         self._answered(header)
         error = raised_failure(failure)
-        number = header.about
+        number = header.reply_to
         if number == self._round:
             self._take_apart()
         if self.arrivals.fail(number, failure.slots, error):
@@ -461,8 +456,8 @@ class Conversation:
         expect = unpack_message(Expect, self.link.read_meta(header))
         if not math.isfinite(expect.seconds):
             raise ProtocolError(f"a request is announced to take {expect.seconds} seconds")
-        if header.about in self._sent_at:
-            self._expected[header.about] = expect.seconds
+        if header.reply_to in self._sent_at:
+            self._expected[header.reply_to] = expect.seconds
         self.link.complete(header)
 
 

@@ -33,9 +33,6 @@ class Forgettable(Protocol):
     def forget(self) -> None:
         """Let go of them, without ending them, in the child."""
 
-    def prepare_fork(self) -> None:
-        """Be ready for a child, before there is one."""
-
 
 _open: WeakSet[Closable] = WeakSet()
 _ours: WeakSet[Forgettable] = WeakSet()
@@ -60,18 +57,13 @@ def _close_all() -> None:
             traceback.print_exc()  # the others are closed all the same
 
 
-def _prepare_all() -> None:
-    for thing in list(_ours):
-        thing.prepare_fork()
-
-
 def _forget_all() -> None:
     _open.clear()
     for thing in list(_ours):
         thing.forget()
 
 
-os.register_at_fork(before=_prepare_all, after_in_child=_forget_all)
+os.register_at_fork(after_in_child=_forget_all)
 
 
 @contextmanager

@@ -28,7 +28,7 @@ from shoal.remote._messages import (
     unpack_message,
     whole_text,
 )
-from shoal.remote._transports.base import PATIENCE, Transport
+from shoal.remote._transports.base import STALL_TIMEOUT, Transport
 from shoal.remote._transports.shared_memory import fetch_memory, go_over
 from shoal.remote._wire import (
     CAPABILITIES,
@@ -89,7 +89,7 @@ def read_plain(
     if header.kind not in wanted or header.meta > limit or header.body or header.number:
         raise ProtocolError(f"expected one of {[kind.name for kind in wanted]}, got {header}")
     meta = bytearray(header.meta)
-    transport.patience = max(0.1, deadline - time.monotonic())
+    transport.stall_timeout = max(0.1, deadline - time.monotonic())
     transport.skip(HEADER_BYTES)
     transport.receive_into([meta])
     return unpack_message(wanted[header.kind], meta)
@@ -104,11 +104,11 @@ def greeted(transport: Transport, deadline: float) -> tuple[Hello, bytes]:
     return hello, nonce
 
 
-def heard_ready(transport: Transport, deadline: float, patience: float = PATIENCE) -> bool:
+def heard_ready(transport: Transport, deadline: float, patience: float = STALL_TIMEOUT) -> bool:
     """The end of the server's part: hear whether the client goes on over shared memory."""
     ready = read_plain(transport, {Kind.READY: Ready}, deadline, _LIMIT)
     assert isinstance(ready, Ready)
-    transport.patience = patience
+    transport.stall_timeout = patience
     return ready.is_shared
 
 
@@ -181,11 +181,11 @@ def introduced(
     assert isinstance(answer, Welcome)
     memory = None
     if shares and SHARES_MEMORY in answer.capabilities and answer.local_upgrade:
-        memory = fetch_memory(answer.local_upgrade, answer.session, answer.ring, answer.trays)
+        memory = fetch_memory(answer.local_upgrade, answer.session, answer.ring)
     write_plain(transport, Kind.READY, Ready(memory is not None))
     if memory is not None:
-        go_over(transport, memory, answer.ring, answer.trays, 1)
-    transport.patience = PATIENCE if patience is None else patience
+        go_over(transport, memory, answer.ring, 1)
+    transport.stall_timeout = STALL_TIMEOUT if patience is None else patience
     return answer
 
 

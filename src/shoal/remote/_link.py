@@ -28,7 +28,7 @@ from shoal.remote._heartbeat import Heart
 from shoal.remote._messages import Ended, Welcome, unpack_message
 from shoal.remote._stats import Stats
 from shoal.remote._target import Target
-from shoal.remote._transports.base import PATIENCE, Transport, remaining
+from shoal.remote._transports.base import STALL_TIMEOUT, Transport, remaining
 from shoal.remote._transports.opening import open_transport
 from shoal.remote._transports.shared_memory import is_shareable
 from shoal.remote._wire import Header, Kind
@@ -125,7 +125,7 @@ class Link:
                 client=f"{socket.gethostname()}/{os.getpid()}",
                 values=target.values,
                 shares=target.shares_memory and is_shareable(transport),
-                patience=None if target.timeout is None else min(target.timeout, PATIENCE),
+                patience=None if target.timeout is None else min(target.timeout, STALL_TIMEOUT),
             )
         except BaseException:
             transport.close()
@@ -185,13 +185,13 @@ class Link:
     def catch_up(self, fast_path: _native.FastPathClient) -> None:
         """Take over where the fast path stands; an interrupt may have kept us from it."""
         channel = self._channel
-        if fast_path.newest > channel.sent:
-            channel.sent = fast_path.newest
+        if fast_path.last_request > channel.sent:
+            channel.sent = fast_path.last_request
             self._requests += 1
-        if fast_path.received > channel.received:
-            channel.received = fast_path.received
-        if fast_path.is_torn or fast_path.is_inside:
-            channel.break_off(and_lose=fast_path.is_inside)
+        if fast_path.last_received > channel.received:
+            channel.received = fast_path.last_received
+        if fast_path.is_send_incomplete or fast_path.is_receive_incomplete:
+            channel.break_off(and_lose=fast_path.is_receive_incomplete)
 
     def lose(self, error: ConnectionLostError) -> None:
         """The connection was lost in the middle of a message; who waits for one comes back."""

@@ -71,8 +71,7 @@ class Welcome(Struct, frozen=True):
     session_ttl: float
     lease: float | None = None  # seconds after which a silent owner has lost its device
     local_upgrade: str = ""  # where a client of the same machine is handed memory to share
-    ring: int = 0  # the bytes of a ring in it
-    trays: int = 0  # and of all trays
+    ring: int = 0  # the capacity of a ring in bytes
     capabilities: tuple[str, ...] = ()  # those that both ends have
 
 

@@ -31,7 +31,7 @@ from shoal.remote._space_codec import space_of
 from shoal.remote._stats import Stats
 from shoal.remote._target import Target
 from shoal.remote._value_codec import pack_values, unpack_values
-from shoal.remote._wire import IN_TRAY, SOME_SLOTS, WHOLE, Kind
+from shoal.remote._wire import SOME_SLOTS, WHOLE, Kind
 
 __all__ = ["Deadlines", "RemotePool", "each_deadline"]
 
@@ -105,11 +105,10 @@ class RemotePool:
                 self._intake,
                 state,
                 self._layout.tree,
-                notes_endings=self.autoreset_mode is not AutoresetMode.SAME_STEP,
+                updates_finished=self.autoreset_mode is not AutoresetMode.SAME_STEP,
                 step=Kind.STEP,
                 batch=Kind.BATCH,
                 whole=WHOLE,
-                in_tray=IN_TRAY,
             )
         self._action_columns = columns.actions()
         self._requests = Segments(actions)
@@ -344,10 +343,6 @@ class RemotePool:
         """Let go of the connection in a forked child, without ending it for the parent."""
         self._closed = True
         self._conversation.forget()
-
-    def prepare_fork(self) -> None:
-        """Part from the server with what a child will see of shared memory."""
-        self._conversation.prepare_fork()
 
     # Parts
 

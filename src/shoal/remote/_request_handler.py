@@ -30,7 +30,7 @@ from shoal.remote._rpc_allowlist import reached
 from shoal.remote._segments import FLAGS, REWARDS, SLOTS, Segments, check_flags, checked_slots
 from shoal.remote._slot_scheduler import Answer, Failed, SlotScheduler, Task
 from shoal.remote._value_codec import pack_values, unpack_values
-from shoal.remote._wire import IN_TRAY, SOME_SLOTS, WHOLE, Header, Kind
+from shoal.remote._wire import SOME_SLOTS, WHOLE, Header, Kind
 
 __all__ = ["RequestHandler", "Rules"]
 
@@ -89,7 +89,6 @@ class RequestHandler:
                 step=Kind.STEP,
                 batch=Kind.BATCH,
                 whole=WHOLE,
-                in_tray=IN_TRAY,
             )
         self.is_closed = False
         """Whether the client has closed the vector, as it should."""
@@ -103,11 +102,6 @@ class RequestHandler:
     def largest_message(self) -> int:
         """Bytes of the tensors of a step of all slots, or of the answer to it."""
         return max(self._requests.row_bytes, self._answers.row_bytes) * self._pool.num_envs
-
-    @property
-    def tray_bytes(self) -> int:
-        """Bytes of a tray for the observations of all slots; 0 where none is used."""
-        return 0 if self._fast_path is None else self._fast_path.tray_bytes
 
     @property
     def is_busy(self) -> bool:
@@ -126,7 +120,7 @@ class RequestHandler:
             return False
         if not self._scheduler.is_even:
             return False
-        asked = self._fast_path.next(transport, channel.received, timeout)
+        asked = self._fast_path.receive(transport, channel.received, timeout)
         if not asked:
             return asked
         begun = time.perf_counter()
@@ -137,7 +131,7 @@ class RequestHandler:
         except Exception as error:
             self._fail(number, None, error)
             return True
-        if self._fast_path.answer(transport, results, channel.sent + 1, number, _micros(begun)):
+        if self._fast_path.respond(transport, results, channel.sent + 1, number, _micros(begun)):
             channel.sent += 1
         else:
             self._send_batch(number, None, results, begun)
@@ -213,7 +207,7 @@ class RequestHandler:
             self._fail(header.number, None, error)
             return
         if announced >= _LONG:
-            self._channel.send(Kind.EXPECT, pack_message(Expect(announced)), about=task.number)
+            self._channel.send(Kind.EXPECT, pack_message(Expect(announced)), reply_to=task.number)
 
     def _step_all(self, number: int, actions: Any, begun: float) -> None:
         try:
@@ -332,7 +326,7 @@ class RequestHandler:
         else:
             self._send_batch(task.number, outcome.batch.slots, outcome.batch[1:], task.begun)
 
-    def _send_batch(self, about: int, slots: Any, results: Any, begun: float) -> None:
+    def _send_batch(self, reply_to: int, slots: Any, results: Any, begun: float) -> None:
         observations, rewards, terminated, truncated, infos = results
         arrays, objects = batch_leaves(self._observations, observations)
         flags = 0 if slots is None else SOME_SLOTS
@@ -348,7 +342,7 @@ class RequestHandler:
             if len(told) > self._rules.max_meta:
                 raise ValueError(f"{len(told)} bytes, {self._rules.max_meta} may be sent")
         except Exception as error:  # the pool's mistake, which is told like its exceptions
-            self._fail(about, None if slots is None else slots.tolist(), error)
+            self._fail(reply_to, None if slots is None else slots.tolist(), error)
             return
         if slots is not None:
             body.insert(0, np.ascontiguousarray(slots, SLOTS))
@@ -360,19 +354,19 @@ class RequestHandler:
             flags=flags,
             rows=rows,
             micros=_micros(begun),
-            about=about,
+            reply_to=reply_to,
             lasting=self._pool.copy,
         )
 
-    def _reply(self, about: int, found: Any, begun: float) -> None:
+    def _reply(self, reply_to: int, found: Any, begun: float) -> None:
         meta = pack_values(found)
         if len(meta) > self._rules.max_meta:
             error = ValueError(f"{len(meta)} bytes of results, {self._rules.max_meta} may be sent")
-            self._fail(about, None, error)
+            self._fail(reply_to, None, error)
             return
-        self._channel.send(Kind.REPLY, meta, micros=_micros(begun), about=about)
+        self._channel.send(Kind.REPLY, meta, micros=_micros(begun), reply_to=reply_to)
 
-    def _fail(self, about: int, slots: list[int] | None, error: BaseException) -> None:
+    def _fail(self, reply_to: int, slots: list[int] | None, error: BaseException) -> None:
         told = failure_of(error, tells_traceback=self._rules.tells_tracebacks)
         concerned = None if slots is None else tuple(slots)
         failure = msgspec.structs.replace(told, slots=concerned)
@@ -382,7 +376,7 @@ class RequestHandler:
                 failure, message=told.message[: self._max_meta // 8], notes=(), traceback=""
             )
             meta = pack_message(short)
-        self._channel.send(Kind.FAILURE, meta, about=about)
+        self._channel.send(Kind.FAILURE, meta, reply_to=reply_to)
 
 
 def _micros(begun: float) -> int:

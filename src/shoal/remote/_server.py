@@ -214,9 +214,6 @@ class Server:
                 transport.close()
             time.sleep(0.005)
 
-    def prepare_fork(self) -> None:
-        """There is nothing to prepare: what is shared with clients is not seen by others here."""
-
     def forget(self) -> None:
         """Let go of everything in a forked child, without ending it for the parent."""
         self._closed.set()

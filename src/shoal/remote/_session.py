@@ -15,17 +15,16 @@ from shoal.remote._hosting import Hosted
 from shoal.remote._messages import Ended, Hello, Welcome, pack_message
 from shoal.remote._request_handler import RequestHandler, Rules
 from shoal.remote._space_codec import described_space
-from shoal.remote._transports.base import PATIENCE, Transport
+from shoal.remote._transports.base import STALL_TIMEOUT, Transport
 from shoal.remote._transports.shared_memory import (
     Memory,
     go_over,
     is_shareable,
     make_memory,
     ring_capacity,
-    tray_area,
 )
 from shoal.remote._value_codec import pack_values
-from shoal.remote._wire import CAPABILITIES, SHARES_MEMORY, USES_TRAYS, Kind
+from shoal.remote._wire import CAPABILITIES, SHARES_MEMORY, Kind
 
 __all__ = ["Session"]
 
@@ -74,7 +73,6 @@ class Session:
         self._capabilities = tuple(each for each in CAPABILITIES if each in hello.capabilities)
         self._local_upgrade = local_upgrade if SHARES_MEMORY in self._capabilities else ""
         self._ring = ring_capacity(self._handler.largest_message)
-        self._trays = tray_area(self._handler.tray_bytes) if USES_TRAYS in self._capabilities else 0
         self._memory: Memory | None = None  # for the client to go over to
         self._heard = self._lost_at = time.monotonic()
         self._news = threading.Condition()
@@ -128,7 +126,7 @@ class Session:
 
     def shared_memory(self) -> int:
         """A block to be shared with the client; the descriptor is the caller's."""
-        descriptor, self._memory = make_memory(self._ring, self._trays)
+        descriptor, self._memory = make_memory(self._ring)
         return descriptor
 
     # The thread of the session
@@ -185,17 +183,16 @@ class Session:
                 self.hosted.lease if self.hosted.exclusive else None,
                 self._local_upgrade if is_shareable(transport) else "",
                 self._ring,
-                self._trays,
                 self._capabilities,
             ),
         )
-        patience = min(PATIENCE, self.hosted.lease) if self.hosted.exclusive else PATIENCE
+        patience = min(STALL_TIMEOUT, self.hosted.lease) if self.hosted.exclusive else STALL_TIMEOUT
         is_shared = heard_ready(transport, time.monotonic() + min(_HANDSHAKE, patience), patience)
         memory, self._memory = self._memory, None
         if is_shared:
             if memory is None:
                 raise ProtocolError("the client shares memory that it was not given")
-            go_over(transport, memory, self._ring, self._trays, 0)
+            go_over(transport, memory, self._ring, 0)
 
     def _converse(self) -> None:
         """Answer requests for as long as the connection lasts."""

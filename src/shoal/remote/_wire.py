@@ -19,10 +19,8 @@ from shoal.errors import ProtocolError
 __all__ = [
     "CAPABILITIES",
     "HEADER_BYTES",
-    "IN_TRAY",
     "SHARES_MEMORY",
     "SOME_SLOTS",
-    "USES_TRAYS",
     "VERSIONS",
     "WHOLE",
     "Header",
@@ -34,9 +32,9 @@ __all__ = [
 VERSIONS = (1, 1)
 """The oldest and the newest version of the protocol that this side speaks."""
 
-SHARES_MEMORY, USES_TRAYS = "shared memory", "trays"
+SHARES_MEMORY = "shared memory"
 
-CAPABILITIES = (SHARES_MEMORY, USES_TRAYS)
+CAPABILITIES = (SHARES_MEMORY,)
 """What an end may be able to do, in any version; what the other end does not know it ignores."""
 
 HEADER_BYTES = _native.HEADER_BYTES
@@ -76,17 +74,12 @@ WHOLE = 2
 """A flag: a step that is answered as a whole, not slot by slot as they are done."""
 
 
-IN_TRAY = 4
-"""A flag: the observations of a batch lie in the tray that the request has named."""
-
-
 class Header(NamedTuple):
     """The beginning of a message.
 
     ``number`` counts the messages of one direction from 1 on, 0 for those that need no delivery;
-    ``ack`` is the newest number that the sender has received; ``about`` is the number of the
-    request that is answered; ``micros`` are the microseconds that the server has spent on it. Which
-    tray of the shared memory a request names is known to native code alone.
+    ``ack`` is the newest number that the sender has received; ``reply_to`` is the number of the
+    request that is answered; ``micros`` are the microseconds that the server has spent on it.
     """
 
     kind: Kind
@@ -96,7 +89,7 @@ class Header(NamedTuple):
     micros: int
     number: int
     ack: int
-    about: int
+    reply_to: int
     body: int
 
 

@@ -6,12 +6,12 @@ import time
 from collections.abc import Sequence
 from typing import Any, Protocol
 
-__all__ = ["PATIENCE", "SLOWEST", "Transport", "flat", "remaining"]
+__all__ = ["STALL_TIMEOUT", "MIN_RATE", "Transport", "flat", "remaining"]
 
-PATIENCE = 20.0
+STALL_TIMEOUT = 20.0
 """Seconds without a byte, in the middle of a message, after which a connection counts as lost."""
 
-SLOWEST = 1 << 16
+MIN_RATE = 1 << 16
 """Bytes a second, on the whole of a message: who is slower wants to keep us busy."""
 
 
@@ -20,11 +20,11 @@ class Transport(Protocol):
 
     One thread receives; one thread at a time sends. ``close`` may be called by any, and ends the
     waits of the others. Whatever has to do with the other end raises ConnectionLostError when there
-    is no other end any more. ``patience`` are the seconds without a byte, in the middle of a
+    is no other end any more. ``stall_timeout`` are the seconds without a byte, in the middle of a
     message, after which there is none.
     """
 
-    patience: float
+    stall_timeout: float
 
     @property
     def name(self) -> str:

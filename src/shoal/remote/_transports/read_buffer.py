@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from shoal.errors import ConnectionLostError
-from shoal.remote._transports.base import PATIENCE, SLOWEST, flat, remaining
+from shoal.remote._transports.base import STALL_TIMEOUT, MIN_RATE, flat, remaining
 
 __all__ = ["MOST_AHEAD", "ReadingAhead"]
 
@@ -21,7 +21,7 @@ class ReadingAhead:
     name: str
 
     def __init__(self) -> None:
-        self.patience = PATIENCE
+        self.stall_timeout = STALL_TIMEOUT
         self.bytes_sent = 0
         self.bytes_received = 0
         self._ahead = bytearray()
@@ -51,11 +51,11 @@ class ReadingAhead:
     def receive_into(self, buffers: Sequence[Any]) -> None:
         """Fill these contiguous buffers, with bytes that are on their way."""
         views = list(map(flat, buffers))
-        deadline = time.monotonic() + self.patience + sum(map(len, views)) / SLOWEST
+        deadline = time.monotonic() + self.stall_timeout + sum(map(len, views)) / MIN_RATE
         for view in views:
             place = 0
             while place < len(view):
-                left = min(self.patience, deadline - time.monotonic())
+                left = min(self.stall_timeout, deadline - time.monotonic())
                 if not self._ahead and (left <= 0 or not self._take_in(left)):
                     raise ConnectionLostError(f"{self.name}: a message was not completed")
                 taken = min(len(view) - place, len(self._ahead))

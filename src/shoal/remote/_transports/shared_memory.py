@@ -2,8 +2,7 @@
 
 The server listens at a *local upgrade*, a name known only on its machine. A client that reaches
 it there and says the secret of its session is handed a block of memory without a name; both then go
-on over two rings in it, and keep their socket to notice each other's end. Behind the rings lie
-trays, for large observations.
+on over two rings in it, and keep their socket to notice each other's end.
 """
 
 from __future__ import annotations
@@ -32,12 +31,9 @@ __all__ = [
     "is_shareable",
     "make_memory",
     "ring_capacity",
-    "tray_area",
 ]
 
 _SMALLEST, _LARGEST = 1 << 18, 1 << 26
-_TRAYS = 4
-"""Observations that a user may hold at once without them being copied twice."""
 
 _KEY_BYTES = 16
 _PATIENCE = 0.5
@@ -54,14 +50,9 @@ def ring_capacity(message: int) -> int:
     return min(max(_SMALLEST, 1 << (message + 4096).bit_length()), _LARGEST)
 
 
-def tray_area(tray: int) -> int:
-    """Bytes of all trays, where one has so many."""
-    return _TRAYS * tray
-
-
-def make_memory(capacity: int, trays: int) -> tuple[int, Memory]:
-    """A new block for rings and trays: its descriptor, which is the caller's, and the memory."""
-    size = _native.Port.shared_bytes(capacity, trays)
+def make_memory(capacity: int) -> tuple[int, Memory]:
+    """Allocate memory for two rings; return its descriptor, owned by the caller, and a mapping."""
+    size = _native.Port.shared_bytes(capacity)
     descriptor = os.memfd_create("shoal-rings", os.MFD_CLOEXEC | os.MFD_ALLOW_SEALING)
     try:
         os.ftruncate(descriptor, size)
@@ -72,11 +63,11 @@ def make_memory(capacity: int, trays: int) -> tuple[int, Memory]:
         raise
 
 
-def fetch_memory(frontend: str, key: bytes, capacity: int, trays: int) -> Memory | None:
+def fetch_memory(frontend: str, key: bytes, capacity: int) -> Memory | None:
     """The block that the server has for the session of this key; None where it is not reached."""
     if sys.platform != "linux":
         return None
-    if not (0 < capacity <= _LARGEST and 0 <= trays <= tray_area(_LARGEST)):
+    if not 0 < capacity <= _LARGEST:
         return None
     try:
         with socket.socket(socket.AF_UNIX, socket.SOCK_STREAM) as knocking:
@@ -86,7 +77,7 @@ def fetch_memory(frontend: str, key: bytes, capacity: int, trays: int) -> Memory
             _, descriptors, _, _ = socket.recv_fds(knocking, 1, 1)
         for descriptor in descriptors:
             try:
-                return _mapped(descriptor, _native.Port.shared_bytes(capacity, trays))
+                return _mapped(descriptor, _native.Port.shared_bytes(capacity))
             finally:
                 os.close(descriptor)
     except (OSError, ValueError):
@@ -94,10 +85,10 @@ def fetch_memory(frontend: str, key: bytes, capacity: int, trays: int) -> Memory
     return None
 
 
-def go_over(transport: Transport, memory: Memory, capacity: int, trays: int, end: int) -> None:
+def go_over(transport: Transport, memory: Memory, capacity: int, end: int) -> None:
     """Let a transport go on over shared memory; its two ends have the numbers 0 and 1."""
     assert isinstance(transport, _native.Port)
-    transport.share(memory, capacity, trays, end)
+    transport.share(memory, capacity, end)
 
 
 def _mapped(descriptor: int, size: int) -> Memory:

@@ -7,7 +7,7 @@ import ssl
 
 from shoal import _native
 from shoal.pools._shares import available_cores
-from shoal.remote._transports.base import PATIENCE, Transport
+from shoal.remote._transports.base import STALL_TIMEOUT, Transport
 from shoal.remote._transports.tls_transport import EncryptedTransport
 
 __all__ = ["may_spin", "socket_transport", "tuned"]
@@ -23,7 +23,7 @@ def socket_transport(connected: socket.socket, name: str) -> Transport:
     if isinstance(connected, ssl.SSLSocket):
         return EncryptedTransport(connected, name)
     connected.setblocking(False)
-    return _native.Port.of_socket(connected.detach(), name, may_spin(), PATIENCE)
+    return _native.Port.of_socket(connected.detach(), name, may_spin(), STALL_TIMEOUT)
 
 
 def tuned(connected: socket.socket) -> socket.socket:

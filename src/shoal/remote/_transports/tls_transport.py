@@ -42,7 +42,7 @@ class EncryptedTransport(ReadingAhead):
                 with self._lock:
                     sent = self._socket.send(data[:_PIECE])
             except (ssl.SSLWantReadError, ssl.SSLWantWriteError):
-                if time.monotonic() - idle_since > self.patience:
+                if time.monotonic() - idle_since > self.stall_timeout:
                     raise ConnectionLostError(
                         f"{self.name}: the other end has stopped reading"
                     ) from None

@@ -61,9 +61,9 @@ class WebSocketTransport(ReadingAhead):
     def _limit_sending(self, used: socket.socket) -> None:
         """Let an attempt to send end after a while, but not one to receive."""
         if isinstance(used, TwoWaySocket):
-            used.sending_timeout = self.patience
+            used.sending_timeout = self.stall_timeout
             return
-        seconds, rest = divmod(self.patience, 1)
+        seconds, rest = divmod(self.stall_timeout, 1)
         limit = struct.pack("@ll", int(seconds), int(rest * 1e6))
         used.setsockopt(socket.SOL_SOCKET, socket.SO_SNDTIMEO, limit)
 

@@ -206,7 +206,7 @@ NB_MODULE(_native, module) {
       .def("receive_into", &shoal::Port::receive_into, "buffers"_a)
       .def("share", &shoal::Port::share, "memory"_a, "capacity"_a, "end"_a)
       .def("close", &shoal::Port::close)
-      .def("abandon", &shoal::Port::abandon)
+      .def("release_in_child", &shoal::Port::release_in_child)
       .def_prop_rw("stall_timeout", &shoal::Port::stall_timeout, &shoal::Port::set_stall_timeout)
       .def_prop_ro("is_shared", &shoal::Port::is_shared)
       .def_prop_ro("name", &shoal::Port::name)
@@ -246,8 +246,7 @@ NB_MODULE(_native, module) {
           },
           "actions"_a, "observations"_a, "rows"_a, "step"_a, "batch"_a, "whole"_a,
           nb::keep_alive<1, 2>(), nb::keep_alive<1, 3>())
-      .def("receive", &shoal::FastPathServer::receive, "port"_a, "received"_a,
-           "timeout"_a.none())
+      .def("receive", &shoal::FastPathServer::receive, "port"_a, "received"_a, "timeout"_a.none())
       .def("respond", &shoal::FastPathServer::respond, "port"_a, "results"_a, "number"_a,
            "reply_to"_a, "micros"_a);
 

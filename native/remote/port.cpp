@@ -289,7 +289,7 @@ void Port::close() {
   if (pipe != nullptr) pipe->shut_down();
 }
 
-void Port::abandon() {
+void Port::release_in_child() {
   // The pipe may never be destroyed: stacks of threads that do not exist in the child refer to it.
   if (pipe_ != nullptr) ::close(pipe_->release_socket());
   pipe_ = nullptr;

@@ -18,8 +18,8 @@ class Port {
  public:
   Port(std::unique_ptr<Pipe> pipe, std::string name, bool may_spin, double stall_timeout);
 
-  /// Sends these buffers in order. With `reads`, incoming bytes are buffered while the pipe is full,
-  /// because the other end may be blocked until they are read.
+  /// Sends these buffers in order. With `reads`, incoming bytes are buffered while the pipe is
+  /// full, because the other end may be blocked until they are read.
   void send(nb::sequence parts, bool reads);
 
   /// Waits for `needed` bytes and returns them without consuming them; None after the timeout.
@@ -39,7 +39,7 @@ class Port {
   void close();
 
   /// Releases the socket in a forked child without closing the connection of the parent.
-  void abandon();
+  void release_in_child();
 
   // For native callers, with the GIL held.
 

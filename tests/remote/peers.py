@@ -14,7 +14,14 @@ import numpy as np
 from gymnasium import spaces
 
 from shoal.remote import Feedback, Status
-from shoal.remote._messages import Greeting, Hello, Ready, Welcome, pack_message, unpack_message
+from shoal.remote._messages import (
+    ClientHello,
+    ClientReady,
+    ServerHello,
+    SessionInfo,
+    pack_message,
+    unpack_message,
+)
 from shoal.remote._wire import HEADER_BYTES, Header, Kind, pack_header, read_header
 
 ROOT = Path(__file__).parents[2]
@@ -133,14 +140,14 @@ class Raw:
             ("127.0.0.1", int(url.partition("://")[2].partition("/")[0].rpartition(":")[2])), 5.0
         )
         self.number = 0
-        self.greeting = unpack_message(Greeting, self.read()[1])
-        self.welcome = None
+        self.server_hello = unpack_message(ServerHello, self.read()[1])
+        self.info = None
         if name is not None:
-            self.write(Kind.HELLO, pack_message(Hello(1, name, **hello)), number=0)
+            self.write(Kind.CLIENT_HELLO, pack_message(ClientHello(1, name, **hello)), number=0)
             header, meta = self.read()
-            assert header.kind is Kind.WELCOME, (header, bytes(meta))
-            self.welcome = unpack_message(Welcome, meta)
-            self.write(Kind.READY, pack_message(Ready(False)), number=0)
+            assert header.kind is Kind.SESSION_INFO, (header, bytes(meta))
+            self.info = unpack_message(SessionInfo, meta)
+            self.write(Kind.CLIENT_READY, pack_message(ClientReady(False)), number=0)
 
     def write(self, kind, meta=b"", body=b"", *, number=None, **rest):
         self.socket.sendall(self.message(kind, meta, body, number=number, **rest))
@@ -174,8 +181,10 @@ class Raw:
         while True:
             header, meta = self.read()
             rows += header.rows
-            is_about = header.kind is Kind.ENDED or header.reply_to == (number or self.number)
-            if is_about and (header.kind is not Kind.BATCH or rows >= self.welcome.num_envs):
+            is_about = header.kind is Kind.SESSION_ENDED or header.reply_to == (
+                number or self.number
+            )
+            if is_about and (header.kind is not Kind.BATCH or rows >= self.info.num_envs):
                 return header, meta
 
     def is_hung_up(self, timeout=5.0):
@@ -204,13 +213,14 @@ class Process:
     """A script in a process of its own, which says "ready ..." when it is."""
 
     def __init__(self, script):
+        paths = (str(ROOT), os.environ.get("PYTHONPATH"))
         self.popen = subprocess.Popen(
             [sys.executable, "-c", script],
             stdout=subprocess.PIPE,
             stderr=subprocess.STDOUT,
             text=True,
             cwd=ROOT,
-            env={**os.environ, "PYTHONPATH": str(ROOT)},
+            env={**os.environ, "PYTHONPATH": os.pathsep.join(filter(None, paths))},
         )
         self.said = []
         for line in self.popen.stdout:

@@ -153,7 +153,7 @@ def cut_at(point, numbers):
 
     def decide(where, header):
         number = header.number if where == REQUEST else header.reply_to
-        if where != direction or header.kind is Kind.EXPECT or number not in left:
+        if where != direction or header.kind is Kind.EXPECTED_DURATION or number not in left:
             return None
         left.discard(number)
         return how

@@ -13,8 +13,8 @@ import shoal
 from shoal.errors import AuthenticationError, RefusedError
 from shoal.pools import InlinePool
 from shoal.remote._messages import (
-    Hello,
-    Refusal,
+    ClientHello,
+    Rejection,
     pack_message,
     unpack_message,
 )
@@ -51,7 +51,7 @@ def test_a_name_that_there_is_not_is_told_only_to_those_who_know_the_token():
     with served(Factory(), TCP, token="secret") as it:
         with pytest.raises(AuthenticationError):
             shoal.connect(it.replace("/it", "/nothing"), timeout=5.0)
-        with pytest.raises(RefusedError, match="there is no 'nothing'"):
+        with pytest.raises(RefusedError, match="does not host 'nothing'"):
             shoal.connect(it.replace("/it", "/nothing"), token="secret", timeout=5.0)
 
 
@@ -59,12 +59,14 @@ def test_a_session_is_resumed_only_by_those_who_know_the_token():
     with shoal.serve({"it": Factory()}, TCP, token="secret") as server:
         envs = shoal.connect(f"{server.url}/it", token="secret", on_lost="resume", timeout=5.0)
         envs.reset(seed=0)
-        session = envs.pool._conversation.link.welcome.session
+        session = envs.pool._dispatcher.link.info.session
         with Raw(server.url, name=None) as raw:
-            raw.write(Kind.HELLO, pack_message(Hello(1, "it", session=session)), number=0)
+            raw.write(
+                Kind.CLIENT_HELLO, pack_message(ClientHello(1, "it", session=session)), number=0
+            )
             header, meta = raw.read()
-            assert header.kind is Kind.REFUSAL
-            assert unpack_message(Refusal, meta).reason == "token"
+            assert header.kind is Kind.REJECTION
+            assert unpack_message(Rejection, meta).reason == "token"
         envs.reset(seed=0)
         envs.close()
 
@@ -73,18 +75,18 @@ def test_a_proof_is_of_no_use_a_second_time():
     """Who has heard a client prove that it knows the token knows nothing."""
     factory = Factory()
     with served(factory, TCP, token="secret") as it:
-        with retold(it, {Kind.HELLO: {}}) as (proxy, url):
+        with retold(it, {Kind.CLIENT_HELLO: {}}) as (proxy, url):
             shoal.connect(url, token="secret", timeout=5.0, shared_memory=False).close()
-        hello = proxy.heard[Kind.HELLO]
-        assert unpack_message(Hello, hello[HEADER_BYTES:]).proof
+        hello = proxy.heard[Kind.CLIENT_HELLO]
+        assert unpack_message(ClientHello, hello[HEADER_BYTES:]).proof
         nonces = set()
         for _ in range(3):
             with Raw(it, name=None) as raw:
-                nonces.add(raw.greeting.nonce)
+                nonces.add(raw.server_hello.nonce)
                 raw.socket.sendall(hello)
                 header, meta = raw.read()
-                assert header.kind is Kind.REFUSAL
-                assert unpack_message(Refusal, meta).reason == "token"
+                assert header.kind is Kind.REJECTION
+                assert unpack_message(Rejection, meta).reason == "token"
                 assert raw.is_hung_up()
         assert len(nonces) == 3
         assert factory.calls == 1
@@ -100,10 +102,13 @@ def test_proofs_are_compared_in_constant_time(token, monkeypatch):
         return compare(one, other)
 
     monkeypatch.setattr(hmac, "compare_digest", noted)
-    with served(Factory(), TCP, token="secret") as it, retold(it, {Kind.HELLO: {}}) as (proxy, url):
+    with (
+        served(Factory(), TCP, token="secret") as it,
+        retold(it, {Kind.CLIENT_HELLO: {}}) as (proxy, url),
+    ):
         with suppress(AuthenticationError):
             shoal.connect(url, token=token, timeout=5.0, shared_memory=False).close()
-        proof = unpack_message(Hello, proxy.heard[Kind.HELLO][HEADER_BYTES:]).proof
+        proof = unpack_message(ClientHello, proxy.heard[Kind.CLIENT_HELLO][HEADER_BYTES:]).proof
     ((expected, given),) = compared
     assert given == proof
     assert (expected == given) == (token == "secret")
@@ -170,7 +175,7 @@ def test_nobody_has_more_slots_than_allowed():
 
     with served(factory, max_envs=3) as it:
         for count in (4, 2**16, 2**40):
-            with pytest.raises(RefusedError, match=f"{count} slots .* there may be 3") as caught:
+            with pytest.raises(RefusedError, match=f"{count} slots .* expected 1 to 3") as caught:
                 shoal.connect(it, count, timeout=5.0)
             assert caught.value.reason == "num_envs"
         assert not made
@@ -204,7 +209,7 @@ def test_a_session_that_outlives_nothing_is_allowed():
 @pytest.fixture
 def handshake(monkeypatch):
     """Sets the seconds that a client has to introduce itself."""
-    return partial(monkeypatch.setattr, sys.modules["shoal.remote._server"], "_HANDSHAKE")
+    return partial(monkeypatch.setattr, sys.modules["shoal.remote._server"], "_HANDSHAKE_TIMEOUT")
 
 
 def test_those_who_do_not_introduce_themselves_are_hung_up_on(handshake):
@@ -216,7 +221,7 @@ def test_those_who_do_not_introduce_themselves_are_hung_up_on(handshake):
 def test_those_who_introduce_themselves_letter_by_letter_are_hung_up_on(handshake):
     handshake(0.5)
     with shoal.serve({"it": Factory()}, TCP) as server, Raw(server.url, name=None) as raw:
-        message = raw.message(Kind.HELLO, b"x" * 60_000, number=0)
+        message = raw.message(Kind.CLIENT_HELLO, b"x" * 60_000, number=0)
         raw.socket.sendall(message[:HEADER_BYTES])
         begun = time.monotonic()
         hung_up = False
@@ -230,7 +235,7 @@ def test_those_who_introduce_themselves_letter_by_letter_are_hung_up_on(handshak
 
 
 def test_many_strangers_lock_nobody_out(handshake, monkeypatch):
-    monkeypatch.setattr(sys.modules["shoal.remote._server"], "_MOST_STRANGERS", 6)
+    monkeypatch.setattr(sys.modules["shoal.remote._server"], "_MAX_UNAUTHENTICATED", 6)
     handshake(60.0)
     with served(Factory(), TCP) as it, ExitStack() as strangers:
         first, *_, last = (strangers.enter_context(Raw(it, name=None)) for _ in range(6))
@@ -246,12 +251,12 @@ def test_many_strangers_lock_nobody_out(handshake, monkeypatch):
     ids=str,
 )
 def test_too_long_an_introduction_is_hung_up_on_before_there_is_room_made_for_it(announced):
-    hello = pack_message(Hello(1, "it"))
+    hello = pack_message(ClientHello(1, "it"))
     factory = Factory()
     with shoal.serve({"it": factory}, TCP) as server, Raw(server.url, name=None) as raw:
 
         def introduce():
-            raw.write(Kind.HELLO, hello, number=0, announced=announced)
+            raw.write(Kind.CLIENT_HELLO, hello, number=0, announced=announced)
             assert raw.is_hung_up(5.0)  # without waiting for the rest
 
         assert peak_of(introduce) < LITTLE
@@ -260,11 +265,11 @@ def test_too_long_an_introduction_is_hung_up_on_before_there_is_room_made_for_it
 
 def test_the_last_word_of_an_introduction_is_no_longer_than_it_must_be():
     with served(Factory(), TCP) as it, Raw(it, name=None) as raw:
-        raw.write(Kind.HELLO, pack_message(Hello(1, "it")), number=0)
-        assert raw.read()[0].kind is Kind.WELCOME
+        raw.write(Kind.CLIENT_HELLO, pack_message(ClientHello(1, "it")), number=0)
+        assert raw.read()[0].kind is Kind.SESSION_INFO
 
         def get_ready():
-            raw.write(Kind.READY, number=0, announced={"meta": 2**32 - 1})
+            raw.write(Kind.CLIENT_READY, number=0, announced={"meta": 2**32 - 1})
             assert raw.is_hung_up(5.0)
 
         assert peak_of(get_ready) < LITTLE

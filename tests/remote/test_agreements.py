@@ -100,7 +100,7 @@ def test_a_client_sends_no_more_requests_than_the_server_takes(on_lost):
     envs.send([0, 0], [0, 1])  # one request, however many slots it has
     envs.send([0], [2])
     for ask in (lambda: envs.send([0], [3]), lambda: envs.pool.reset([3])):
-        with pytest.raises(AlreadyPendingCallError, match="2 requests are in flight, the server"):
+        with pytest.raises(AlreadyPendingCallError, match="2 requests are in flight, but the server"):
             ask()
     assert envs.pool.in_flight == 3
     assert envs.pool.call("steps", slots=[3]) == [0]  # calls are not counted

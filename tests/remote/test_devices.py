@@ -143,7 +143,7 @@ def test_a_device_of_a_fixed_size_is_closed_and_the_client_refused_where_another
         return cells[-1]
 
     with served(Hosted(make, exclusive=True)) as url:
-        with pytest.raises(RefusedError, match="5 slots were asked for, there are 3"):
+        with pytest.raises(RefusedError, match="5 slots were requested, but the factory made 3"):
             shoal.connect(url, num_envs=5)
         assert wait_until(lambda: cells[0].is_closed == 1)
         shoal.connect(url, num_envs=3).close()  # nobody has it

@@ -114,7 +114,7 @@ def test_the_heart_of_an_owner_that_thinks_notices_a_killed_server(shared):
         url = f"{host.told[0]}/it"
         envs = shoal.connect(url, on_lost="resume", timeout=10.0, shared_memory=shared)
         envs.reset()
-        channel = envs.pool._conversation.link._channel
+        channel = envs.pool._dispatcher.link._channel
         assert channel.transport.is_shared is shared
         host.signal(signal.SIGKILL)
         assert wait_until(lambda: channel.transport is None)
@@ -125,7 +125,7 @@ def test_a_vector_is_closed_at_once_though_its_heart_tries_to_come_back():
     with process(OWNED.format(lease=0.8)) as host, proxied(f"{host.told[0]}/it") as (proxy, url):
         envs = shoal.connect(url, on_lost="resume", timeout=60.0, shared_memory=False)
         envs.reset()
-        link = envs.pool._conversation.link
+        link = envs.pool._dispatcher.link
         host.signal(signal.SIGSTOP)  # whoever connects is not refused, and waits
         proxy.cut()
         assert wait_until(lambda: link._channel.transport is None and proxy.connections > 1)
@@ -155,7 +155,7 @@ def test_a_child_of_the_server_does_not_keep_its_connections(shared):
     with process(FORKED) as host:
         envs = shoal.connect(f"{host.told[0]}/it", 2, timeout=60.0, shared_memory=shared)
         envs.reset(seed=0)
-        assert envs.pool._conversation.link._channel.transport.is_shared is shared
+        assert envs.pool._dispatcher.link._channel.transport.is_shared is shared
         host.signal(signal.SIGUSR1)
         child = int(host.popen.stdout.readline())
         try:

@@ -220,7 +220,7 @@ def test_hundreds_of_random_cuts_change_nothing(seed, play):
 def test_the_last_word_of_the_first_handshake_may_be_lost():
     """The client has been welcomed, and the server does not hear that it is ready."""
     with hosted() as host:
-        host.proxy.drops = {Kind.READY}
+        host.proxy.drops = {Kind.CLIENT_READY}
         envs = connected(host.url, on_lost="resume", timeout=10.0)
         host.proxy.drops = set()
         host.proxy.cut()

@@ -20,7 +20,14 @@ from websockets.sync.client import connect
 import shoal
 from shoal.pools import InlinePool
 from shoal.remote import Hosted
-from shoal.remote._messages import Ended, Hello, Refusal, ResetRequest, pack_message, unpack_message
+from shoal.remote._messages import (
+    ClientHello,
+    Rejection,
+    ResetRequest,
+    SessionEnded,
+    pack_message,
+    unpack_message,
+)
 from shoal.remote._value_codec import pack_values
 from shoal.remote._wire import Kind
 from tests.remote.peers import Cell, Raw, wait_until
@@ -48,7 +55,7 @@ def frame(size, *, is_last=True, is_first=True, data=b""):
 
 @contextmanager
 def stranger(url):
-    """A websocket of somebody who has not introduced itself, as a raw connection."""
+    """A websocket of somebody who has not client_handshake itself, as a raw connection."""
     raw = Raw.__new__(Raw)
     raw.socket = socket.create_connection(
         ("127.0.0.1", int(url.rpartition("/")[0].rpartition(":")[2])), 10.0
@@ -112,7 +119,7 @@ def test_no_page_of_a_browser_reaches_a_vector(origin):
 
 def repeats(raw):
     """A message that was received before, again and again."""
-    message = raw.message(Kind.ALIVE, number=1) * 100
+    message = raw.message(Kind.HEARTBEAT, number=1) * 100
     while True:
         yield message, 0.0
 
@@ -158,7 +165,7 @@ def feeding(url, feed):
 
 @pytest.mark.parametrize("feed", [repeats, trickle, repeated_trickle])
 def test_who_feeds_bytes_for_ever_does_not_keep_what_there_is_one_of(feed, monkeypatch):
-    monkeypatch.setattr(SERVER, "_TAKE_OVER", 1.0)
+    monkeypatch.setattr(SERVER, "_TAKEOVER_TIMEOUT", 1.0)
     with (
         served(Hosted(Cell, exclusive=True, lease=60.0), TCP) as url,
         feeding(url, feed),
@@ -170,7 +177,7 @@ def test_who_feeds_bytes_for_ever_does_not_keep_what_there_is_one_of(feed, monke
 
 @pytest.mark.parametrize("feed", [repeats, trickle, repeated_trickle])
 def test_who_feeds_bytes_for_ever_does_not_keep_the_server_from_closing(feed, monkeypatch):
-    monkeypatch.setattr(SERVER, "_CLOSING", 2.0)
+    monkeypatch.setattr(SERVER, "_CLOSE_TIMEOUT", 2.0)
     cell = Cell()
     server = shoal.serve({"it": lambda: cell}, TCP)
     with feeding(f"{server.url}/it", feed):
@@ -187,8 +194,8 @@ def test_a_repeated_number_that_announces_more_than_a_message_may_have_ends_the_
         raw.answer()
         raw.write(Kind.RESET, number=1, announced=announced)
         header, meta = raw.answer()
-        assert header.kind is Kind.ENDED
-        assert unpack_message(Ended, meta).reason == "protocol"
+        assert header.kind is Kind.SESSION_ENDED
+        assert unpack_message(SessionEnded, meta).reason == "protocol"
         assert raw.is_hung_up()
 
 
@@ -206,7 +213,7 @@ class Wide(gymnasium.Env):
         return np.zeros(1 << 14, np.uint8), 0.0, False, False, {}
 
 
-@pytest.mark.parametrize(("limit", "most"), [("_MOST_KEPT", 64), ("_MOST_BYTES_KEPT", 1 << 20)])
+@pytest.mark.parametrize(("limit", "most"), [("_MAX_UNACKNOWLEDGED", 64), ("_MAX_UNACKNOWLEDGED_BYTES", 1 << 20)])
 def test_a_client_that_acknowledges_nothing_is_given_up_when_too_much_is_kept_for_it(
     limit, most, monkeypatch
 ):
@@ -220,9 +227,9 @@ def test_a_client_that_acknowledges_nothing_is_given_up_when_too_much_is_kept_fo
         for _ in range(65):
             raw.write(Kind.STEP, body=bytes(8), rows=1, flags=2)
             header, meta = raw.answer()
-            if header.kind is Kind.ENDED:
+            if header.kind is Kind.SESSION_ENDED:
                 break
-        assert "acknowledges nothing" in unpack_message(Ended, meta).message
+        assert "does not acknowledge messages" in unpack_message(SessionEnded, meta).message
 
 
 class Paced(gymnasium.Env):
@@ -251,13 +258,13 @@ class Paced(gymnasium.Env):
 @pytest.mark.parametrize("count", [1500, pytest.param(20_000, marks=pytest.mark.slow)])
 def test_a_client_that_only_receives_acknowledges_and_is_not_given_up(count, monkeypatch):
     if count < 16_000:  # else what really holds is enough
-        monkeypatch.setattr(CHANNEL, "_MOST_KEPT", 600)
+        monkeypatch.setattr(CHANNEL, "_MAX_UNACKNOWLEDGED", 600)
     factories = [partial(Paced, itertools.count())] * count
     with (
         served(lambda: InlinePool(factories), TCP) as url,
         shoal.connect(url, on_lost="resume", timeout=100.0, shared_memory=False) as envs,
     ):
-        channel = envs.pool._conversation.link._channel
+        channel = envs.pool._dispatcher.link._channel
         monkeypatch.setattr(Paced, "received", lambda: channel.received)
         envs.reset()
         envs.pool.send(np.zeros(count, np.int64))
@@ -272,10 +279,10 @@ def test_the_number_of_slots_is_not_smuggled_in_among_the_arguments():
     factory = partial(shoal.make, "CartPole-v1")
     with served(lambda num_envs=1: factory(num_envs), TCP, max_envs=8) as url:
         with Raw(url, name=None) as raw:
-            hello = Hello(1, "it", values=pack_values({"num_envs": 2000}))
-            raw.write(Kind.HELLO, pack_message(hello), number=0)
+            hello = ClientHello(1, "it", values=pack_values({"num_envs": 2000}))
+            raw.write(Kind.CLIENT_HELLO, pack_message(hello), number=0)
             header, meta = raw.read()
-        assert header.kind is Kind.REFUSAL
-        assert "num_envs is no argument" in unpack_message(Refusal, meta).message
+        assert header.kind is Kind.REJECTION
+        assert "num_envs is not an argument" in unpack_message(Rejection, meta).message
         with shoal.connect(url, 8, timeout=10.0) as envs:
             assert envs.num_envs == 8

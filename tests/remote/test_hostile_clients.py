@@ -14,9 +14,9 @@ import shoal
 from shoal.pools import InlinePool
 from shoal.remote._messages import (
     CallRequest,
-    Ended,
-    Hello,
+    ClientHello,
     ResetRequest,
+    SessionEnded,
     StepRequest,
     pack_message,
     unpack_message,
@@ -68,7 +68,7 @@ def requests(raw):
         raw.message(Kind.CALL, call),
         raw.message(Kind.LATEST, pack_values([0, 1])),
         raw.message(Kind.CANCEL, pack_values([0, 1])),
-        raw.message(Kind.ALIVE, number=0),
+        raw.message(Kind.HEARTBEAT, number=0),
     ]
 
 
@@ -103,15 +103,17 @@ def feed(server, sessions, seed):
 def test_a_server_outlives_random_bytes_in_place_of_an_introduction():
     rng = random.Random(4)
     with live() as server:
-        hello = pack_message(Hello(1, "it", None, b"proof", client="c", values=pack_values({})))
+        hello = pack_message(
+            ClientHello(1, "it", None, b"proof", client="c", values=pack_values({}))
+        )
         for k in range(40):
             with Raw(server.url, name=None) as raw:
                 if k % 4 == 0:
                     data = rng.randbytes(rng.randrange(1, 3000))
                 elif k % 4 == 1:
-                    data = raw.message(Kind.HELLO, rng.randbytes(50), number=0)
+                    data = raw.message(Kind.CLIENT_HELLO, rng.randbytes(50), number=0)
                 else:
-                    data = mutated(rng, raw.message(Kind.HELLO, hello, number=0))
+                    data = mutated(rng, raw.message(Kind.CLIENT_HELLO, hello, number=0))
                 with suppress(OSError):
                     raw.socket.sendall(data)
                     raw.socket.shutdown(socket.SHUT_WR)
@@ -119,26 +121,26 @@ def test_a_server_outlives_random_bytes_in_place_of_an_introduction():
 
 
 HELLOS = {
-    "invalid UTF-8": pack_message(Hello(1, "abc")).replace(b"abc", b"\xff\xfe\xfd"),
+    "invalid UTF-8": pack_message(ClientHello(1, "abc")).replace(b"abc", b"\xff\xfe\xfd"),
     "a list": msgpack.encode([1, "it"]),
     "a name that is a number": msgpack.encode({"version": 1, "name": 3}),
     "nothing": b"",
     "deep": b"\x91" * 5000,
-    "arguments that are a list": pack_message(Hello(1, "it", values=pack_values([1, 2]))),
-    "arguments that are a number": pack_message(Hello(1, "it", values=pack_values(7))),
-    "arguments with odd keys": pack_message(Hello(1, "it", values=pack_values({1: 2}))),
-    "arguments that are no values": pack_message(Hello(1, "it", values=b"\xc1\xc1")),
-    "many slots": pack_message(Hello(1, "it", num_envs=2**40)),
-    "no slots": pack_message(Hello(1, "it", num_envs=-1)),
-    "a session that is not": pack_message(Hello(1, "it", session=b"x" * 16, received=3)),
-    "a long session": pack_message(Hello(1, "it", session=b"x" * 50_000)),
+    "arguments that are a list": pack_message(ClientHello(1, "it", values=pack_values([1, 2]))),
+    "arguments that are a number": pack_message(ClientHello(1, "it", values=pack_values(7))),
+    "arguments with odd keys": pack_message(ClientHello(1, "it", values=pack_values({1: 2}))),
+    "arguments that are no values": pack_message(ClientHello(1, "it", values=b"\xc1\xc1")),
+    "many slots": pack_message(ClientHello(1, "it", num_envs=2**40)),
+    "no slots": pack_message(ClientHello(1, "it", num_envs=-1)),
+    "a session that is not": pack_message(ClientHello(1, "it", session=b"x" * 16, received=3)),
+    "a long session": pack_message(ClientHello(1, "it", session=b"x" * 50_000)),
 }
 
 
 @pytest.mark.parametrize("hello", HELLOS)
 def test_introductions_that_cannot_be_are_refused_or_hung_up_on(hello):
     with live() as server, Raw(server.url, name=None) as raw:
-        raw.write(Kind.HELLO, HELLOS[hello], number=0)
+        raw.write(Kind.CLIENT_HELLO, HELLOS[hello], number=0)
         assert raw.is_hung_up(3.0)
 
 
@@ -148,11 +150,13 @@ def call_of(values, slots=(0,), what="label", is_function=False):
 
 ACTIONS = struct.pack("<2q", 0, 1) + struct.pack("<4d", 0.1, 0.2, 0.3, 0.4)
 WRONG = {
-    "wrong magic": lambda raw: b"SHOE" + raw.message(Kind.ALIVE)[4:],
-    "an unknown kind": lambda raw: b"SHOL\xee" + raw.message(Kind.ALIVE)[5:],
+    "wrong magic": lambda raw: b"SHOE" + raw.message(Kind.HEARTBEAT)[4:],
+    "an unknown kind": lambda raw: b"SHOL\xee" + raw.message(Kind.HEARTBEAT)[5:],
     "an answer": lambda raw: raw.message(Kind.BATCH),
-    "a greeting": lambda raw: raw.message(Kind.GREETING, number=0),
-    "a second hello": lambda raw: raw.message(Kind.HELLO, pack_message(Hello(1, "it")), number=0),
+    "a greeting": lambda raw: raw.message(Kind.SERVER_HELLO, number=0),
+    "a second hello": lambda raw: raw.message(
+        Kind.CLIENT_HELLO, pack_message(ClientHello(1, "it")), number=0
+    ),
     "meta without end": lambda raw: raw.message(Kind.CALL, announced={"meta": 2**32 - 1}),
     "a body without end": lambda raw: raw.message(
         Kind.STEP, rows=2, flags=2, announced={"body": 2**63}
@@ -160,8 +164,8 @@ WRONG = {
     "a body of a call": lambda raw: raw.message(Kind.CALL, call_of(pack_values([[], {}])), b"1234"),
     "too many rows": lambda raw: raw.message(Kind.STEP, b"", ACTIONS * 2, rows=4, flags=2),
     "no rows": lambda raw: raw.message(Kind.STEP, b"", b"", rows=0, flags=1),
-    "a wrong number": lambda raw: raw.message(Kind.ALIVE, number=7),
-    "a wrong acknowledgement": lambda raw: raw.message(Kind.ALIVE, number=0, ack=99),
+    "a wrong number": lambda raw: raw.message(Kind.HEARTBEAT, number=7),
+    "a wrong acknowledgement": lambda raw: raw.message(Kind.HEARTBEAT, number=0, ack=99),
     "slots that are not": lambda raw: raw.message(
         Kind.STEP, b"", struct.pack("<2q", 0, 7) + ACTIONS, rows=2, flags=1
     ),
@@ -206,8 +210,8 @@ def test_a_session_that_breaks_the_rules_is_ended_and_told_why(what):
         raw.socket.sendall(WRONG[what](raw))
         raw.socket.settimeout(5.0)
         header, meta = raw.read()
-        assert header.kind is Kind.ENDED
-        assert unpack_message(Ended, meta).reason == "protocol"
+        assert header.kind is Kind.SESSION_ENDED
+        assert unpack_message(SessionEnded, meta).reason == "protocol"
         assert raw.is_hung_up(3.0)
 
 
@@ -259,7 +263,7 @@ def test_a_request_that_cannot_be_is_answered_by_a_failure_or_the_end(what):
         assert raw.answer()[0].kind is Kind.BATCH
         raw.socket.sendall(REFUSED[what](raw))
         header, _ = raw.answer()
-        assert header.kind in (Kind.FAILURE, Kind.ENDED)
+        assert header.kind in (Kind.FAILURE, Kind.SESSION_ENDED)
         if header.kind is Kind.FAILURE:
             raw.write(Kind.STEP, b"", ACTIONS, rows=2, flags=2)
             assert raw.answer()[0].kind in (Kind.BATCH, Kind.FAILURE)
@@ -277,6 +281,6 @@ def test_more_requests_than_allowed_end_the_session():
         for slot in range(3):
             raw.write(Kind.STEP, b"", struct.pack("<2q", slot, 300), rows=1, flags=1)
         header, meta = raw.read()
-        assert header.kind is Kind.ENDED
-        assert "2 requests" in unpack_message(Ended, meta).message
+        assert header.kind is Kind.SESSION_ENDED
+        assert "2 requests" in unpack_message(SessionEnded, meta).message
         assert raw.is_hung_up(5.0)

@@ -35,9 +35,9 @@ class Mutating(Proxy):
 
 
 KINDS = {
-    "greeting": {Kind.GREETING},
-    "welcome": {Kind.WELCOME},
-    "answers": {Kind.BATCH, Kind.REPLY, Kind.FAILURE, Kind.EXPECT},
+    "greeting": {Kind.SERVER_HELLO},
+    "welcome": {Kind.SESSION_INFO},
+    "answers": {Kind.BATCH, Kind.REPLY, Kind.FAILURE, Kind.EXPECTED_DURATION},
 }
 
 
@@ -116,7 +116,7 @@ def test_a_flag_that_is_neither_true_nor_false_never_gets_into_an_array(doing):
                 envs.reset()
             if doing == "recv":
                 envs.send(actions)
-            with pytest.raises(ProtocolError, match="neither true nor false"):
+            with pytest.raises(ProtocolError, match="neither 0 nor 1"):
                 getattr(envs, doing)(*[actions] * (doing == "step"))
             with pytest.raises(ConnectionError):
                 envs.reset()

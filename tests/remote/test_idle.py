@@ -31,7 +31,7 @@ def test_a_server_that_is_gone_for_a_while_is_found_again_by_the_next_step():
         envs.reset(seed=0)
         port, proxy.port = proxy.port, 1  # where nobody is
         proxy.cut()
-        link = envs.pool._conversation.link
+        link = envs.pool._dispatcher.link
         link.heartbeat()  # notices the loss, and
         link.heartbeat()  # tries in vain to come back
         assert not link.is_over

@@ -45,24 +45,24 @@ def owned_cell(**options):
 
 
 def cut(pool):
-    pool._conversation.link._channel.transport.close()
+    pool._dispatcher.link._channel.transport.close()
 
 
-def come_back(pool):
+def reconnect(pool):
     """Resume the session with nothing in flight, as a heart does, or whoever waits."""
-    pool._conversation.link.come_back(ConnectionLostError("it was cut"))
+    pool._dispatcher.link.reconnect(ConnectionLostError("it was cut"))
 
 
 @pytest.mark.parametrize("is_lost", [False, True])
 @pytest.mark.parametrize("send", ["step", "send"])
 def test_a_step_that_was_kept_and_not_counted_is_never_executed(send, is_lost):
     with owned_cell(on_lost="resume") as (cell, pool):
-        with interrupted_once(Channel, "_keep", after=True):
+        with interrupted_once(Channel, "_retain", after=True):
             getattr(pool, send)([11, 11, 11])
         assert pool.in_flight == 0
         if is_lost:
             cut(pool)
-            come_back(pool)
+            reconnect(pool)
         assert pool.step([22, 22, 22])[0].tolist() == [[0, 2], [1, 2], [2, 2]]
         assert [actions for _, actions in cell.executed] == [[0] * 3, [22] * 3]
 
@@ -70,7 +70,7 @@ def test_a_step_that_was_kept_and_not_counted_is_never_executed(send, is_lost):
 @pytest.mark.parametrize("is_lost", [False, True])
 def test_a_step_that_counts_as_sent_is_received_though_its_sending_was_interrupted(is_lost):
     with owned_cell(on_lost="resume") as (cell, pool):
-        with interrupted_once(Channel, "_deliver", after=False):
+        with interrupted_once(Channel, "_transmit", after=False):
             pool.step([11, 11, 11])
         assert pool.in_flight == 3
         if is_lost:
@@ -120,7 +120,7 @@ def interrupt_at_line(number, how, is_lost):
             else:
                 pool.send([1, 1, 1])
                 pool.recv()
-        if is_lost and pool._conversation.link._channel.transport is not None:
+        if is_lost and pool._dispatcher.link._channel.transport is not None:
             cut(pool)
         if pool.in_flight:
             pool.recv()

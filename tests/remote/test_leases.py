@@ -169,7 +169,7 @@ def test_a_socket_that_closes_without_a_farewell_makes_it_safe_once(how, shared)
         envs.reset(seed=0)
         envs.send([200, 0, 0])
         if how == "closed":
-            envs.pool._conversation.link._channel.transport.close()
+            envs.pool._dispatcher.link._channel.transport.close()
         else:
             proxy.cut()
         assert wait_until(lambda: len(shop.safe) == 1, SOON)

@@ -100,13 +100,13 @@ def test_servers_come_and_go_and_leave_nothing(scheme, listen_at):
 
 
 def test_owners_leave_no_heart_behind():
-    before, hearts = held(), ours().count("shoal heart")
+    before, hearts = held(), ours().count("shoal heartbeat")
     with shoal.serve({"it": Hosted(Cell, exclusive=True, lease=2.0)}, place()) as server:
         for _ in range(5):
             with shoal.connect(f"{server.url}#it") as envs:
                 envs.reset(seed=0)
-                assert ours().count("shoal heart") > hearts
-    assert wait_until(lambda: ours().count("shoal heart") <= hearts)
+                assert ours().count("shoal heartbeat") > hearts
+    assert wait_until(lambda: ours().count("shoal heartbeat") <= hearts)
     assert_nothing_is_left(before)
 
 

@@ -10,7 +10,7 @@ from gymnasium import spaces
 import shoal
 from shoal.errors import ProtocolError
 from shoal.pools import InlinePool
-from shoal.remote._messages import Ended, Greeting, Hello, Refusal, unpack_message
+from shoal.remote._messages import ClientHello, Rejection, ServerHello, SessionEnded, unpack_message
 from shoal.remote._wire import HEADER_BYTES, Kind, pack_header, read_header
 from tests.remote.mutations import LITTLE, peak_of
 from tests.remote.peers import Raw, fake_server, plain
@@ -68,7 +68,7 @@ def talkative(env=Talkative, **options):
 def test_results_beyond_the_limit_are_an_error_and_the_session_goes_on():
     envs = talkative()
     assert envs.call("tell", 2000) == (bytes(2000),) * 2
-    with pytest.raises(ValueError, match=rf"\d+ bytes of results, {MAX_META} may be sent"):
+    with pytest.raises(ValueError, match=rf"results have \d+ bytes, but at most {MAX_META} can be sent"):
         envs.call("tell", MAX_META)
     assert envs.call("tell", 1) == (b"\0", b"\0")
     envs.close()
@@ -91,7 +91,7 @@ def test_infos_beyond_the_limit_are_left_out_and_the_step_is_told(how, on_lost):
         if sum(sizes) > MAX_META:
             assert not infos.get("_told", np.zeros(2, bool))[1]
             (lost,) = filter(None, infos["unsent"])
-            assert f"bytes of infos, {MAX_META} may be sent" in lost
+            assert f"bytes, but at most {MAX_META} can be sent" in lost
         else:
             assert "unsent" not in infos
             assert sum(map(len, infos.get("told", ()))) == sum(sizes)
@@ -101,7 +101,7 @@ def test_infos_beyond_the_limit_are_left_out_and_the_step_is_told(how, on_lost):
 def test_observations_of_no_fixed_shape_beyond_the_limit_are_an_error_and_the_session_goes_on():
     envs = talkative(Writer)
     envs.reset(seed=0)
-    with pytest.raises(ValueError, match=rf"\d+ bytes, {MAX_META} may be sent"):
+    with pytest.raises(ValueError, match=rf"\d+ bytes .*, but at most {MAX_META} can be sent"):
         envs.step(np.array([1, MAX_META]))
     observations, rewards, *_ = envs.step(np.array([3, 4]))
     assert observations == ("bbb", "bbbb")
@@ -116,9 +116,9 @@ def test_a_client_does_not_ask_for_more_than_the_server_takes():
     envs = talkative()
     envs.reset(seed=0)
     asked = envs.stats().requests
-    with pytest.raises(ValueError, match=rf"\d+ bytes .* the server takes {MAX_META}"):
+    with pytest.raises(ValueError, match=rf"\d+ bytes .* accepts at most {MAX_META}"):
         envs.call("tell", bytes(MAX_META))
-    with pytest.raises(ValueError, match=f"the server takes {MAX_META}"):
+    with pytest.raises(ValueError, match=f"accepts at most {MAX_META}"):
         envs.reset(options={"long": bytes(MAX_META)})
     assert envs.stats().requests == asked
     envs.step(np.array([1, 2]))
@@ -140,8 +140,8 @@ def test_a_request_beyond_the_limit_ends_the_session_before_there_is_room_made_f
             raw.write(kind, announced=announced)
             raw.socket.settimeout(5.0)  # it does not wait for the rest
             header, told = raw.read()
-            assert header.kind is Kind.ENDED
-            assert f"the limit is {MAX_META}" in unpack_message(Ended, told).message
+            assert header.kind is Kind.SESSION_ENDED
+            assert f"the limit is {MAX_META}" in unpack_message(SessionEnded, told).message
 
         assert peak_of(ask) < LITTLE
 
@@ -167,7 +167,7 @@ def announcing(kind, meta, welcome):
     """A vector whose server announces so much."""
     with served(lambda: InlinePool([Talkative] * 2), TCP, max_meta=MAX_META) as it:
         port = int(it.rpartition("/")[0].rpartition(":")[2])
-        proxy = Announcing(port, kind, meta, {Kind.WELCOME: welcome})
+        proxy = Announcing(port, kind, meta, {Kind.SESSION_INFO: welcome})
         envs = shoal.connect(f"{proxy.url}/it", timeout=10.0, shared_memory=False)
         try:
             yield envs
@@ -196,7 +196,7 @@ def test_an_answer_beyond_the_limit_is_refused_before_there_is_room_made_for_it(
             envs.reset()
 
 
-GREETING = plain(Kind.GREETING, Greeting(1, 1, b"n" * 32))
+GREETING = plain(Kind.SERVER_HELLO, ServerHello(1, 1, b"n" * 32))
 
 
 def announced(kind, meta=0, **fields):
@@ -205,15 +205,15 @@ def announced(kind, meta=0, **fields):
 
 
 FIRST_WORDS = {
-    "a long greeting": [announced(Kind.GREETING, (1 << 16) + 1)],
-    "a greeting without end": [announced(Kind.GREETING, 2**32 - 1)],
-    "a greeting with a body": [announced(Kind.GREETING, 10, body=2**63)],
-    "a long refusal in its place": [announced(Kind.REFUSAL, (1 << 16) + 1)],
-    "a welcome in its place": [announced(Kind.WELCOME, 10)],
-    "a long welcome": [GREETING, announced(Kind.WELCOME, (1 << 26) + 1)],
-    "a welcome without end": [GREETING, announced(Kind.WELCOME, 2**32 - 1)],
-    "a welcome with a body": [GREETING, announced(Kind.WELCOME, 10, body=1)],
-    "a refusal without end": [GREETING, announced(Kind.REFUSAL, 2**32 - 1)],
+    "a long greeting": [announced(Kind.SERVER_HELLO, (1 << 16) + 1)],
+    "a greeting without end": [announced(Kind.SERVER_HELLO, 2**32 - 1)],
+    "a greeting with a body": [announced(Kind.SERVER_HELLO, 10, body=2**63)],
+    "a long refusal in its place": [announced(Kind.REJECTION, (1 << 16) + 1)],
+    "a welcome in its place": [announced(Kind.SESSION_INFO, 10)],
+    "a long welcome": [GREETING, announced(Kind.SESSION_INFO, (1 << 26) + 1)],
+    "a welcome without end": [GREETING, announced(Kind.SESSION_INFO, 2**32 - 1)],
+    "a welcome with a body": [GREETING, announced(Kind.SESSION_INFO, 10, body=1)],
+    "a refusal without end": [GREETING, announced(Kind.REJECTION, 2**32 - 1)],
     "another greeting": [GREETING, GREETING],
 }
 
@@ -228,13 +228,13 @@ def test_first_words_beyond_the_limit_are_refused_before_there_is_room_made_for_
 
         assert peak_of(meet) < LITTLE
     if len(FIRST_WORDS[what]) > 1:
-        assert read_header(heard[0]).kind is Kind.HELLO
-        assert unpack_message(Hello, heard[0][HEADER_BYTES:]).name == "it"
+        assert read_header(heard[0]).kind is Kind.CLIENT_HELLO
+        assert unpack_message(ClientHello, heard[0][HEADER_BYTES:]).name == "it"
 
 
 def test_a_long_refusal_is_heard_to_its_end():
-    """What a factory raises may be long; only who has not introduced itself must be brief."""
-    refusal = plain(Kind.REFUSAL, Refusal("factory", "x" * 100_000))
+    """What a factory raises may be long; only who has not client_handshake itself must be brief."""
+    refusal = plain(Kind.REJECTION, Rejection("factory", "x" * 100_000))
     with fake_server(GREETING, refusal) as (url, _), pytest.raises(ConnectionError, match="x" * 99):
         shoal.connect(url, timeout=20.0)
 

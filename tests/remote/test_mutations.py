@@ -11,25 +11,25 @@ from gymnasium.spaces import GraphInstance
 from hypothesis import example, given
 from hypothesis import strategies as st
 from msgspec import msgpack
+from shoal.remote._batch_meta import unpack_batch_meta
 
 from shoal.errors import ProtocolError
 from shoal.remote import Unsent
-from shoal.remote._info_codec import unpack_told
 from shoal.remote._messages import (
     CallRequest,
-    Ended,
-    Expect,
+    ClientHello,
+    ExpectedDuration,
     Failure,
-    Greeting,
-    Hello,
-    Refusal,
+    Rejection,
     ResetRequest,
+    ServerHello,
+    SessionEnded,
+    SessionInfo,
     StepRequest,
-    Welcome,
     pack_message,
     unpack_message,
 )
-from shoal.remote._space_codec import described_space, space_of
+from shoal.remote._space_codec import decode_space, encode_space
 from shoal.remote._value_codec import pack_values, unpack_values
 from shoal.testing import ProbeEnv
 from tests.remote.mutations import FUZZ, MOST, mutated, peak_of
@@ -48,7 +48,7 @@ def seeds_of_values():
             np.array([b"ab", b"cde"]),
             GraphInstance(np.zeros((2, 2)), None, None),
             {"unsent": object(), "text": np.str_("x")},
-            described_space(ProbeEnv.observation_space),
+            encode_space(ProbeEnv.observation_space),
         )
     ]
 
@@ -56,7 +56,7 @@ def seeds_of_values():
 READERS = {
     "values": (unpack_values, seeds_of_values()),
     "infos": (
-        lambda data: unpack_told(bytearray(data), 0, 1),
+        lambda data: unpack_batch_meta(bytearray(data), 0, 1),
         [
             pack_values([[], "events", [(0, {"time": 3})], None]),
             pack_values([[], "events", [(0, {})], tuple(np.zeros(1) for _ in range(4))]),
@@ -65,9 +65,9 @@ READERS = {
         ],
     ),
     "spaces": (
-        lambda data: space_of(unpack_values(data)),
+        lambda data: decode_space(unpack_values(data)),
         [
-            pack_values(described_space(space))
+            pack_values(encode_space(space))
             for space in (
                 ProbeEnv.observation_space,
                 ProbeEnv.action_space,
@@ -79,16 +79,19 @@ READERS = {
     **{
         kind.__name__: (partial(unpack_message, kind), [pack_message(message)])
         for kind, message in (
-            (Greeting, Greeting(1, 1, b"nonce")),
-            (Hello, Hello(1, "it", 3, b"proof", client="machine/1", values=pack_values({"a": 1}))),
-            (Welcome, Welcome(b"s", 0, 1, "NextStep", None, pack_values({}), 3, 3, 1.0)),
-            (Refusal, Refusal("why", "so", ("note",))),
+            (ServerHello, ServerHello(1, 1, b"nonce")),
+            (
+                ClientHello,
+                ClientHello(1, "it", 3, b"proof", client="machine/1", values=pack_values({"a": 1})),
+            ),
+            (SessionInfo, SessionInfo(b"s", 0, 1, "NextStep", None, pack_values({}), 3, 3, 1.0)),
+            (Rejection, Rejection("why", "so", ("note",))),
             (StepRequest, StepRequest((0.5, 1.0), pack_values([[], {}]))),
             (ResetRequest, ResetRequest((0, 1), pack_values([[None, 3], None]))),
             (CallRequest, CallRequest("label", False, (0,), pack_values([[], {}]))),
             (Failure, Failure("Boom", "ValueError", "it", ("note",), "", True, (0, 1))),
-            (Expect, Expect(1.5)),
-            (Ended, Ended("lease", "taken")),
+            (ExpectedDuration, ExpectedDuration(1.5)),
+            (SessionEnded, SessionEnded("lease", "taken")),
         )
     },
 }

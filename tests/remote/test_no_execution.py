@@ -71,9 +71,9 @@ ALLOWED = {
     ("shoal.pools._env_access", "set_attribute", "set_wrapper_attr of a name: name"): CLEARED,
     ("shoal.remote._device_pool", "DevicePool.call", "getattr of a name: what"): CLEARED,
     ("shoal.remote._device_pool", "DevicePool.call", "hasattr of a name: what"): CLEARED,
-    ("shoal.remote._device_pool", "_Reached.get_wrapper_attr", "getattr of a name: name"): CLEARED,
-    ("shoal.remote._device_pool", "_Reached.has_wrapper_attr", "hasattr of a name: name"): CLEARED,
-    ("shoal.remote._device_pool", "_Reached.set_wrapper_attr", "setattr of a name: name"): CLEARED,
+    ("shoal.remote._device_pool", "_DeviceAsEnv.get_wrapper_attr", "getattr of a name: name"): CLEARED,
+    ("shoal.remote._device_pool", "_DeviceAsEnv.has_wrapper_attr", "hasattr of a name: name"): CLEARED,
+    ("shoal.remote._device_pool", "_DeviceAsEnv.set_wrapper_attr", "setattr of a name: name"): CLEARED,
     # Exceptions by name.
     ("shoal._error_description", "", "import builtins"): EXCEPTIONS,
     ("shoal._error_description", "stand_in", "getattr of a name: description.builtin"): (
@@ -95,11 +95,11 @@ ALLOWED = {
         "whether Stable-Baselines3 is in use is looked up, by a name that is written"
     ),
     ("shoal.remote._hosting", "_as_pool", "hasattr of a name: name"): "the methods of a pool",
-    ("shoal.remote._pool", "RemotePool._learn", "getattr of a name: self.autoreset_mode.name"): (
+    ("shoal.remote._pool", "RemotePool._set_up", "getattr of a name: self.autoreset_mode.name"): (
         "a name of an enum's"
     ),
-    ("shoal.remote._transports.sockets", "tuned", "hasattr of a name: option"): OPTIONS,
-    ("shoal.remote._transports.sockets", "tuned", "getattr of a name: option"): OPTIONS,
+    ("shoal.remote._transports.sockets", "configure_tcp", "hasattr of a name: option"): OPTIONS,
+    ("shoal.remote._transports.sockets", "configure_tcp", "getattr of a name: option"): OPTIONS,
     # Dtypes.
     (
         "shoal.remote._value_codec",
@@ -119,9 +119,10 @@ ALLOWED = {
 def test_every_module_of_remote_vectors_is_looked_at():
     assert REACHABLE.keys() >= {*modules_of(PACKAGE), *HELPERS}
     for module in (
-        *("wire", "values", "messages", "described", "handshake", "telling", "segments", "channel"),
-        *("handler", "device", "pool", "reached", "server", "transports.websocket", "bam.messages"),
-        *("bam.encoding", "bam.transports.rosbridge"),
+        *("_wire", "_value_codec", "_messages", "_space_codec", "_handshake", "_error_codec"),
+        *("_body_format", "_channel", "_request_handler", "_device", "_pool", "_rpc_allowlist"),
+        *("_server", "_transports.websocket", "bam._messages", "bam._encoding"),
+        "bam._transports.rosbridge",
     ):
         assert f"shoal.remote.{module}" in REACHABLE
 

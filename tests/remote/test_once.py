@@ -148,11 +148,11 @@ def test_a_step_that_is_sent_again_over_a_new_connection_is_answered_and_not_exe
             step = raw.message(Kind.STEP, **WAYS[way])
             raw.socket.sendall(step)
             header, _ = raw.answer()
-            session, received = raw.welcome.session, header.number
+            session, received = raw.info.session, header.number
         for _ in range(3):
             with Raw(server.url, session=session, received=received - 1, resumable=True) as again:
                 again.socket.settimeout(5.0)
-                assert again.welcome.received == 2
+                assert again.info.received == 2
                 again.socket.sendall(step)
                 header, _ = again.read()
                 assert (header.kind, header.reply_to) == (Kind.BATCH, 2)

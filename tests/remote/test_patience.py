@@ -87,7 +87,7 @@ def test_a_device_that_expects_no_number_of_seconds_fails_that_step_and_no_other
     envs = connected(lambda: cell, timeout=20.0)
     envs.reset()
     cell.seconds = seconds
-    match = "could not convert" if seconds == "soon" else "expected_duration must be a number"
+    match = "could not convert" if seconds == "soon" else "expected_duration must be a finite number"
     with taking(SOON), pytest.raises(ValueError, match=match):
         envs.step([LONG, LONG, LONG])
     assert cell.executed == []
@@ -100,12 +100,12 @@ def test_a_server_that_announces_no_number_of_seconds_breaks_the_rules(seconds):
     cell = AnnouncingCell()
     with (
         served(lambda: cell, TCP) as url,
-        retold(url, {Kind.EXPECT: {"seconds": seconds}}) as (_, through),
+        retold(url, {Kind.EXPECTED_DURATION: {"seconds": seconds}}) as (_, through),
     ):
         envs = shoal.connect(through, timeout=20.0, shared_memory=False)
         envs.reset()
         try:
-            with taking(SOON), pytest.raises(ProtocolError, match="announced to take"):
+            with taking(SOON), pytest.raises(ProtocolError, match="expected duration"):
                 envs.step([LONG, LONG, LONG])
             with pytest.raises(ProtocolError):
                 envs.reset()

@@ -12,7 +12,7 @@ from tests.remote.serving import connected, place
 class RemoteConformance(PythonPoolConformance):
     def test_call_takes_functions_to_the_environments(self):
         pool = self.started()
-        with pytest.raises(TypeError, match="reached by name"):
+        with pytest.raises(TypeError, match="pass the name"):
             pool.call(lambda env: env.label)
         assert pool.call("label") == list(range(self.num_envs))
         pool.close()

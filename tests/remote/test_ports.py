@@ -10,7 +10,7 @@ from contextlib import contextmanager
 import numpy as np
 import pytest
 
-from shoal.remote._transports.shared_memory import go_over, make_memory
+from shoal.remote._transports.shared_memory import make_memory, switch_to_shared_memory
 from shoal.remote._transports.sockets import socket_transport
 
 pytestmark = pytest.mark.skipif(sys.platform != "linux", reason="shared memory is Linux's")
@@ -23,7 +23,7 @@ def two_ends(capacity: int):
     descriptor, memory = make_memory(capacity)
     os.close(descriptor)
     for number, end in enumerate(ends):
-        go_over(end, memory, capacity, number)
+        switch_to_shared_memory(end, memory, capacity, number)
     try:
         yield ends
     finally:

@@ -308,7 +308,7 @@ def test_what_cannot_travel_is_not_taken_for_something_else():
         lambda: envs.call("has_wrapper_attr", {1, 2}),
         lambda: envs.reset(options={"deep": [object()]}),
     ):
-        with pytest.raises(TypeError, match=r"travel|plain"):
+        with pytest.raises(TypeError, match="plain value"):
             use()
     assert envs.pool.in_flight == 0
     assert envs.get_attr("label") == (0,)
@@ -336,16 +336,16 @@ def test_arguments_reach_the_factory():
             assert envs.call("label") == (5, 5, 5)
             assert envs.autoreset_mode is AutoresetMode.SAME_STEP
         for options, match in (
-            ({"num_envs": 1, "colour": "red"}, "takes no colour"),
+            ({"num_envs": 1, "colour": "red"}, "no parameter colour"),
             ({}, "num_envs"),
-            ({"num_envs": 0}, "0 slots were asked for"),
-            ({"num_envs": -3}, "-3 slots were asked for"),
+            ({"num_envs": 0}, "0 slots were requested"),
+            ({"num_envs": -3}, "-3 slots were requested"),
         ):
             with pytest.raises(shoal.errors.RefusedError, match=match):
                 shoal.connect(it, **options)
     with (
         served(lambda: InlinePool([ProbeEnv] * 2)) as it,
-        pytest.raises(shoal.errors.RefusedError, match="3 slots were asked for, there are 2"),
+        pytest.raises(shoal.errors.RefusedError, match="3 slots were requested, but the factory made 2"),
     ):
         shoal.connect(it, 3)
 

@@ -17,7 +17,7 @@ import pytest
 
 import shoal
 from shoal.errors import ReceiveTimeoutError
-from shoal.remote._messages import Ready, unpack_message
+from shoal.remote._messages import ClientReady, unpack_message
 from shoal.remote._transports.shared_memory import LocalUpgrade, fetch_memory, make_memory
 from shoal.remote._wire import HEADER_BYTES, Kind
 from shoal.testing import assert_identical
@@ -48,7 +48,7 @@ def test_the_side_door_gives_memory_only_for_a_session_and_waits_for_nobody():
     with shoal.serve({"it": Factory()}, TCP) as server:
         envs = shoal.connect(f"{server.url}/it", timeout=5.0)
         envs.reset(seed=0)
-        frontend = envs.pool._conversation.link.welcome.local_upgrade
+        frontend = envs.pool._dispatcher.link.info.local_upgrade
         with closing(socket.socket(socket.AF_UNIX, socket.SOCK_STREAM)) as visitor:
             visitor.settimeout(3.0)
             visitor.connect("\0" + frontend)
@@ -84,7 +84,7 @@ def rolled_out_here():
 
 def goes_over(proxy):
     """Whether a client has said that it goes on over shared memory."""
-    return unpack_message(Ready, proxy.heard[Kind.READY][HEADER_BYTES:]).is_shared
+    return unpack_message(ClientReady, proxy.heard[Kind.CLIENT_READY][HEADER_BYTES:]).is_shared
 
 
 @contextmanager
@@ -114,7 +114,7 @@ def test_where_the_side_door_is_not_reached_the_socket_does_as_well(frontend, on
     changes, is_shared = DOORS[frontend]
     with (
         served("CartPole-v1", TCP) as it,
-        retold(it, {Kind.WELCOME: changes, Kind.READY: {}}) as (proxy, url),
+        retold(it, {Kind.SESSION_INFO: changes, Kind.CLIENT_READY: {}}) as (proxy, url),
         without_a_word(capfd),
     ):
         with shoal.connect(url, 2, timeout=5.0, on_lost=on_lost) as envs:
@@ -188,7 +188,7 @@ def test_with_a_server_whose_memory_is_not_sealed_the_socket_does_as_well(monkey
     monkeypatch.setattr(sys.modules["shoal.remote._session"], "make_memory", unsealed)
     with (
         served("CartPole-v1", TCP) as it,
-        retold(it, {Kind.READY: {}}) as (proxy, url),
+        retold(it, {Kind.CLIENT_READY: {}}) as (proxy, url),
         without_a_word(capfd),
     ):
         with shoal.connect(url, 2, timeout=5.0) as envs:

@@ -6,7 +6,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from shoal.errors import ProtocolError
-from shoal.remote._space_codec import described_space, space_of
+from shoal.remote._space_codec import decode_space, encode_space
 from shoal.remote._value_codec import pack_values, unpack_values
 from tests.remote.mutations import FUZZ, MOST, peak_of
 from tests.strategies import SPACES, travels
@@ -17,9 +17,9 @@ from tests.strategies import SPACES, travels
 def test_spaces_come_back_as_what_they_were(space, seed):
     if not travels(space):
         with pytest.raises(TypeError, match="WordSpace cannot be described"):
-            described_space(space)
+            encode_space(space)
         return
-    again = space_of(unpack_values(pack_values(described_space(space))))
+    again = decode_space(unpack_values(pack_values(encode_space(space))))
     assert again == space
     assert repr(again).replace("NamedBox", "Box") == repr(space).replace("NamedBox", "Box")
     space.seed(seed)
@@ -41,12 +41,12 @@ DESCRIPTIONS = {
 @pytest.mark.parametrize("space", DESCRIPTIONS)
 def test_a_description_is_of_a_dtype_that_travels(space):
     told = {"space": space, **DESCRIPTIONS[space]}
-    assert space_of({**told, "dtype": "<i4"}).dtype == np.int32
+    assert decode_space({**told, "dtype": "<i4"}).dtype == np.int32
     for dtype in OTHER_DTYPES:
         with pytest.raises(ProtocolError):
-            space_of({**told, "dtype": dtype})
+            decode_space({**told, "dtype": dtype})
     with pytest.raises(ProtocolError):
-        space_of(told)
+        decode_space(told)
 
 
 @pytest.mark.parametrize(
@@ -69,5 +69,5 @@ def test_a_description_is_of_a_dtype_that_travels(space):
 )
 def test_what_describes_no_space_is_refused_in_little_memory(told):
     with pytest.raises(ProtocolError):
-        space_of(told)
-    assert peak_of(lambda: space_of(told)) < MOST
+        decode_space(told)
+    assert peak_of(lambda: decode_space(told)) < MOST

@@ -77,7 +77,7 @@ def sleepers(pool=InlinePool, count=2):
 def let_wait(envs, seconds):
     """Another timeout than the one to connect with, which a busy machine may need."""
     pool = envs.pool
-    pool._target = pool._conversation.link.target = replace(pool._target, timeout=seconds)
+    pool._target = pool._dispatcher.link.target = replace(pool._target, timeout=seconds)
 
 
 slow = partial(pytest.param, marks=pytest.mark.slow)
@@ -149,8 +149,8 @@ def test_the_replies_of_calls_that_were_given_up_are_not_kept():
     alarm.set()
     let_wait(envs, AMPLE)
     assert envs.call("label") == (0, 1)  # which comes after them
-    assert not envs.pool._conversation._replies
-    assert not envs.pool._conversation._sent_at
+    assert not envs.pool._dispatcher.pending.replies
+    assert not envs.pool._dispatcher.pending.sent_at
     envs.close()
 
 
@@ -465,7 +465,7 @@ def test_a_full_pipeline_can_be_cancelled_and_closed_and_its_owner_is_heard(max_
     envs.reset(seed=0)
     for slot in range(max_inflight):
         envs.send([LONG], [slot])
-    with pytest.raises(AlreadyPendingCallError, match="the server takes"):
+    with pytest.raises(AlreadyPendingCallError, match="the server accepts at most"):
         envs.send([0], [2])
     time.sleep(1.6)  # several beats of its heart
     envs.cancel([1])
@@ -487,7 +487,7 @@ def test_what_a_device_has_done_is_not_lost_with_what_another_slot_has_failed():
     pool.recv()
     pool.send([0], [0])
     pool.send([0], [1])
-    wait_until(lambda: len(pool._done) == 2)
+    wait_until(lambda: len(pool._worker.done) == 2)
     with pytest.raises(ArithmeticError, match="jammed"):
         pool.recv()
     assert pool.recv(slots=[1], timeout=1.0).observations.tolist() == [[1, 1]]

@@ -103,7 +103,7 @@ def test_what_says_itself_whether_it_is_encrypted_is_taken_at_its_word(certifica
 
 
 def test_where_nothing_can_be_encrypted_a_certificate_is_refused(certificates, tmp_path):
-    with pytest.raises(ValueError, match="is not encrypted"):
+    with pytest.raises(ValueError, match="does not support encryption"):
         shoal.serve({"it": Factory()}, f"unix://{tmp_path}/it", tls=files(certificates, "server"))
 
 

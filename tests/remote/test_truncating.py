@@ -14,7 +14,7 @@ import shoal
 from shoal.errors import ReceiveTimeoutError, SessionLostError
 from shoal.pools import ThreadPool
 from shoal.remote import Hosted
-from shoal.remote._conversation import Conversation
+from shoal.remote._request_dispatcher import RequestDispatcher
 from tests.remote.peers import LONG, Cell, WakeableCell, wait_until
 from tests.remote.proxy import proxied
 from tests.remote.serving import TCP, named, served
@@ -131,7 +131,7 @@ def await_unreceived(pool, slot):
     def has_come():
         with pytest.raises(ReceiveTimeoutError):
             pool.recv(slots=[1], timeout=0.02)
-        return slot in pool._conversation.arrivals.done
+        return slot in pool._dispatcher.pending.arrivals.done
 
     assert wait_until(has_come)
 
@@ -215,7 +215,7 @@ def test_what_an_owner_does_next_goes_on_though_its_heart_has_noticed_the_loss_f
     ):
         envs.reset()
         envs.step([0, 0, 0])
-        lost = envs.pool._conversation.link
+        lost = envs.pool._dispatcher.link
         servers.restart()
         assert wait_until(lambda: lost.is_over)
         assert USES[use](envs)
@@ -247,14 +247,14 @@ def test_a_server_that_is_closed_while_its_device_works_is_waited_for_until_it_i
         closing = threading.Thread(target=servers.first.close)
         closing.start()
 
-        def come_back():
+        def reconnect():
             # At its first connection, and at those that were refused.
             assert wait_until(lambda: servers.proxy.connections > 2)
             cells[0].woken.set()
             closing.join()
             servers.move()
 
-        coming_back = threading.Thread(target=come_back)
+        coming_back = threading.Thread(target=reconnect)
         coming_back.start()
         assert told(pool.recv(slots=[1])) == {1: loss(1, "NextStep", 0)}
         coming_back.join()
@@ -268,7 +268,7 @@ def test_a_server_that_is_closed_while_its_device_works_is_waited_for_until_it_i
 def test_a_call_that_was_under_way_is_told_of_the_loss_and_the_next_one_works():
     with pair(Cell) as servers, servers.connected() as envs:
         envs.reset()
-        send = envs.pool._conversation.link.send
+        send = envs.pool._dispatcher.link.send
 
         def lost_meanwhile(*args, **kwargs):
             servers.move()
@@ -278,7 +278,7 @@ def test_a_call_that_was_under_way_is_told_of_the_loss_and_the_next_one_works():
             servers.proxy.drops = set()
             return number
 
-        envs.pool._conversation.link.send = lost_meanwhile
+        envs.pool._dispatcher.link.send = lost_meanwhile
         with pytest.raises(SessionLostError, match="during a call"):
             envs.call("total")
         assert envs.call("total") == (0, 0, 0)
@@ -296,7 +296,7 @@ def interrupted_before_the_reset():
         raise KeyboardInterrupt
 
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(Conversation, "_revive", interrupted)
+        patch.setattr(RequestDispatcher, "_reset_slots", interrupted)
         with pytest.raises(KeyboardInterrupt):
             yield
 
@@ -309,7 +309,7 @@ def test_slots_are_revived_by_the_next_call_though_an_interrupt_came_before_thei
     ):
         envs.reset()
         envs.step([0, 0, 0])
-        lost = envs.pool._conversation.link
+        lost = envs.pool._dispatcher.link
         servers.restart()
         assert wait_until(lambda: lost.is_over)
         with interrupted_before_the_reset():

@@ -5,9 +5,9 @@ import pytest
 import shoal
 from shoal.errors import RefusedError
 from shoal.remote._messages import (
-    Greeting,
-    Hello,
-    Refusal,
+    ClientHello,
+    Rejection,
+    ServerHello,
     pack_message,
     unpack_message,
 )
@@ -19,7 +19,7 @@ from tests.remote.serving import TCP, Factory, served
 
 @pytest.mark.parametrize("versions", [(2, 3), (0, 0)])
 def test_a_server_of_another_version_is_refused_by_name(versions):
-    greeting = plain(Kind.GREETING, Greeting(*versions, b"n" * 32))
+    greeting = plain(Kind.SERVER_HELLO, ServerHello(*versions, b"n" * 32))
     with (
         fake_server(greeting) as (url, heard),
         pytest.raises(RefusedError, match=f"versions {versions[0]} to {versions[1]}"),
@@ -30,13 +30,13 @@ def test_a_server_of_another_version_is_refused_by_name(versions):
 
 @pytest.mark.parametrize("versions", [(1, 3), (0, 1), (0, 9)])
 def test_versions_that_overlap_meet_at_the_newest_that_both_speak(versions):
-    greeting = plain(Kind.GREETING, Greeting(*versions, b"n" * 32))
-    refusal = plain(Kind.REFUSAL, Refusal("full", "come back later"))
+    greeting = plain(Kind.SERVER_HELLO, ServerHello(*versions, b"n" * 32))
+    refusal = plain(Kind.REJECTION, Rejection("full", "come back later"))
     with fake_server(greeting, refusal) as (url, heard):
         with pytest.raises(RefusedError, match="come back later"):
             shoal.connect(url, timeout=5.0)
-        hello = unpack_message(Hello, heard[0][HEADER_BYTES:])
-        assert read_header(heard[0]).kind is Kind.HELLO
+        hello = unpack_message(ClientHello, heard[0][HEADER_BYTES:])
+        assert read_header(heard[0]).kind is Kind.CLIENT_HELLO
         assert hello.version == 1
 
 
@@ -45,11 +45,11 @@ def test_a_client_of_another_version_is_refused_by_name(version):
     factory = Factory()
     with shoal.serve({"it": factory}, TCP) as server:
         with Raw(server.url, name=None) as raw:
-            assert (raw.greeting.oldest, raw.greeting.newest) == (1, 1)
-            raw.write(Kind.HELLO, pack_message(Hello(version, "it")), number=0)
+            assert (raw.server_hello.oldest, raw.server_hello.newest) == (1, 1)
+            raw.write(Kind.CLIENT_HELLO, pack_message(ClientHello(version, "it")), number=0)
             header, meta = raw.read()
-            assert header.kind is Kind.REFUSAL
-            refusal = unpack_message(Refusal, meta)
+            assert header.kind is Kind.REJECTION
+            refusal = unpack_message(Rejection, meta)
             assert refusal.reason == "version"
             assert f"version {version}" in refusal.message
             assert raw.is_hung_up()
@@ -59,7 +59,9 @@ def test_a_client_of_another_version_is_refused_by_name(version):
 NEWS = {"news": [1, {"of": None}, "a later version"]}
 
 
-@pytest.mark.parametrize("kind", [Kind.GREETING, Kind.HELLO, Kind.WELCOME, Kind.READY])
+@pytest.mark.parametrize(
+    "kind", [Kind.SERVER_HELLO, Kind.CLIENT_HELLO, Kind.SESSION_INFO, Kind.CLIENT_READY]
+)
 @pytest.mark.parametrize("on_lost", ["raise", "resume"])
 def test_what_a_newer_end_says_besides_is_not_heard(kind, on_lost):
     """So a later version can say more, and still speak to this one."""
@@ -81,12 +83,12 @@ def test_what_a_newer_end_says_besides_is_not_heard(kind, on_lost):
 )
 def test_ends_agree_on_the_capabilities_that_both_have(told, shared):
     with served(Factory(), TCP) as it, Raw(it, capabilities=told) as raw:
-        assert raw.welcome.capabilities == shared
-        assert bool(raw.welcome.local_upgrade) == ("shared memory" in shared)
+        assert raw.info.capabilities == shared
+        assert bool(raw.info.local_upgrade) == ("shared memory" in shared)
 
 
 def test_a_server_that_shares_no_memory_is_not_asked_for_any():
-    changes = {Kind.WELCOME: {"capabilities": ["telepathy"]}}
+    changes = {Kind.SESSION_INFO: {"capabilities": ["telepathy"]}}
     with served(Factory(), TCP) as it:
         with retold(it, changes) as (_, url), shoal.connect(url, timeout=5.0) as envs:
             envs.reset(seed=0)

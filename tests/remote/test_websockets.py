@@ -15,7 +15,7 @@ from websockets.sync.client import connect
 import shoal
 from shoal.errors import MissingExtraError
 from shoal.pools import InlinePool
-from shoal.remote._messages import CallRequest, Hello, Ready, pack_message
+from shoal.remote._messages import CallRequest, ClientHello, ClientReady, pack_message
 from shoal.remote._value_codec import pack_values
 from shoal.remote._wire import Kind, read_header
 from tests.remote.peers import Raw, ours, plain, wait_until
@@ -108,9 +108,9 @@ def deaf(url):
     call = pack_message(CallRequest("story", False, (0,), pack_values([[], {}])))
     with connect(url, max_queue=1, **settings) as client:
         client.recv(5.0)
-        client.send(plain(Kind.HELLO, Hello(1, "it")))
-        assert read_header(client.recv(5.0)).kind is Kind.WELCOME
-        client.send(plain(Kind.READY, Ready(False)))
+        client.send(plain(Kind.CLIENT_HELLO, ClientHello(1, "it")))
+        assert read_header(client.recv(5.0)).kind is Kind.SESSION_INFO
+        client.send(plain(Kind.CLIENT_READY, ClientReady(False)))
         for number in range(1, STORIES + 1):
             client.send(Raw.message(None, Kind.CALL, call, number=number))
         yield

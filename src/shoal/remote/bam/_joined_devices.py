@@ -30,11 +30,11 @@ class JoinedDevices(JoinedPool):
     def __init__(self, devices: Sequence[Device], counts: Sequence[int]) -> None:
         total = sum(counts)
         starts = accumulate(counts, initial=0)
-        self._parts = [
+        self._device_pools = [
             DevicePool(device, count, first=first, total=total)
             for device, count, first in zip(devices, counts, starts, strict=False)
         ]
-        super().__init__(self._parts)
+        super().__init__(self._device_pools)
 
     def send(self, actions: Any, slots: SlotChoice = None) -> None:
         """Check actions, one for each of these slots, and send them to their devices."""
@@ -62,7 +62,7 @@ class JoinedDevices(JoinedPool):
 
     def close(self, *, terminate: bool = False, timeout: float | None = None) -> None:
         """Close all devices, also after one has failed to."""
-        for part in self._parts:
+        for part in self._device_pools:
             part.stop()  # while one is waited for, the others begin nothing more
         super().close(terminate=terminate, timeout=timeout)
 
@@ -79,7 +79,7 @@ class JoinedDevices(JoinedPool):
         self, slots: npt.NDArray[np.int64]
     ) -> Iterator[tuple[DevicePool, npt.NDArray[np.int64]]]:
         """Each part with those of these slots that it has, by their numbers there."""
-        for part in self._parts:
+        for part in self._device_pools:
             own = slots - part.first
             yield part, own[(own >= 0) & (own < part.num_envs)]
 

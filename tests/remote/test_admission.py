@@ -34,7 +34,7 @@ from tests.remote.serving import TCP, Factory, served
         ("wrong", "ws://127.0.0.1:0"),
     ],
 )
-def test_without_the_token_nothing_is_made(token, url):
+def test_wrong_token_is_rejected(token, url):
     factory = Factory()
     with served(factory, url, token="secret") as it:
         with pytest.raises(AuthenticationError, match="token") as caught:
@@ -47,7 +47,7 @@ def test_without_the_token_nothing_is_made(token, url):
         assert factory.calls == 1
 
 
-def test_a_name_that_there_is_not_is_told_only_to_those_who_know_the_token():
+def test_unknown_name_is_reported_only_after_authentication():
     with served(Factory(), TCP, token="secret") as it:
         with pytest.raises(AuthenticationError):
             shoal.connect(it.replace("/it", "/nothing"), timeout=5.0)
@@ -55,7 +55,7 @@ def test_a_name_that_there_is_not_is_told_only_to_those_who_know_the_token():
             shoal.connect(it.replace("/it", "/nothing"), token="secret", timeout=5.0)
 
 
-def test_a_session_is_resumed_only_by_those_who_know_the_token():
+def test_resuming_requires_the_token():
     with shoal.serve({"it": Factory()}, TCP, token="secret") as server:
         envs = shoal.connect(f"{server.url}/it", token="secret", on_lost="resume", timeout=5.0)
         envs.reset(seed=0)
@@ -71,7 +71,7 @@ def test_a_session_is_resumed_only_by_those_who_know_the_token():
         envs.close()
 
 
-def test_a_proof_is_of_no_use_a_second_time():
+def test_proof_cannot_be_replayed():
     """Who has heard a client prove that it knows the token knows nothing."""
     factory = Factory()
     with served(factory, TCP, token="secret") as it:
@@ -116,7 +116,7 @@ def test_proofs_are_compared_in_constant_time(token, monkeypatch):
 
 @pytest.mark.parametrize("host", ["0.0.0.0", "[::]", "192.0.2.7", "example.org"])
 @pytest.mark.parametrize("scheme", ["tcp", "ws"])
-def test_no_server_listens_to_other_machines_without_a_token_or_tls(host, scheme):
+def test_public_address_requires_token_or_tls(host, scheme):
     with pytest.raises(ValueError, match="can be reached from other machines"):
         shoal.serve({"it": Factory()}, f"{scheme}://{host}:0")
     with pytest.raises(ValueError, match="can be reached from other machines"):
@@ -124,18 +124,18 @@ def test_no_server_listens_to_other_machines_without_a_token_or_tls(host, scheme
     assert shoal.serve({"it": Factory()}, "inproc://never").close() is None
 
 
-def test_with_a_token_a_server_listens_to_other_machines():
+def test_public_address_with_token():
     with shoal.serve({"it": Factory()}, "tcp://0.0.0.0:0", token="secret") as server:
         port = server.url.rpartition(":")[2]
         shoal.connect(f"tcp://127.0.0.1:{port}/it", token="secret", timeout=5.0).close()
 
 
-def test_an_empty_token_protects_nothing_and_is_refused():
+def test_empty_token_is_rejected():
     with pytest.raises(ValueError, match="token"):
         shoal.serve({"it": Factory()}, "tcp://0.0.0.0:0", token="").close()
 
 
-def test_there_are_no_more_sessions_than_allowed():
+def test_max_sessions():
     with served(Factory(), max_sessions=2) as it:
         first, second = shoal.connect(it), shoal.connect(it)
         with pytest.raises(RefusedError, match="2 sessions already"):
@@ -147,7 +147,7 @@ def test_there_are_no_more_sessions_than_allowed():
             envs.close()
 
 
-def test_a_factory_that_fails_takes_no_place():
+def test_failing_factory_does_not_count_as_session():
     fails = [True]
 
     def factory():
@@ -166,7 +166,7 @@ def test_a_factory_that_fails_takes_no_place():
 # How many
 
 
-def test_nobody_has_more_slots_than_allowed():
+def test_max_envs():
     made = []
 
     def factory(num_envs):
@@ -188,14 +188,14 @@ def test_nobody_has_more_slots_than_allowed():
     ("setting", "value"),
     [("session_ttl", -1), ("session_ttl", -0.001), ("max_sessions", 0), ("max_inflight", 0)],
 )
-def test_a_server_whose_rules_cannot_be_is_not_made(setting, value):
+def test_invalid_server_options(setting, value):
     before = ours()
     with pytest.raises(ValueError, match=f"{setting} must .* got {value}"):
         shoal.serve({"it": Factory()}, TCP, **{setting: value})
     assert ours() == before
 
 
-def test_a_session_that_outlives_nothing_is_allowed():
+def test_session_ttl_of_zero():
     with (
         served(Factory(), session_ttl=0) as it,
         shoal.connect(it, timeout=5.0, on_lost="resume") as envs,
@@ -212,13 +212,13 @@ def handshake(monkeypatch):
     return partial(monkeypatch.setattr, sys.modules["shoal.remote._server"], "_HANDSHAKE_TIMEOUT")
 
 
-def test_those_who_do_not_introduce_themselves_are_hung_up_on(handshake):
+def test_silent_connection_is_closed(handshake):
     handshake(0.3)
     with shoal.serve({"it": Factory()}, TCP) as server, Raw(server.url, name=None) as raw:
         assert raw.is_hung_up(5.0)
 
 
-def test_those_who_introduce_themselves_letter_by_letter_are_hung_up_on(handshake):
+def test_slow_hello_is_closed(handshake):
     handshake(0.5)
     with shoal.serve({"it": Factory()}, TCP) as server, Raw(server.url, name=None) as raw:
         message = raw.message(Kind.CLIENT_HELLO, b"x" * 60_000, number=0)
@@ -234,7 +234,7 @@ def test_those_who_introduce_themselves_letter_by_letter_are_hung_up_on(handshak
         assert hung_up
 
 
-def test_many_strangers_lock_nobody_out(handshake, monkeypatch):
+def test_unauthenticated_connections_do_not_block_clients(handshake, monkeypatch):
     monkeypatch.setattr(sys.modules["shoal.remote._server"], "_MAX_UNAUTHENTICATED", 6)
     handshake(60.0)
     with served(Factory(), TCP) as it, ExitStack() as strangers:
@@ -250,7 +250,7 @@ def test_many_strangers_lock_nobody_out(handshake, monkeypatch):
     [{"meta": (1 << 16) + 1}, {"meta": 2**32 - 1}, {"body": 1}, {"body": 2**63}, {"number": 1}],
     ids=str,
 )
-def test_too_long_an_introduction_is_hung_up_on_before_there_is_room_made_for_it(announced):
+def test_oversized_hello_is_closed_before_allocation(announced):
     hello = pack_message(ClientHello(1, "it"))
     factory = Factory()
     with shoal.serve({"it": factory}, TCP) as server, Raw(server.url, name=None) as raw:
@@ -263,7 +263,7 @@ def test_too_long_an_introduction_is_hung_up_on_before_there_is_room_made_for_it
         assert factory.calls == 0
 
 
-def test_the_last_word_of_an_introduction_is_no_longer_than_it_must_be():
+def test_oversized_client_ready_is_closed_before_allocation():
     with served(Factory(), TCP) as it, Raw(it, name=None) as raw:
         raw.write(Kind.CLIENT_HELLO, pack_message(ClientHello(1, "it")), number=0)
         assert raw.read()[0].kind is Kind.SESSION_INFO
@@ -275,7 +275,7 @@ def test_the_last_word_of_an_introduction_is_no_longer_than_it_must_be():
         assert peak_of(get_ready) < LITTLE
 
 
-def test_nobody_is_left_when_the_server_is_closed():
+def test_closing_a_server_ends_all_threads():
     before = threading.active_count()
     with shoal.serve({"it": Factory()}, TCP, token="secret") as server:
         for token in (None, "wrong", "secret"):

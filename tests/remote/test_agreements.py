@@ -48,7 +48,7 @@ def gated(count):
 
 
 @pytest.mark.parametrize("on_lost", ["raise", "resume"])
-def test_batches_have_the_size_that_was_asked_for_first_come_first_served(on_lost):
+def test_batch_size_first_come_first_served(on_lost):
     factory, gates = gated(5)
     envs = connected(factory, url="tcp://127.0.0.1:0", batch_size=2, on_lost=on_lost)
     envs.reset(seed=0)
@@ -69,7 +69,7 @@ def test_batches_have_the_size_that_was_asked_for_first_come_first_served(on_los
     envs.close()
 
 
-def test_batches_come_from_several_servers_as_they_are_done():
+def test_batches_of_several_servers_first_come_first_served():
     (one, left), (two, right) = gated(2), gated(2)
     with shoal.serve({"it": one}, place()) as first, shoal.serve({"it": two}, place()) as second:
         envs = shoal.connect([f"{first.url}#it", f"{second.url}#it"], batch_size=2)
@@ -93,7 +93,7 @@ def test_batches_come_from_several_servers_as_they_are_done():
 
 
 @pytest.mark.parametrize("on_lost", ["raise", "resume"])
-def test_a_client_sends_no_more_requests_than_the_server_takes(on_lost):
+def test_max_inflight(on_lost):
     factory, gates = gated(4)
     envs = connected(factory, url="tcp://127.0.0.1:0", on_lost=on_lost, server={"max_inflight": 2})
     envs.reset(seed=0)
@@ -123,7 +123,7 @@ def probes():
     return InlinePool([ProbeEnv] * 2)
 
 
-def test_a_session_that_nobody_resumes_is_freed_after_its_time():
+def test_session_without_reconnect_ends_after_session_ttl():
     before = ProbeEnv.open_count
     options = {"session_ttl": 1.0, "max_sessions": 1}
     with (
@@ -145,7 +145,7 @@ def test_a_session_that_nobody_resumes_is_freed_after_its_time():
         envs.close()
 
 
-def test_a_session_that_was_resumed_has_all_its_time_again():
+def test_reconnect_restarts_session_ttl():
     with (
         served(probes, "tcp://127.0.0.1:0", session_ttl=1.5) as url,
         proxied(url) as (proxy, through),
@@ -162,7 +162,7 @@ def test_a_session_that_was_resumed_has_all_its_time_again():
         envs.close()
 
 
-def test_without_time_to_resume_a_lost_client_is_gone():
+def test_session_ttl_of_zero_ends_a_lost_session():
     with (
         shoal.serve({"it": probes}, "tcp://127.0.0.1:0", session_ttl=0.0) as server,
         proxied(f"{server.url}/it") as (proxy, through),
@@ -222,7 +222,7 @@ with shoal.serve({{"it": factory}}, {url!r}) as server:
 
 @pytest.mark.parametrize("on_lost", ["raise", "resume"])
 @pytest.mark.parametrize("shared", [False, True])
-def test_a_slot_costs_few_bytes_and_a_step_none(shared, on_lost):
+def test_memory_per_slot_and_step(shared, on_lost):
     """Of both ends, and of a vector whose own batches have 30 bytes for each slot."""
     slots = 4096
     script = SLOTS.format(url="tcp://127.0.0.1:0", on_lost=on_lost, shared=shared, slots=slots)

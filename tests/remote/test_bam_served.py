@@ -34,7 +34,7 @@ def observations_of(*numbers, **more):
 
 
 @pytest.mark.parametrize("divided", [False, True])
-def test_a_rollout_over_the_wire_is_the_same_as_one_without(divided):
+def test_remote_rollout_equals_local_rollout(divided):
     more = {"terminated_fn": lambda *, step_count, **_: step_count == 2}
 
     def run(envs):
@@ -55,7 +55,7 @@ def test_a_rollout_over_the_wire_is_the_same_as_one_without(divided):
 
 
 @pytest.mark.parametrize("url", [None, "tcp://127.0.0.1:0"])
-def test_what_became_of_each_slot_is_told_over_the_wire(url):
+def test_status_of_each_slot_is_sent(url):
     transport = ScriptedTransport(
         response(*observations_of(0, 0.25, 0.5, 0.75)),
         response(
@@ -83,7 +83,7 @@ def test_what_became_of_each_slot_is_told_over_the_wire(url):
 
 
 @pytest.mark.parametrize("url", [None, "tcp://127.0.0.1:0"])
-def test_a_deadline_that_is_missed_is_answered(url):
+def test_missed_deadline_returns_status(url):
     transport = GatedTransport()
     with connected(lambda: MockEnv(transport), num_envs=3, url=url, timeout=10.0) as envs:
         begun, _ = envs.reset(seed=0)
@@ -104,7 +104,7 @@ def test_a_deadline_that_is_missed_is_answered(url):
     assert sorted(stepped) == [0, 0, 1, 1, 2]
 
 
-def test_a_slow_client_of_several_holds_up_no_other():
+def test_slow_client_does_not_block_others():
     transports = [GatedTransport(), GatedTransport()]
     factories = [partial(MockEnv, transport) for transport in transports]
     with connected(partial(make_bam_vec_env, factories, [1, 2]), timeout=10.0) as envs:
@@ -120,7 +120,7 @@ def test_a_slow_client_of_several_holds_up_no_other():
     assert asked_slots(transports[0]) == [[0], [0]]
 
 
-def test_what_has_not_begun_is_taken_back_over_the_wire():
+def test_cancel_over_the_network():
     transport = GatedTransport()
     with connected(lambda: MockEnv(transport), num_envs=3, timeout=10.0) as envs:
         envs.reset(seed=0)
@@ -136,7 +136,7 @@ def test_what_has_not_begun_is_taken_back_over_the_wire():
     assert asked_slots(transport) == [[0]]
 
 
-def test_an_expected_duration_is_announced_and_durations_are_read_over_the_wire():
+def test_expected_duration_and_durations_over_the_network():
     class Slow(GatedTransport):
         def step(self, request):
             time.sleep(request.header.expected_duration * 0.6)
@@ -152,7 +152,7 @@ def test_an_expected_duration_is_announced_and_durations_are_read_over_the_wire(
 
 
 @pytest.mark.parametrize("num_clients", [1, 2])
-def test_failures_arrive_and_the_vector_goes_on(num_clients):
+def test_vector_is_usable_after_failure(num_clients):
     transports = [FailingTransport() for _ in range(num_clients)]
     factories = [partial(MockEnv, transport) for transport in transports]
     with connected(partial(make_bam_vec_env, factories, 4 // num_clients), timeout=5.0) as envs:
@@ -173,7 +173,7 @@ def test_failures_arrive_and_the_vector_goes_on(num_clients):
         assert envs.step([0] * 4)[0].shape == (4, 4)
 
 
-def test_a_client_that_is_served_is_closed_with_its_session():
+def test_hosted_client_is_closed_with_its_session():
     transport = GatedTransport()
     host = shoal.serve({"cell": lambda: MockEnv(transport)}, "tcp://127.0.0.1:0")
     with shoal.connect(f"{host.url}/cell", num_envs=2) as envs:

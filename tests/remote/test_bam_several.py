@@ -62,7 +62,7 @@ class TestOneForEachSlot(ClientConformance):
 # The vector
 
 
-def test_slots_of_clients_follow_each_other():
+def test_slot_order():
     with several(*(RecordingTransport() for _ in range(3)), num_envs=[2, 1, 3]) as envs:
         assert envs.num_envs == 6
         assert [client.num_envs for client in envs.clients] == [2, 1, 3]
@@ -71,18 +71,18 @@ def test_slots_of_clients_follow_each_other():
             _ = envs.single_env
 
 
-def test_one_number_of_slots_is_that_of_each_client():
+def test_num_envs_applies_to_each_client():
     with several(RecordingTransport(), RecordingTransport(), num_envs=3) as envs:
         assert [client.num_envs for client in envs.clients] == [3, 3]
 
 
-def test_a_list_of_one_is_one():
+def test_list_of_one_factory():
     with several(RecordingTransport(), num_envs=[3]) as envs:
         assert envs.clients == (envs.single_env,)
         assert envs.num_envs == 3
 
 
-def test_a_rollout_is_the_same_however_slots_are_divided():
+def test_rollout_is_independent_of_the_division_of_slots():
     def run(factories, num_envs):
         with make_bam_vec_env(factories, num_envs, obs=True, color=True, **ends_after(3)) as envs:
             envs.action_space.seed(0)
@@ -99,7 +99,7 @@ def test_a_rollout_is_the_same_however_slots_are_divided():
     assert data_equivalence(run([MockEnv, MockEnv], [1, 3]), alone)
 
 
-def test_a_step_is_one_request_of_each_client():
+def test_one_request_per_client_and_step():
     transports = [RecordingTransport(), RecordingTransport()]
     with several(*transports, num_envs=[2, 3]) as envs:
         envs.reset(seed=1)
@@ -107,7 +107,7 @@ def test_a_step_is_one_request_of_each_client():
     assert [asked_slots(transport) for transport in transports] == [[[0, 1]], [[0, 1, 2]]]
 
 
-def test_clients_work_at_the_same_time():
+def test_clients_work_concurrently():
     meeting = threading.Barrier(2)
 
     class Meeting(RecordingTransport):
@@ -121,7 +121,7 @@ def test_clients_work_at_the_same_time():
         envs.step([0, 0, 0, 0])
 
 
-def test_pictures_and_attributes_come_from_the_client_of_each_slot():
+def test_render_and_attributes_of_each_slot():
     with make_bam_vec_env([MockEnv] * 2, [1, 2], color=True, render_mode="rgb_array") as envs:
         observations, _ = envs.reset(seed=0)
         np.testing.assert_array_equal(envs.render(), observations["color_img"])
@@ -132,7 +132,7 @@ def test_pictures_and_attributes_come_from_the_client_of_each_slot():
 # Some slots at a time
 
 
-def test_slots_of_a_fast_client_do_not_wait_for_a_slow_one():
+def test_fast_client_does_not_wait_for_slow_one():
     slow, fast = GatedTransport(), RecordingTransport()
     with several(slow, fast) as envs:
         envs.reset(seed=0)
@@ -150,7 +150,7 @@ def test_slots_of_a_fast_client_do_not_wait_for_a_slow_one():
     assert asked_slots(fast) == [[0, 1], [1]]
 
 
-def test_each_send_is_one_request_of_each_client_that_has_slots_of_it():
+def test_one_request_per_client_and_send():
     transports = [RecordingTransport(), RecordingTransport()]
     with several(*transports, num_envs=[2, 3]) as envs:
         envs.reset(seed=0)
@@ -162,7 +162,7 @@ def test_each_send_is_one_request_of_each_client_that_has_slots_of_it():
     assert [action.discrete_action for action in transports[1].asked[1].action] == [[1], [1]]
 
 
-def test_batches_are_made_of_those_who_are_first():
+def test_batch_size_first_come_first_served():
     slow, fast = GatedTransport(), RecordingTransport()
     with several(slow, fast, num_envs=[1, 2], batch_size=2) as envs:
         envs.reset(seed=0)
@@ -173,7 +173,7 @@ def test_batches_are_made_of_those_who_are_first():
         assert envs.recv(timeout=5.0).slots.tolist() == [0]
 
 
-def test_what_has_not_begun_is_taken_back_from_each_client():
+def test_cancel_for_each_client():
     transports = [GatedTransport(), GatedTransport()]
     with several(*transports) as envs:
         envs.reset(seed=0)
@@ -195,7 +195,7 @@ def test_what_has_not_begun_is_taken_back_from_each_client():
     assert asked_slots(transports[0]) == asked_slots(transports[1]) == [[0], [0, 1]]
 
 
-def test_a_step_that_is_given_up_goes_on_and_is_taken_back_where_it_has_not_begun():
+def test_cancel_after_timeout_of_step():
     transports = [GatedTransport(), RecordingTransport()]
     with several(*transports) as envs:
         envs.reset(seed=0)
@@ -229,7 +229,7 @@ def send_and_receive_all(envs):
     [(None, GymAPIError), (ConnectionError, ConnectionError), (ReceiveTimeoutError, TimeoutError)],
 )
 @pytest.mark.parametrize("use", [step_all, reset_all, send_and_receive_all])
-def test_a_failure_names_its_slots_in_the_vector_which_goes_on(use, fails, error):
+def test_failure_reports_slots_and_vector_is_usable(use, fails, error):
     transports = [RecordingTransport(), FailingTransport()]
     with several(*transports, num_envs=[3, 2]) as envs:
         envs.reset(seed=0)
@@ -246,7 +246,7 @@ def test_a_failure_names_its_slots_in_the_vector_which_goes_on(use, fails, error
         assert envs.step([0] * 5)[0].shape == (5, 4)
 
 
-def test_a_reset_that_is_refused_does_not_cost_what_is_in_flight():
+def test_rejected_reset_keeps_slots_in_flight():
     with several(RecordingTransport(), RecordingTransport()) as envs:
         envs.reset(seed=0)
         envs.send([0, 0], [1, 3])
@@ -255,7 +255,7 @@ def test_a_reset_that_is_refused_does_not_cost_what_is_in_flight():
         assert envs.recv().slots.tolist() == [1, 3]
 
 
-def test_nothing_is_sent_where_one_slot_has_never_been_reset():
+def test_nothing_is_sent_if_one_slot_was_never_reset():
     transports = [RecordingTransport(), RecordingTransport()]
     with several(*transports) as envs:
         envs.pool.reset([0, 1, 2])
@@ -271,7 +271,7 @@ def test_nothing_is_sent_where_one_slot_has_never_been_reset():
 # Beginning and end
 
 
-def test_close_closes_all_also_where_nobody_hears_of_it():
+def test_close_closes_all_clients():
     class Deaf(RecordingTransport):
         def step(self, request):
             if request.header.request_type is RequestType.CLOSE:
@@ -287,7 +287,7 @@ def test_close_closes_all_also_where_nobody_hears_of_it():
         envs.step([0] * 4)
 
 
-def test_while_one_client_is_waited_for_the_others_begin_nothing_more():
+def test_clients_start_nothing_while_closing():
     transports = [GatedTransport(), GatedTransport()]
     envs = several(*transports)
     envs.reset(seed=0)
@@ -306,7 +306,7 @@ def test_while_one_client_is_waited_for_the_others_begin_nothing_more():
     assert [transport.closed for transport in transports] == [1, 1]
 
 
-def test_clients_before_one_that_cannot_be_made_are_closed():
+def test_clients_are_closed_if_a_factory_fails():
     first = RecordingTransport()
 
     def broken(**kwargs):
@@ -318,7 +318,7 @@ def test_clients_before_one_that_cannot_be_made_are_closed():
     assert first.closed == 1
 
 
-def test_clients_that_are_not_alike_are_closed():
+def test_clients_with_different_spaces_are_closed():
     transports = [RecordingTransport(), RecordingTransport()]
     sizes = [partial(MockEnv, transports[0]), partial(MockEnv, transports[1], obs=True)]
     with pytest.raises(SpaceMismatchError):
@@ -326,7 +326,7 @@ def test_clients_that_are_not_alike_are_closed():
     assert [transport.closed for transport in transports] == [1, 1]
 
 
-def test_a_transport_belongs_to_one_client():
+def test_shared_transport_is_rejected():
     transport = RecordingTransport()
     with pytest.raises(ValueError, match="each needs its own"):
         several(transport, transport)
@@ -335,17 +335,17 @@ def test_a_transport_belongs_to_one_client():
 
 
 @pytest.mark.parametrize("num_envs", [[2], [2, 2, 2], [2, 0], []])
-def test_numbers_of_slots_that_do_not_fit_are_refused_before_anything_is_made(num_envs):
+def test_invalid_num_envs_is_rejected_first(num_envs):
     with pytest.raises(ValueError, match="num_envs"):
         make_bam_vec_env([pytest.fail, pytest.fail], num_envs)
 
 
-def test_a_vector_needs_a_client():
+def test_empty_list_of_factories_is_rejected():
     with pytest.raises(ValueError, match="0 clients"):
         make_bam_vec_env([], 2)
 
 
-def test_stable_baselines3_takes_several_clients():
+def test_stable_baselines3_accepts_several_clients():
     from shoal.sb3 import as_vec_env
 
     vec_env = as_vec_env(several(RecordingTransport(), RecordingTransport(), **ends_after(2)))

@@ -45,7 +45,7 @@ FOREIGN = {
 
 
 @pytest.mark.parametrize("where", FOREIGN)
-def test_a_space_in_another_order_of_bytes_is_refused_by_name(where):
+def test_space_in_foreign_byte_order_is_rejected(where):
     """Its bytes would arrive as other numbers."""
     with (
         served(made_of(*FOREIGN[where])) as url,
@@ -54,7 +54,7 @@ def test_a_space_in_another_order_of_bytes_is_refused_by_name(where):
         shoal.connect(url, timeout=20.0)
 
 
-def test_an_array_in_another_order_of_bytes_arrives_as_the_same_numbers():
+def test_array_in_foreign_byte_order_is_converted():
     for dtype in OTHERS:
         found = unpack_values(pack_values(np.array([1, 2], dtype)))
         assert found.dtype == dtype.newbyteorder("=")
@@ -93,19 +93,19 @@ LARGE = {
 
 
 @pytest.mark.parametrize("what", LARGE)
-def test_a_space_of_more_numbers_than_there_may_be_is_refused(what):
+def test_oversized_space_is_rejected(what):
     description = pack_values(LARGE[what])
     assert len(description) < 1 << 16
     with pytest.raises(ProtocolError, match="too large"):
         decode_space(unpack_values(description))
 
 
-def test_a_space_that_is_too_large_alone_takes_no_memory():
+def test_oversized_space_is_rejected_before_allocation():
     for what in ("one box", "one binary", "a sequence"):
         assert peak_of(lambda what=what: decode_space(LARGE[what])) < LITTLE
 
 
-def test_the_parts_of_a_large_space_are_as_many_as_they_may_be():
+def test_largest_allowed_space():
     assert len(decode_space(many(binary(1 << 16), 256)).spaces) == 256
 
 
@@ -120,7 +120,7 @@ def test_the_parts_of_a_large_space_are_as_many_as_they_may_be():
     ids=["binaries", "discretes", "dicts", "slots"],
 )
 @pytest.mark.parametrize("where", ["observation", "action"])
-def test_slots_with_more_numbers_than_there_may_be_are_refused_before_there_is_room_made(
+def test_oversized_slots_are_rejected_before_allocation(
     where, space, num_envs
 ):
     described = {"observation": spaces.Discrete(2), "action": spaces.Discrete(2)} | {where: space}
@@ -153,7 +153,7 @@ def packed_dict(keys):
     return msgpack.encode(msgpack.Ext(2, msgpack.encode(pairs)))
 
 
-def test_a_dict_of_tuples_that_collide_is_refused_before_it_is_made():
+def test_dict_of_colliding_tuples_is_rejected():
     # The hashes of -1 and -2 are the same, and so are those of tuples of them.
     keys = list(itertools.islice(itertools.product((-1, -2), repeat=16), 40_000))
     data = packed_dict(keys)
@@ -163,7 +163,7 @@ def test_a_dict_of_tuples_that_collide_is_refused_before_it_is_made():
     assert time.process_time() - begun < 5.0
 
 
-def test_a_dict_of_integers_that_collide_is_refused_before_it_is_made():
+def test_dict_of_colliding_integers_is_rejected():
     keys = list(range(MODULUS, 60_000 * MODULUS, MODULUS))
     data = packed_dict(keys)
     begun = time.monotonic()
@@ -172,7 +172,7 @@ def test_a_dict_of_integers_that_collide_is_refused_before_it_is_made():
     assert time.monotonic() - begun < 5.0  # it would take minutes
 
 
-def test_a_dict_that_would_be_refused_is_not_sent():
+def test_dict_that_would_be_rejected_is_not_sent():
     found = unpack_values(pack_values({"infos": colliding(300)}))
     assert isinstance(found["infos"], Unsent)
     assert found["infos"].kind == "dict"
@@ -192,7 +192,7 @@ def test_a_dict_that_would_be_refused_is_not_sent():
     ],
     ids=lambda value: repr(value)[:30],
 )
-def test_other_dicts_travel(value):
+def test_other_dicts_round_trip(value):
     assert unpack_values(pack_values(value)) == value
     assert unpack_values(packed_dict(value)) == dict.fromkeys(value)
 
@@ -203,7 +203,7 @@ def test_other_dicts_travel(value):
 HALF = "no file \udc80"
 
 
-def test_a_factory_that_says_half_a_character_is_heard():
+def test_surrogate_in_factory_error():
     def fails():
         error = ValueError(HALF)
         error.add_note(HALF)
@@ -218,7 +218,7 @@ def test_a_factory_that_says_half_a_character_is_heard():
 
 
 @pytest.mark.parametrize("tells", [False, True])
-def test_an_environment_that_says_half_a_character_is_heard_and_the_session_goes_on(tells):
+def test_surrogate_in_environment_error(tells):
     class Saying(Cell):
         def say(self):
             error = RemoteError(HALF) if tells else OSError(HALF)

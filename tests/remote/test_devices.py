@@ -53,7 +53,7 @@ EACH_STATUS = np.array([[status, 0] for status in range(len(Status))])
 @pytest.mark.parametrize("info_format", ["dict", "list"])
 @pytest.mark.parametrize("on_lost", ["raise", "resume"])
 @pytest.mark.parametrize("how", ["step", "send"])
-def test_every_status_arrives_with_its_slot(how, on_lost, info_format):
+def test_status_of_each_slot(how, on_lost, info_format):
     envs = connected(Reporting, url="tcp://127.0.0.1:0", on_lost=on_lost, info_format=info_format)
     envs.reset(seed=0)
     if how == "step":
@@ -77,7 +77,7 @@ def test_every_status_arrives_with_its_slot(how, on_lost, info_format):
 
 
 @pytest.mark.parametrize("how", ["step", "send"])
-def test_what_was_not_executed_has_ended_no_episode(how):
+def test_not_executed_does_not_end_the_episode(how):
     envs = connected(Reporting, url="tcp://127.0.0.1:0")
     envs.reset(seed=0)
 
@@ -93,7 +93,7 @@ def test_what_was_not_executed_has_ended_no_episode(how):
     envs.close()
 
 
-def test_an_ended_episode_stays_ended_where_its_reset_was_not_executed():
+def test_not_executed_reset_is_repeated():
     class Jammed(Reporting):
         is_jammed = False
 
@@ -118,7 +118,7 @@ def test_an_ended_episode_stays_ended_where_its_reset_was_not_executed():
 
 
 @pytest.mark.parametrize("asked", [1, 3, 7])
-def test_a_device_is_told_how_many_slots_its_client_wants(asked):
+def test_set_num_envs(asked):
     class Adjustable(Cell):
         told = []
 
@@ -135,7 +135,7 @@ def test_a_device_is_told_how_many_slots_its_client_wants(asked):
             assert envs.num_envs == Cell.num_envs
 
 
-def test_a_device_of_a_fixed_size_is_closed_and_the_client_refused_where_another_is_wanted():
+def test_fixed_num_envs_rejects_other_numbers():
     cells = []
 
     def make():
@@ -149,7 +149,7 @@ def test_a_device_of_a_fixed_size_is_closed_and_the_client_refused_where_another
         shoal.connect(url, num_envs=3).close()  # nobody has it
 
 
-def test_a_device_that_cannot_have_so_many_slots_says_so():
+def test_set_num_envs_may_raise():
     class Small(Cell):
         def set_num_envs(self, count):
             raise ValueError(f"there are two arms, not {count}")
@@ -158,7 +158,7 @@ def test_a_device_that_cannot_have_so_many_slots_says_so():
         shoal.connect(url, num_envs=9)
 
 
-def test_an_answer_that_is_none_is_an_error_of_its_slot():
+def test_invalid_feedback_is_an_error_of_its_slot():
     class Broken(Reporting):
         def step_slots(self, slots, actions):
             found = super().step_slots(slots, actions)
@@ -183,7 +183,7 @@ def busy_and_queued(cell, **deadlines):
     return envs
 
 
-def test_one_slot_of_a_request_that_waits_is_cancelled_by_itself():
+def test_cancel_one_slot_of_a_waiting_request():
     cell = WakeableCell()
     envs = busy_and_queued(cell)
     envs.cancel([1])
@@ -194,7 +194,7 @@ def test_one_slot_of_a_request_that_waits_is_cancelled_by_itself():
     envs.close()
 
 
-def test_one_slot_of_a_request_that_waits_misses_its_deadline_by_itself():
+def test_deadline_of_one_slot_of_a_waiting_request():
     cell = WakeableCell()
     envs = busy_and_queued(cell, deadlines=[0.1, 60.0])
     assert envs.recv(slots=[1], timeout=20.0).infos["status"].tolist() == ["not executed"]

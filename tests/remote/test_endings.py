@@ -78,7 +78,7 @@ SOCKETS = ("tls", "tcp", "unix")
         pytest.param(("ws",), UPGRADE, False, id="a websocket"),
     ],
 )
-def test_a_process_that_ends_does_not_wait_for_those_who_say_nothing(
+def test_exit_does_not_wait_for_silent_connections(
     schemes, said, closes, listen_at, certificate
 ):
     urls = [listen_at(scheme) for scheme in schemes]
@@ -109,7 +109,7 @@ with shoal.serve({{"it": hosted}}, "tcp://127.0.0.1:0") as server:
 
 
 @pytest.mark.parametrize("shared", [False, True])
-def test_the_heart_of_an_owner_that_thinks_notices_a_killed_server(shared):
+def test_heartbeat_notices_a_killed_server(shared):
     with process(OWNED.format(lease=0.8)) as host:
         url = f"{host.told[0]}/it"
         envs = shoal.connect(url, on_lost="resume", timeout=10.0, shared_memory=shared)
@@ -121,7 +121,7 @@ def test_the_heart_of_an_owner_that_thinks_notices_a_killed_server(shared):
         envs.close()
 
 
-def test_a_vector_is_closed_at_once_though_its_heart_tries_to_come_back():
+def test_close_during_background_reconnect():
     with process(OWNED.format(lease=0.8)) as host, proxied(f"{host.told[0]}/it") as (proxy, url):
         envs = shoal.connect(url, on_lost="resume", timeout=60.0, shared_memory=False)
         envs.reset()
@@ -151,7 +151,7 @@ os._exit(0)
 
 
 @pytest.mark.parametrize("shared", [False, True])
-def test_a_child_of_the_server_does_not_keep_its_connections(shared):
+def test_forked_child_of_server_does_not_keep_connections(shared):
     with process(FORKED) as host:
         envs = shoal.connect(f"{host.told[0]}/it", 2, timeout=60.0, shared_memory=shared)
         envs.reset(seed=0)
@@ -173,7 +173,7 @@ def test_a_child_of_the_server_does_not_keep_its_connections(shared):
 # Servers that follow each other
 
 
-def test_a_server_that_is_closed_leaves_the_socket_of_its_successor_alone(tmp_path):
+def test_closed_server_keeps_socket_of_its_successor(tmp_path):
     path = tmp_path / "socket"
     first = shoal.serve({"it": Factory()}, f"unix://{path}")
     path.unlink()  # as somebody does who believes that it is stale
@@ -185,7 +185,7 @@ def test_a_server_that_is_closed_leaves_the_socket_of_its_successor_alone(tmp_pa
     assert not path.exists()
 
 
-def test_a_server_that_is_closed_removes_its_socket(tmp_path):
+def test_closed_server_removes_its_socket(tmp_path):
     path = tmp_path / "socket"
     with shoal.serve({"it": Factory()}, f"unix://{path}"):
         assert path.exists()

@@ -88,7 +88,7 @@ def actions(envs, failing=()):
 
 @pytest.mark.parametrize("which", FAILING)
 @pytest.mark.parametrize("hosted", HOSTED)
-def test_after_a_step_in_which_slots_failed_the_next_step_works_at_once(hosted, which, vector_of):
+def test_step_after_failed_slots(hosted, which, vector_of):
     envs = vector_of(HOSTED[hosted])
     envs.reset()
     envs.step(actions(envs))
@@ -101,7 +101,7 @@ def test_after_a_step_in_which_slots_failed_the_next_step_works_at_once(hosted, 
 
 
 @pytest.mark.parametrize("hosted", HOSTED)
-def test_after_a_step_in_which_slots_failed_a_reset_works_at_once(hosted, vector_of):
+def test_reset_after_failed_slots(hosted, vector_of):
     envs = vector_of(HOSTED[hosted])
     envs.reset()
     with pytest.raises(StepResultError):
@@ -111,7 +111,7 @@ def test_after_a_step_in_which_slots_failed_a_reset_works_at_once(hosted, vector
 
 
 @pytest.mark.parametrize("on_lost", ["raise", "resume"])
-def test_slots_that_were_sent_and_have_not_failed_are_received(on_lost, vector_of):
+def test_other_slots_are_received_after_a_failure(on_lost, vector_of):
     envs = vector_of(FailingCell, on_lost=on_lost)
     envs.reset()
     envs.send(actions(envs, [1]))
@@ -130,7 +130,7 @@ class BrokenButton(WakeableCell):
         raise RuntimeError("the stop button is broken")
 
 
-def test_a_cancel_that_fails_is_told_to_who_has_asked_for_it():
+def test_failing_cancel_raises():
     cell = BrokenButton()
     envs = connected(lambda: cell, timeout=20.0)
     envs.reset()
@@ -147,7 +147,7 @@ def test_a_cancel_that_fails_is_told_to_who_has_asked_for_it():
     envs.close()
 
 
-def test_a_missed_deadline_is_answered_though_the_device_cannot_be_cancelled():
+def test_missed_deadline_with_failing_cancel():
     cell = BrokenButton()
     envs = connected(lambda: cell, timeout=20.0)
     envs.reset()

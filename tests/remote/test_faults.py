@@ -139,7 +139,7 @@ def assert_plays_as_local(
 
 @pytest.mark.parametrize("play", PLAYS)
 @pytest.mark.parametrize("point", POINTS)
-def test_each_step_is_executed_once_when_the_connection_is_cut(point, play):
+def test_steps_are_executed_once_if_connection_is_cut(point, play):
     numbers = {1, 2, 3, 6, 7}
     with hosted(cut_at(point, numbers)) as host:
         stats = assert_plays_as_local(host, PLAYS[play], 8, seed=3)
@@ -150,7 +150,7 @@ def test_each_step_is_executed_once_when_the_connection_is_cut(point, play):
 @pytest.mark.slow
 @pytest.mark.parametrize("mode", [mode.value for mode in AutoresetMode if mode.value != "Disabled"])
 @pytest.mark.parametrize("point", POINTS)
-def test_resuming_keeps_every_autoreset_mode(point, mode):
+def test_resume_in_every_autoreset_mode(point, mode):
     with hosted(cut_at(point, {2, 9, 17})) as host:
         assert_plays_as_local(host, play_steps, 25, seed=5, mode=mode)
         assert host.proxy.cuts == 3
@@ -158,7 +158,7 @@ def test_resuming_keeps_every_autoreset_mode(point, mode):
 
 @pytest.mark.parametrize("play", PLAYS)
 @pytest.mark.parametrize("pool", [InlinePool, pytest.param(ThreadPool, marks=pytest.mark.slow)])
-def test_each_step_is_executed_once_under_random_cuts(pool, play):
+def test_steps_are_executed_once_under_random_cuts(pool, play):
     with hosted(cut_at_random(7, 0.15), pool) as host:
         assert_plays_as_local(host, PLAYS[play], 20, seed=11)
         assert host.proxy.cuts > 3
@@ -185,7 +185,7 @@ def cutting(proxy, seed, longest):
 
 @pytest.mark.parametrize("play", PLAYS)
 @pytest.mark.parametrize("shared", [pytest.param(False, marks=pytest.mark.slow), True])
-def test_each_step_is_executed_once_under_cuts_at_any_time(shared, play):
+def test_steps_are_executed_once_under_cuts_at_any_time(shared, play):
     with hosted() as host:
         during = partial(cutting, host.proxy, 5, 0.05)
         enough = until(lambda: host.proxy.connections > 8)
@@ -198,7 +198,7 @@ def test_each_step_is_executed_once_under_cuts_at_any_time(shared, play):
 @pytest.mark.timeout(600)
 @pytest.mark.parametrize("shared", [False, True])
 @pytest.mark.parametrize("play", PLAYS)
-def test_hundreds_of_cuts_at_any_time_change_nothing(shared, play):
+def test_hundreds_of_cuts_at_any_time(shared, play):
     with hosted() as host:
         during = partial(cutting, host.proxy, 6, 0.03)
         enough = until(lambda: host.proxy.connections > 200)
@@ -211,13 +211,13 @@ def test_hundreds_of_cuts_at_any_time_change_nothing(shared, play):
 @pytest.mark.timeout(600)
 @pytest.mark.parametrize("play", PLAYS)
 @pytest.mark.parametrize("seed", range(4))
-def test_hundreds_of_random_cuts_change_nothing(seed, play):
+def test_hundreds_of_random_cuts(seed, play):
     with hosted(cut_at_random(seed, 0.25)) as host:
         assert_plays_as_local(host, PLAYS[play], 400, seed=seed)
         assert host.proxy.cuts > 100
 
 
-def test_the_last_word_of_the_first_handshake_may_be_lost():
+def test_lost_client_ready_message():
     """The client has been welcomed, and the server does not hear that it is ready."""
     with hosted() as host:
         host.proxy.drops = {Kind.CLIENT_READY}
@@ -230,7 +230,7 @@ def test_the_last_word_of_the_first_handshake_may_be_lost():
 
 
 @pytest.mark.parametrize("shared", [False, True])
-def test_a_cut_while_nothing_is_in_flight_is_not_noticed(shared):
+def test_cut_while_nothing_is_in_flight(shared):
     with hosted() as host:
         reference = local()
         envs = shoal.connect(host.url, on_lost="resume", timeout=10.0, shared_memory=shared)
@@ -241,7 +241,7 @@ def test_a_cut_while_nothing_is_in_flight_is_not_noticed(shared):
         envs.close()
 
 
-def test_a_step_outlives_its_connection():
+def test_reconnect_during_a_step():
     """The connection is lost while the server steps, and comes back before and after it is done."""
 
     class Slow(ProbeEnv):
@@ -267,7 +267,7 @@ def test_a_step_outlives_its_connection():
         envs.close()
 
 
-def test_failures_of_environments_are_told_over_a_resumed_connection():
+def test_environment_errors_after_reconnect():
     fails = lambda: InlinePool([partial(ProbeEnv, k, at, 10**6) for k, at in ((0, 2), (1, None))])  # noqa: E731
     with served(fails, "tcp://127.0.0.1:0") as url:
         decide = cut_at("in the middle of the reply", {4})
@@ -283,7 +283,7 @@ def test_failures_of_environments_are_told_over_a_resumed_connection():
             envs.close()
 
 
-def test_large_observations_survive_cuts_in_their_middle():
+def test_cut_inside_large_observations():
     box = spaces.Box(0, 255, (300, 1000), np.uint8)
 
     class Wide(ProbeEnv):
@@ -306,7 +306,7 @@ def test_large_observations_survive_cuts_in_their_middle():
 
 
 @pytest.mark.parametrize("point", POINTS)
-def test_without_resuming_a_cut_is_an_error_at_once(point):
+def test_cut_raises_without_resuming(point):
     with hosted(cut_at(point, {2})) as host:
         envs = connected(host.url, timeout=20.0)
         envs.reset(seed=0)
@@ -323,7 +323,7 @@ def test_without_resuming_a_cut_is_an_error_at_once(point):
         assert max(host.executed()) <= 1
 
 
-def test_without_resuming_a_cut_ends_the_session():
+def test_cut_ends_the_session_without_resuming():
     with hosted() as host:
         envs = connected(host.url, timeout=20.0)
         envs.reset(seed=0)
@@ -336,7 +336,7 @@ def test_without_resuming_a_cut_ends_the_session():
         envs.close()
 
 
-def test_a_server_that_does_not_come_back_is_an_error_when_the_patience_is_over():
+def test_reconnect_timeout():
     with hosted() as host:
         envs = connected(host.url, on_lost="resume", timeout=0.8)
         envs.reset(seed=0)
@@ -366,7 +366,7 @@ def restarted():
         yield through, restart
 
 
-def test_a_server_that_was_restarted_has_lost_the_session():
+def test_restarted_server_has_lost_the_session():
     with restarted() as (url, restart):
         envs = connected(url, on_lost="resume", timeout=5.0)
         envs.reset(seed=0)
@@ -383,7 +383,7 @@ def test_a_server_that_was_restarted_has_lost_the_session():
 
 
 @pytest.mark.parametrize("on_lost", ["raise", "resume"])
-def test_a_server_that_was_closed_and_started_at_the_same_port_has_lost_the_session(on_lost):
+def test_server_restarted_at_the_same_port_has_lost_the_session(on_lost):
     factory = {"it": lambda: InlinePool(FACTORIES)}
     first = shoal.serve(factory, "tcp://127.0.0.1:0")
     first_url = first.url
@@ -400,7 +400,7 @@ def test_a_server_that_was_closed_and_started_at_the_same_port_has_lost_the_sess
         envs.close()
 
 
-def test_slots_of_a_lost_session_come_back_reset_and_truncated():
+def test_truncate_resets_slots_of_a_lost_session():
     with restarted() as (url, restart):
         envs = connected(url, on_lost="truncate", timeout=5.0)
         envs.reset(seed=0)
@@ -422,7 +422,7 @@ def test_slots_of_a_lost_session_come_back_reset_and_truncated():
 
 
 @pytest.mark.parametrize("on_lost", ["raise", "resume"])
-def test_closing_a_vector_whose_server_is_gone_takes_no_time(on_lost):
+def test_close_without_server_is_fast(on_lost):
     server = shoal.serve({"it": lambda: InlinePool(FACTORIES)}, "tcp://127.0.0.1:0")
     envs = connected(f"{server.url}/it", on_lost=on_lost, timeout=3.0)
     envs.reset(seed=0)
@@ -434,7 +434,7 @@ def test_closing_a_vector_whose_server_is_gone_takes_no_time(on_lost):
     assert time.monotonic() - begun < 1.0
 
 
-def test_after_a_loss_every_call_tells_of_it():
+def test_every_call_raises_after_a_loss():
     with hosted() as host:
         envs = connected(host.url, timeout=5.0)
         envs.reset(seed=0)
@@ -449,7 +449,7 @@ def test_after_a_loss_every_call_tells_of_it():
 
 
 @pytest.mark.parametrize("busy", [False, pytest.param(True, marks=pytest.mark.slow)])
-def test_a_session_outlives_its_connection_however_long_its_client_has_been_silent(busy):
+def test_session_ttl_starts_with_the_loss(busy):
     class Slow(ProbeEnv):
         def step(self, action):
             time.sleep(1.1)

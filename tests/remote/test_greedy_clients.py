@@ -92,7 +92,7 @@ OVERSIZED = {
 
 
 @pytest.mark.parametrize("how", OVERSIZED)
-def test_a_websocket_message_that_is_too_long_is_hung_up_on_before_it_has_come(how):
+def test_oversized_websocket_message_is_closed(how):
     factory = Factory()
     with served(factory, WS, token="secret") as url:
         with stranger(url) as raw:
@@ -105,7 +105,7 @@ def test_a_websocket_message_that_is_too_long_is_hung_up_on_before_it_has_come(h
 
 
 @pytest.mark.parametrize("origin", ["http://evil.example", "null", "http://127.0.0.1"])
-def test_no_page_of_a_browser_reaches_a_vector(origin):
+def test_browser_origins_are_rejected(origin):
     with served(Factory(), WS) as url:
         place = url.rpartition("/")[0]
         with pytest.raises(InvalidStatus, match="403"):
@@ -164,7 +164,7 @@ def feeding(url, feed):
 
 
 @pytest.mark.parametrize("feed", [repeats, trickle, repeated_trickle])
-def test_who_feeds_bytes_for_ever_does_not_keep_what_there_is_one_of(feed, monkeypatch):
+def test_endless_input_does_not_block_takeover(feed, monkeypatch):
     monkeypatch.setattr(SERVER, "_TAKEOVER_TIMEOUT", 1.0)
     with (
         served(Hosted(Cell, exclusive=True, lease=60.0), TCP) as url,
@@ -176,7 +176,7 @@ def test_who_feeds_bytes_for_ever_does_not_keep_what_there_is_one_of(feed, monke
 
 
 @pytest.mark.parametrize("feed", [repeats, trickle, repeated_trickle])
-def test_who_feeds_bytes_for_ever_does_not_keep_the_server_from_closing(feed, monkeypatch):
+def test_endless_input_does_not_block_server_close(feed, monkeypatch):
     monkeypatch.setattr(SERVER, "_CLOSE_TIMEOUT", 2.0)
     cell = Cell()
     server = shoal.serve({"it": lambda: cell}, TCP)
@@ -188,7 +188,7 @@ def test_who_feeds_bytes_for_ever_does_not_keep_the_server_from_closing(feed, mo
 
 
 @pytest.mark.parametrize("announced", [{"body": 1 << 62}, {"meta": 1 << 31}, {"body": 1 << 27}])
-def test_a_repeated_number_that_announces_more_than_a_message_may_have_ends_the_session(announced):
+def test_oversized_duplicate_ends_the_session(announced):
     with served(Cell, TCP) as url, Raw(url, num_envs=3) as raw:
         raw.write(Kind.RESET, reset_request(3))
         raw.answer()
@@ -214,7 +214,7 @@ class Wide(gymnasium.Env):
 
 
 @pytest.mark.parametrize(("limit", "most"), [("_MAX_UNACKNOWLEDGED", 64), ("_MAX_UNACKNOWLEDGED_BYTES", 1 << 20)])
-def test_a_client_that_acknowledges_nothing_is_given_up_when_too_much_is_kept_for_it(
+def test_session_ends_without_acknowledgements(
     limit, most, monkeypatch
 ):
     monkeypatch.setattr(CHANNEL, limit, most)
@@ -256,7 +256,7 @@ class Paced(gymnasium.Env):
 
 
 @pytest.mark.parametrize("count", [1500, pytest.param(20_000, marks=pytest.mark.slow)])
-def test_a_client_that_only_receives_acknowledges_and_is_not_given_up(count, monkeypatch):
+def test_receiving_client_acknowledges(count, monkeypatch):
     if count < 16_000:  # else what really holds is enough
         monkeypatch.setattr(CHANNEL, "_MAX_UNACKNOWLEDGED", 600)
     factories = [partial(Paced, itertools.count())] * count
@@ -275,7 +275,7 @@ def test_a_client_that_only_receives_acknowledges_and_is_not_given_up(count, mon
 # Slots
 
 
-def test_the_number_of_slots_is_not_smuggled_in_among_the_arguments():
+def test_num_envs_cannot_be_passed_as_argument():
     factory = partial(shoal.make, "CartPole-v1")
     with served(lambda num_envs=1: factory(num_envs), TCP, max_envs=8) as url:
         with Raw(url, name=None) as raw:

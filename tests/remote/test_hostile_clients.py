@@ -73,7 +73,7 @@ def requests(raw):
 
 
 @pytest.mark.parametrize("seed", range(3))
-def test_a_server_outlives_mutated_sessions(seed):
+def test_mutated_sessions(seed):
     with live() as server:
         feed(server, 12, seed)
 
@@ -81,7 +81,7 @@ def test_a_server_outlives_mutated_sessions(seed):
 @pytest.mark.slow
 @pytest.mark.timeout(900)
 @pytest.mark.parametrize("seed", range(10, 14))
-def test_a_server_outlives_thousands_of_mutated_sessions(seed):
+def test_thousands_of_mutated_sessions(seed):
     with live() as server:
         feed(server, 1000, seed)
 
@@ -100,7 +100,7 @@ def feed(server, sessions, seed):
                 assert raw.is_hung_up(20.0)
 
 
-def test_a_server_outlives_random_bytes_in_place_of_an_introduction():
+def test_random_bytes_instead_of_hello():
     rng = random.Random(4)
     with live() as server:
         hello = pack_message(
@@ -138,7 +138,7 @@ HELLOS = {
 
 
 @pytest.mark.parametrize("hello", HELLOS)
-def test_introductions_that_cannot_be_are_refused_or_hung_up_on(hello):
+def test_invalid_hello(hello):
     with live() as server, Raw(server.url, name=None) as raw:
         raw.write(Kind.CLIENT_HELLO, HELLOS[hello], number=0)
         assert raw.is_hung_up(3.0)
@@ -205,7 +205,7 @@ WRONG = {
 
 
 @pytest.mark.parametrize("what", WRONG)
-def test_a_session_that_breaks_the_rules_is_ended_and_told_why(what):
+def test_protocol_violation_ends_the_session(what):
     with live() as server, Raw(server.url) as raw:
         raw.socket.sendall(WRONG[what](raw))
         raw.socket.settimeout(5.0)
@@ -255,7 +255,7 @@ REFUSED = {
 
 
 @pytest.mark.parametrize("what", REFUSED)
-def test_a_request_that_cannot_be_is_answered_by_a_failure_or_the_end(what):
+def test_invalid_request_fails_or_ends_the_session(what):
     with live() as server, Raw(server.url) as raw:
         reset = pack_message(ResetRequest((0, 1), pack_values([[1, 2], None])))
         raw.write(Kind.RESET, reset)
@@ -269,7 +269,7 @@ def test_a_request_that_cannot_be_is_answered_by_a_failure_or_the_end(what):
             assert raw.answer()[0].kind in (Kind.BATCH, Kind.FAILURE)
 
 
-def test_more_requests_than_allowed_end_the_session():
+def test_exceeding_max_inflight_ends_the_session():
     cell = Cell()
     reset = pack_message(ResetRequest((0, 1, 2), pack_values([[None] * 3, None])))
     with (

@@ -63,7 +63,7 @@ def impatient(monkeypatch):
     monkeypatch.setattr(sys.modules["shoal.remote._transports.sockets"], "STALL_TIMEOUT", 0.5)
 
 
-def test_the_timeout_holds_in_the_middle_of_a_message():
+def test_timeout_inside_a_message():
     with shoal.serve({"it": lambda: InlinePool([ProbeEnv] * 2)}, "tcp://127.0.0.1:0") as server:
         proxy = Halving(int(server.url.rpartition(":")[2]))
         envs = shoal.connect(f"{proxy.url}/it", timeout=0.5, shared_memory=False)
@@ -106,7 +106,7 @@ class Doubting(Proxy):
 
 
 @pytest.mark.parametrize("doing", ["reset", "step", "recv"])
-def test_a_flag_that_is_neither_true_nor_false_never_gets_into_an_array(doing):
+def test_invalid_booleans_are_rejected(doing):
     with shoal.serve({"it": "CartPole-v1"}, "tcp://127.0.0.1:0") as server:
         proxy = Doubting(int(server.url.rpartition(":")[2]), after=int(doing != "reset"))
         envs = shoal.connect(f"{proxy.url}/it", 2, timeout=5.0, shared_memory=False)
@@ -128,7 +128,7 @@ def test_a_flag_that_is_neither_true_nor_false_never_gets_into_an_array(doing):
 @pytest.mark.usefixtures("impatient")
 @pytest.mark.filterwarnings("ignore")
 @pytest.mark.parametrize("kinds", KINDS)
-def test_a_client_that_hears_nonsense_raises_an_error_of_connections(kinds):
+def test_mutated_messages_raise_connection_errors(kinds):
     with shoal.serve({"it": lambda: InlinePool([ProbeEnv] * 2)}, "tcp://127.0.0.1:0") as server:
         for seed in range(10):
             assert play_against(server, kinds, seed) < 5.0
@@ -140,7 +140,7 @@ def test_a_client_that_hears_nonsense_raises_an_error_of_connections(kinds):
 @pytest.mark.usefixtures("impatient")
 @pytest.mark.filterwarnings("ignore")
 @pytest.mark.parametrize("kinds", KINDS)
-def test_a_client_that_hears_nonsense_for_long_raises_errors_of_connections(kinds):
+def test_many_mutated_messages_raise_connection_errors(kinds):
     with shoal.serve({"it": lambda: InlinePool([ProbeEnv] * 2)}, "tcp://127.0.0.1:0") as server:
         for seed in range(100, 500):
             assert play_against(server, kinds, seed) < 10.0, seed

@@ -6,7 +6,7 @@ from tests.remote.proxy import proxied
 from tests.remote.serving import TCP, served
 
 
-def test_a_lost_connection_is_taken_up_again_while_nobody_waits():
+def test_reconnect_in_background():
     cell = Cell()
     with (
         served(lambda: cell, TCP, session_ttl=2.0) as url,
@@ -22,7 +22,7 @@ def test_a_lost_connection_is_taken_up_again_while_nobody_waits():
         assert cell.is_closed == 0
 
 
-def test_a_server_that_is_gone_for_a_while_is_found_again_by_the_next_step():
+def test_step_reconnects_after_failed_background_attempts():
     with (
         served(Cell, TCP, session_ttl=60.0) as url,
         proxied(url) as (proxy, through),

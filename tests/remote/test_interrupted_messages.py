@@ -55,7 +55,7 @@ def reconnect(pool):
 
 @pytest.mark.parametrize("is_lost", [False, True])
 @pytest.mark.parametrize("send", ["step", "send"])
-def test_a_step_that_was_kept_and_not_counted_is_never_executed(send, is_lost):
+def test_unsent_step_is_never_executed(send, is_lost):
     with owned_cell(on_lost="resume") as (cell, pool):
         with interrupted_once(Channel, "_retain", after=True):
             getattr(pool, send)([11, 11, 11])
@@ -68,7 +68,7 @@ def test_a_step_that_was_kept_and_not_counted_is_never_executed(send, is_lost):
 
 
 @pytest.mark.parametrize("is_lost", [False, True])
-def test_a_step_that_counts_as_sent_is_received_though_its_sending_was_interrupted(is_lost):
+def test_interrupted_send_is_received(is_lost):
     with owned_cell(on_lost="resume") as (cell, pool):
         with interrupted_once(Channel, "_transmit", after=False):
             pool.step([11, 11, 11])
@@ -88,7 +88,7 @@ MIDDLES = {
 
 
 @pytest.mark.parametrize("middle", MIDDLES)
-def test_an_answer_in_whose_middle_an_interrupt_came_is_received_afterwards(middle):
+def test_interrupted_response_is_received(middle):
     owner, name, after = MIDDLES[middle]
     with owned_cell(on_lost="resume") as (cell, pool):
         with interrupted_once(owner, name, after=after):
@@ -100,7 +100,7 @@ def test_an_answer_in_whose_middle_an_interrupt_came_is_received_afterwards(midd
 
 
 @pytest.mark.parametrize("middle", [each for each in MIDDLES if "counts" not in each])
-def test_without_resuming_an_interrupt_in_the_middle_of_an_answer_is_a_loss(middle):
+def test_interrupted_response_without_resuming_is_a_loss(middle):
     """What follows in the stream would be taken for the beginning of a message."""
     owner, name, after = MIDDLES[middle]
     with owned_cell(on_lost="raise") as (_, pool):
@@ -140,7 +140,7 @@ def interrupt_at_lines(numbers, how, is_lost):
 
 
 @pytest.mark.parametrize("is_lost", [False, True])
-def test_an_interrupt_at_some_lines_of_a_step_is_all_that_happens(is_lost):
+def test_interrupts_at_some_lines_of_a_step(is_lost):
     assert interrupt_at_lines(range(3, 2000, 17), "step", is_lost) > 5
 
 
@@ -148,5 +148,5 @@ def test_an_interrupt_at_some_lines_of_a_step_is_all_that_happens(is_lost):
 @pytest.mark.timeout(600)
 @pytest.mark.parametrize("is_lost", [False, True])
 @pytest.mark.parametrize("how", ["step", "send"])
-def test_an_interrupt_at_any_line_of_a_step_is_all_that_happens(how, is_lost):
+def test_interrupts_at_every_line_of_a_step(how, is_lost):
     assert interrupt_at_lines(range(2000), how, is_lost) > 100

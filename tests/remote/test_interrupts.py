@@ -228,7 +228,7 @@ PLAYS = ["step", "groups", "calls"]
 @pytest.mark.parametrize("shared", [False, True])
 @pytest.mark.parametrize("on_lost", ["raise", "resume"])
 @pytest.mark.parametrize("how", PLAYS)
-def test_after_an_interrupt_the_vector_goes_on_or_says_that_it_does_not(how, on_lost, shared):
+def test_vector_works_or_raises_after_interrupts(how, on_lost, shared):
     assert_interrupts_change_nothing("plain", how, 15, 1, on_lost, shared)
 
 
@@ -238,5 +238,5 @@ def test_after_an_interrupt_the_vector_goes_on_or_says_that_it_does_not(how, on_
 @pytest.mark.parametrize("on_lost", ["raise", "resume"])
 @pytest.mark.parametrize("how", PLAYS)
 @pytest.mark.parametrize("kind", ENVS)
-def test_hundreds_of_interrupts_change_nothing(kind, how, on_lost, shared):
+def test_hundreds_of_interrupts(kind, how, on_lost, shared):
     assert_interrupts_change_nothing(kind, how, 400, 2, on_lost, shared)

@@ -55,7 +55,7 @@ class Shop:
         self.server.close()
 
 
-def test_there_is_one_owner_at_a_time():
+def test_one_owner_at_a_time():
     with Shop() as shop:
         first = shoal.connect(shop.url)
         first.reset(seed=0)
@@ -71,7 +71,7 @@ def test_there_is_one_owner_at_a_time():
         assert shop.safe == []
 
 
-def test_clients_that_are_refused_take_no_place():
+def test_rejected_clients_do_not_count_as_sessions():
     with Shop(max_sessions=2) as shop:
         owner = shoal.connect(shop.url)
         for _ in range(5):
@@ -86,7 +86,7 @@ def test_clients_that_are_refused_take_no_place():
 @pytest.mark.parametrize("pause", [0.0, 0.6])
 @pytest.mark.parametrize("on_lost", ["raise", pytest.param("resume", marks=pytest.mark.slow)])
 @pytest.mark.parametrize("scheme", ["inproc", "unix", "tcp", "ws"])
-def test_a_higher_priority_takes_over_and_the_first_one_is_told(scheme, on_lost, pause, tmp_path):
+def test_higher_priority_takes_over(scheme, on_lost, pause, tmp_path):
     urls = {"inproc": place(), "unix": f"unix://{tmp_path}/socket", "ws": "ws://127.0.0.1:0"}
     with Shop(urls.get(scheme, TCP), lease=2.0) as shop:
         first = shoal.connect(shop.url, on_lost=on_lost)
@@ -108,7 +108,7 @@ def test_a_higher_priority_takes_over_and_the_first_one_is_told(scheme, on_lost,
         assert len(shop.safe) == 1
 
 
-def test_the_first_one_is_told_while_it_waits():
+def test_owner_is_notified_while_it_waits():
     with Shop(cell=WakeableCell) as shop:
         first = shoal.connect(shop.url)
         first.reset(seed=0)
@@ -127,7 +127,7 @@ def test_the_first_one_is_told_while_it_waits():
         taken[0].close()
 
 
-def test_many_that_want_it_at_once_are_served_one_after_the_other():
+def test_concurrent_claims():
     with Shop() as shop:
         got, refused = [], []
 
@@ -151,7 +151,7 @@ def test_many_that_want_it_at_once_are_served_one_after_the_other():
         assert wait_until(lambda: shop.server.sessions == 0, SOON)
 
 
-def test_a_proper_close_leaves_it_as_it_is():
+def test_regular_close_does_not_call_safe_state():
     with Shop() as shop:
         for _ in range(3):
             with shoal.connect(shop.url) as envs:
@@ -163,7 +163,7 @@ def test_a_proper_close_leaves_it_as_it_is():
 
 @pytest.mark.parametrize("shared", [False, True])
 @pytest.mark.parametrize("how", ["closed", "reset"])
-def test_a_socket_that_closes_without_a_farewell_makes_it_safe_once(how, shared):
+def test_closed_socket_calls_safe_state_once(how, shared):
     with Shop(TCP) as shop, proxied(shop.url) as (proxy, through):
         envs = shoal.connect(through, shared_memory=shared)
         envs.reset(seed=0)
@@ -198,7 +198,7 @@ def client(url, then="time.sleep(60)", on_lost="raise"):
 
 
 @pytest.mark.parametrize("is_busy", [pytest.param(False, marks=pytest.mark.slow), True])
-def test_a_killed_client_makes_it_safe_once_and_at_once(is_busy):
+def test_killed_client_calls_safe_state_once(is_busy):
     then = f"envs.step([{LONG}, 0, 0])" if is_busy else "time.sleep(60)"
     with (
         Shop(TCP, lease=2 * LONG / 1000, cell=WakeableCell) as shop,
@@ -213,7 +213,7 @@ def test_a_killed_client_makes_it_safe_once_and_at_once(is_busy):
         assert len(shop.safe) == 1
 
 
-def test_a_stopped_client_has_lost_it_when_the_lease_is_over():
+def test_stopped_client_loses_the_lease():
     lease = 2.0
     with Shop(TCP, lease=lease) as shop, client(shop.url) as owner:
         time.sleep(1.1 * lease)
@@ -254,7 +254,7 @@ def is_free(url):
 
 
 @pytest.mark.parametrize("shared", [False, pytest.param(True, marks=pytest.mark.slow)])
-def test_an_owner_keeps_it_through_a_pause_of_the_server_that_is_longer_than_the_lease(shared):
+def test_stopped_server_does_not_end_the_lease(shared):
     """It was there all the time, and has let itself be heard; only nobody was listening."""
     with process(SERVER.format(lease=1.5)) as host:
         url = f"{host.told[0]}/it"
@@ -278,7 +278,7 @@ def test_an_owner_keeps_it_through_a_pause_of_the_server_that_is_longer_than_the
 
 
 @pytest.mark.parametrize("on_lost", ["raise", pytest.param("resume", marks=pytest.mark.slow)])
-def test_a_client_that_dies_while_the_server_is_stopped_has_lost_it_afterwards(on_lost):
+def test_client_killed_while_server_is_stopped_loses_the_lease(on_lost):
     with process(SERVER.format(lease=1.5)) as host:
         url = f"{host.told[0]}/it"
         with client(url, on_lost=on_lost) as owner:
@@ -292,7 +292,7 @@ def test_a_client_that_dies_while_the_server_is_stopped_has_lost_it_afterwards(o
         assert host.rest() == "safe\nclosed\n"
 
 
-def test_a_stopped_client_with_a_great_deal_to_read_has_lost_it_all_the_same():
+def test_stopped_client_with_unread_data_loses_the_lease():
     """The server is in the middle of sending, and nobody takes it."""
 
     class Camera(Cell):
@@ -311,7 +311,7 @@ def test_a_stopped_client_with_a_great_deal_to_read_has_lost_it_all_the_same():
 
 
 @pytest.mark.parametrize("sent", ["half a header", "a header", "half"])
-def test_a_client_that_falls_silent_in_the_middle_of_a_message_has_lost_it(sent):
+def test_client_that_stops_inside_a_message_loses_the_lease(sent):
     with Shop(TCP, lease=1.2) as shop, Raw(shop.url) as raw:
         raw.write(Kind.RESET, reset_request(3))
         raw.read()
@@ -328,7 +328,7 @@ def reset_request(count):
 
 
 @pytest.mark.parametrize("scheme", ["inproc", pytest.param("tcp", marks=pytest.mark.slow)])
-def test_a_thinking_owner_keeps_it(scheme):
+def test_busy_owner_keeps_the_lease(scheme):
     with Shop(None if scheme == "inproc" else TCP, lease=1.2) as shop:
         envs = shoal.connect(shop.url)
         envs.reset(seed=0)
@@ -340,7 +340,7 @@ def test_a_thinking_owner_keeps_it(scheme):
         assert shop.safe == []
 
 
-def test_an_owner_that_waits_for_a_long_step_keeps_it():
+def test_owner_keeps_the_lease_during_a_long_step():
     with Shop(TCP, lease=1.2) as shop:
         envs = shoal.connect(shop.url)
         envs.reset(seed=0)
@@ -349,7 +349,7 @@ def test_an_owner_that_waits_for_a_long_step_keeps_it():
         assert shop.safe == []
 
 
-def test_a_lost_owner_that_resumes_keeps_it_until_the_lease_is_over():
+def test_owner_resumes_within_the_lease():
     with Shop(TCP, lease=2.0, session_ttl=60.0) as shop, proxied(shop.url) as (proxy, through):
         envs = shoal.connect(through, on_lost="resume", shared_memory=False)
         envs.reset(seed=0)
@@ -375,7 +375,7 @@ def test_a_lost_owner_that_resumes_keeps_it_until_the_lease_is_over():
         envs.close()
 
 
-def test_an_owner_that_thinks_while_its_connection_is_lost_comes_back_by_itself():
+def test_busy_owner_reconnects_in_background():
     """It would be lost otherwise, although it is there: only its connection was not."""
     with Shop(TCP, lease=1.6, session_ttl=60.0) as shop, proxied(shop.url) as (proxy, through):
         envs = shoal.connect(through, on_lost="resume", shared_memory=False)
@@ -389,7 +389,7 @@ def test_an_owner_that_thinks_while_its_connection_is_lost_comes_back_by_itself(
             envs.close()
 
 
-def test_a_server_that_is_closed_makes_it_safe():
+def test_closing_the_server_calls_safe_state():
     shop = Shop()
     envs = shoal.connect(shop.url)
     envs.reset(seed=0)
@@ -399,7 +399,7 @@ def test_a_server_that_is_closed_makes_it_safe():
     envs.close()
 
 
-def test_a_safe_state_that_fails_still_lets_go_of_the_device(monkeypatch):
+def test_failing_safe_state_releases_the_device(monkeypatch):
     told = []
     monkeypatch.setattr(threading, "excepthook", lambda args: told.append(args.exc_type))
     cells = []

@@ -76,7 +76,7 @@ def assert_cycles_leave_nothing(listen, count, on_lost):
     ("scheme", "on_lost"),
     [("inproc", "raise"), ("unix", "resume"), ("tcp", "raise"), ("ws", "resume")],
 )
-def test_connecting_and_closing_leaves_nothing(scheme, on_lost, listen_at):
+def test_connect_and_close_leak_nothing(scheme, on_lost, listen_at):
     assert_cycles_leave_nothing(listen_at(scheme), 20, on_lost)
 
 
@@ -84,12 +84,12 @@ def test_connecting_and_closing_leaves_nothing(scheme, on_lost, listen_at):
 @pytest.mark.timeout(900)
 @pytest.mark.parametrize("on_lost", ["raise", "resume"])
 @pytest.mark.parametrize("scheme", SCHEMES)
-def test_a_thousand_connections_leave_nothing(scheme, on_lost, listen_at):
+def test_thousand_connections_leak_nothing(scheme, on_lost, listen_at):
     assert_cycles_leave_nothing(listen_at(scheme), 1000, on_lost)
 
 
 @pytest.mark.parametrize("scheme", SCHEMES)
-def test_servers_come_and_go_and_leave_nothing(scheme, listen_at):
+def test_servers_leak_nothing(scheme, listen_at):
     before = held()
     for _ in range(5):
         with shoal.serve({"it": factory}, listen_at(scheme)) as server:
@@ -99,7 +99,7 @@ def test_servers_come_and_go_and_leave_nothing(scheme, listen_at):
         assert not Path(listen_at("unix").partition("://")[2]).exists()
 
 
-def test_owners_leave_no_heart_behind():
+def test_heartbeat_threads_end():
     before, hearts = held(), ours().count("shoal heartbeat")
     with shoal.serve({"it": Hosted(Cell, exclusive=True, lease=2.0)}, place()) as server:
         for _ in range(5):
@@ -111,7 +111,7 @@ def test_owners_leave_no_heart_behind():
 
 
 @pytest.mark.parametrize("scheme", SCHEMES)
-def test_those_who_are_refused_leave_nothing(scheme, listen_at):
+def test_rejected_clients_leak_nothing(scheme, listen_at):
     def fails():
         raise OSError("nothing is free")
 
@@ -125,7 +125,7 @@ def test_those_who_are_refused_leave_nothing(scheme, listen_at):
 
 
 @pytest.mark.parametrize("scheme", ["unix", "tcp", "ws"])
-def test_those_who_find_nobody_leave_nothing(scheme, listen_at):
+def test_failed_connects_leak_nothing(scheme, listen_at):
     before = held()
     url = listen_at(scheme).replace(":0", ":1")
     for _ in range(5):
@@ -138,7 +138,7 @@ def test_those_who_find_nobody_leave_nothing(scheme, listen_at):
     ("how", "on_lost"),
     [("del", "raise"), ("cycle", "raise"), ("terminate", "raise"), ("del", "resume")],
 )
-def test_a_vector_that_is_garbage_ends_its_session(how, on_lost):
+def test_garbage_collected_vector_ends_its_session(how, on_lost):
     with shoal.serve({"it": factory}, "tcp://127.0.0.1:0", session_ttl=0.5) as server:
         before = held_after_cycles(server)
         envs = shoal.connect(named(server.url, "it"), on_lost=on_lost)
@@ -153,7 +153,7 @@ def test_a_vector_that_is_garbage_ends_its_session(how, on_lost):
         assert_nothing_is_left(before, server)
 
 
-def test_a_vector_of_several_servers_that_is_garbage_ends_its_sessions():
+def test_garbage_collected_vector_of_several_servers_ends_its_sessions():
     with shoal.serve({"it": factory}, place()) as one, shoal.serve({"it": factory}, place()) as two:
         envs = shoal.connect([f"{one.url}#it", f"{two.url}#it"])
         envs.reset(seed=0)
@@ -163,14 +163,14 @@ def test_a_vector_of_several_servers_that_is_garbage_ends_its_sessions():
         assert wait_until(lambda: (one.sessions, two.sessions) == (0, 0))
 
 
-def test_one_server_of_several_that_is_not_there_leaves_no_session_at_the_others():
+def test_unreachable_server_leaves_no_sessions_at_others():
     with shoal.serve({"it": factory}, place()) as one:
         with pytest.raises(ConnectionLostError):
             shoal.connect([f"{one.url}#it", "inproc://nobody#it"], timeout=2.0)
         assert wait_until(lambda: one.sessions == 0)
 
 
-def test_a_second_close_does_nothing_and_nothing_works_after_it():
+def test_close_is_idempotent_and_final():
     with shoal.serve({"it": factory}, place()) as server:
         envs = shoal.connect(f"{server.url}#it")
         envs.reset(seed=0)
@@ -213,20 +213,20 @@ def kill_clients(count, on_lost, scheme="tcp://127.0.0.1:0", at_once=1):
 
 
 @pytest.mark.parametrize("on_lost", ["raise", "resume"])
-def test_killed_clients_leave_no_session(on_lost):
+def test_killed_clients_leak_no_session(on_lost):
     kill_clients(2 if on_lost == "raise" else 1, on_lost)
 
 
 @pytest.mark.slow
 @pytest.mark.timeout(900)
 @pytest.mark.parametrize("on_lost", ["raise", "resume"])
-def test_a_hundred_killed_clients_leave_no_session(on_lost):
+def test_hundred_killed_clients_leak_no_session(on_lost):
     kill_clients(100, on_lost)
 
 
 @pytest.mark.parametrize("on_lost", ["raise", "resume"])
 @pytest.mark.parametrize("scheme", SCHEMES)
-def test_the_clients_of_a_closed_server_are_told(scheme, on_lost, listen_at):
+def test_clients_of_a_closed_server_are_notified(scheme, on_lost, listen_at):
     server = shoal.serve({"it": factory}, listen_at(scheme), session_ttl=3.0)
     clients = [
         shoal.connect(named(server.url, "it"), on_lost=on_lost, timeout=30.0) for _ in range(3)
@@ -247,7 +247,7 @@ def test_the_clients_of_a_closed_server_are_told(scheme, on_lost, listen_at):
         envs.close(terminate=True)
 
 
-def test_a_client_that_waits_is_told_when_the_server_is_closed():
+def test_waiting_client_is_notified_when_server_closes():
     cell = WakeableCell()
     server = shoal.serve({"it": lambda: cell}, place())
     envs = shoal.connect(f"{server.url}#it")
@@ -274,7 +274,7 @@ envs.close(terminate=True)
 
 
 @pytest.mark.parametrize("shared", [pytest.param(False, marks=pytest.mark.slow), True])
-def test_a_client_that_waits_can_be_interrupted(shared):
+def test_waiting_client_can_be_interrupted(shared):
     cell = WakeableCell()
     with shoal.serve({"it": lambda: cell}, "tcp://127.0.0.1:0") as server:
         script = CLIENT.format(url=f"{server.url}/it", on_lost="raise", then=INTERRUPTED)
@@ -288,7 +288,7 @@ def test_a_client_that_waits_can_be_interrupted(shared):
         cell.woken.set()
 
 
-def test_a_server_can_be_interrupted():
+def test_server_can_be_interrupted():
     script = """
 import shoal
 from shoal.testing import ProbeEnv
@@ -309,7 +309,7 @@ print("closed", flush=True)
 
 
 @pytest.mark.parametrize("closes", ["nothing", "the client", "the server"])
-def test_a_process_that_ends_without_closing_ends_in_peace(closes):
+def test_exit_without_closing(closes):
     script = f"""
 import shoal
 from shoal.pools import InlinePool

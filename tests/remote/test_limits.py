@@ -65,7 +65,7 @@ def talkative(env=Talkative, **options):
 # What a server says
 
 
-def test_results_beyond_the_limit_are_an_error_and_the_session_goes_on():
+def test_oversized_results_are_an_error():
     envs = talkative()
     assert envs.call("tell", 2000) == (bytes(2000),) * 2
     with pytest.raises(ValueError, match=rf"results have \d+ bytes, but at most {MAX_META} can be sent"):
@@ -76,7 +76,7 @@ def test_results_beyond_the_limit_are_an_error_and_the_session_goes_on():
 
 @pytest.mark.parametrize("on_lost", ["raise", "resume"])
 @pytest.mark.parametrize("how", ["step", "send"])
-def test_infos_beyond_the_limit_are_left_out_and_the_step_is_told(how, on_lost):
+def test_oversized_infos_are_not_sent(how, on_lost):
     envs = talkative(on_lost=on_lost)
     envs.reset(seed=0)
     for count, sizes in enumerate([(10, 20), (10, MAX_META), (0, 0), (10, 20)], start=1):
@@ -98,7 +98,7 @@ def test_infos_beyond_the_limit_are_left_out_and_the_step_is_told(how, on_lost):
     envs.close()
 
 
-def test_observations_of_no_fixed_shape_beyond_the_limit_are_an_error_and_the_session_goes_on():
+def test_oversized_observations_without_fixed_shape_are_an_error():
     envs = talkative(Writer)
     envs.reset(seed=0)
     with pytest.raises(ValueError, match=rf"\d+ bytes .*, but at most {MAX_META} can be sent"):
@@ -112,7 +112,7 @@ def test_observations_of_no_fixed_shape_beyond_the_limit_are_an_error_and_the_se
 # What a client says
 
 
-def test_a_client_does_not_ask_for_more_than_the_server_takes():
+def test_oversized_request_is_not_sent():
     envs = talkative()
     envs.reset(seed=0)
     asked = envs.stats().requests
@@ -127,7 +127,7 @@ def test_a_client_does_not_ask_for_more_than_the_server_takes():
 
 @pytest.mark.parametrize("meta", [MAX_META + 1, 2**32 - 1])
 @pytest.mark.parametrize("kind", [Kind.RESET, Kind.CALL, Kind.LATEST, Kind.CANCEL, Kind.STEP])
-def test_a_request_beyond_the_limit_ends_the_session_before_there_is_room_made_for_it(kind, meta):
+def test_oversized_request_ends_the_session_before_allocation(kind, meta):
     announced = {"meta": meta}
     if kind is Kind.STEP:
         announced |= {"rows": 2, "flags": 2, "body": 16}
@@ -182,7 +182,7 @@ def announcing(kind, meta, welcome):
     ids=["more than agreed on", "more than a client ever reads"],
 )
 @pytest.mark.parametrize("kind", [Kind.REPLY, Kind.BATCH])
-def test_an_answer_beyond_the_limit_is_refused_before_there_is_room_made_for_it(
+def test_oversized_response_is_rejected_before_allocation(
     kind, welcome, limit
 ):
     with announcing(kind, limit + 1, welcome) as envs:
@@ -219,7 +219,7 @@ FIRST_WORDS = {
 
 
 @pytest.mark.parametrize("what", FIRST_WORDS)
-def test_first_words_beyond_the_limit_are_refused_before_there_is_room_made_for_them(what):
+def test_oversized_handshake_is_rejected_before_allocation(what):
     with fake_server(*FIRST_WORDS[what]) as (url, heard):
 
         def meet():
@@ -232,13 +232,13 @@ def test_first_words_beyond_the_limit_are_refused_before_there_is_room_made_for_
         assert unpack_message(ClientHello, heard[0][HEADER_BYTES:]).name == "it"
 
 
-def test_a_long_refusal_is_heard_to_its_end():
+def test_long_rejection_message():
     """What a factory raises may be long; only who has not client_handshake itself must be brief."""
     refusal = plain(Kind.REJECTION, Rejection("factory", "x" * 100_000))
     with fake_server(GREETING, refusal) as (url, _), pytest.raises(ConnectionError, match="x" * 99):
         shoal.connect(url, timeout=20.0)
 
 
-def test_arguments_of_the_factory_are_no_longer_than_an_introduction():
+def test_oversized_factory_arguments():
     with served(Factory()) as it, pytest.raises(ValueError, match="bytes of arguments"):
         shoal.connect(it, note="x" * 70_000)

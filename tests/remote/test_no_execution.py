@@ -116,7 +116,7 @@ ALLOWED = {
 """By module, function and what is found there: why it executes nothing that a message says."""
 
 
-def test_every_module_of_remote_vectors_is_looked_at():
+def test_all_modules_are_checked():
     assert REACHABLE.keys() >= {*modules_of(PACKAGE), *HELPERS}
     for module in (
         *("_wire", "_value_codec", "_messages", "_space_codec", "_handshake", "_error_codec"),
@@ -128,7 +128,7 @@ def test_every_module_of_remote_vectors_is_looked_at():
 
 
 @pytest.mark.parametrize("module", sorted(REACHABLE))
-def test_what_reads_messages_executes_nothing(module):
+def test_module_cannot_execute_received_data(module):
     wrong = [
         f"{module}:{found.line}: {found.what} in {found.function or 'the module'}"
         for found in found_in(REACHABLE[module])
@@ -137,7 +137,7 @@ def test_what_reads_messages_executes_nothing(module):
     assert not wrong, "\n".join(wrong)
 
 
-def test_nothing_is_allowed_that_is_not_there():
+def test_allowlist_has_no_stale_entries():
     there = {
         (module, found.function, found.what)
         for module, source in REACHABLE.items()
@@ -221,12 +221,12 @@ BAD = {
 
 
 @pytest.mark.parametrize("what", BAD)
-def test_what_executes_is_found(what):
+def test_finder_finds_execution(what):
     assert found_in(BAD[what]), BAD[what]
 
 
 @pytest.mark.parametrize("what", [what for what in BAD if "import *" not in BAD[what]])
-def test_what_executes_is_found_wherever_it_stands(what):
+def test_finder_finds_execution_in_any_position(what):
     hidden = "\n".join(f"            {line}" for line in BAD[what].splitlines())
     source = f"class Reader:\n    def read(self):\n        async def inner():\n{hidden}\n"
     assert {found.function.partition(".inner")[0] for found in found_in(source)} == {"Reader.read"}
@@ -248,5 +248,5 @@ GOOD = {
 
 
 @pytest.mark.parametrize("what", GOOD)
-def test_what_executes_nothing_is_left_alone(what):
+def test_finder_ignores_harmless_code(what):
     assert not found_in(GOOD[what]), GOOD[what]

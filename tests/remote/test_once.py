@@ -68,7 +68,7 @@ def express(monkeypatch):
 
 @pytest.mark.parametrize("resumable", [False, True])
 @pytest.mark.parametrize("way", WAYS)
-def test_a_step_that_arrives_three_times_is_executed_once(way, resumable, express):
+def test_repeated_step_is_executed_once(way, resumable, express):
     done = []
     with (
         served(lambda: InlinePool([lambda: Counter(done)] * 2), TCP) as it,
@@ -95,7 +95,7 @@ def test_a_step_that_arrives_three_times_is_executed_once(way, resumable, expres
 
 
 @pytest.mark.parametrize("resumable", [False, True])
-def test_resets_and_calls_that_arrive_three_times_are_executed_once(resumable):
+def test_repeated_resets_and_calls_are_executed_once(resumable):
     done = []
     with (
         served(lambda: InlinePool([lambda: Counter(done)] * 2), TCP) as it,
@@ -115,7 +115,7 @@ def test_resets_and_calls_that_arrive_three_times_are_executed_once(resumable):
 
 
 @pytest.mark.parametrize("resumable", [False, True])
-def test_a_device_moves_once_while_the_request_arrives_again(resumable):
+def test_repeated_step_of_a_busy_device_is_executed_once(resumable):
     cell = Cell()
     with served(lambda: cell, TCP) as it, Raw(it, resumable=resumable) as raw:
         raw.socket.settimeout(5.0)
@@ -136,7 +136,7 @@ def test_a_device_moves_once_while_the_request_arrives_again(resumable):
 
 
 @pytest.mark.parametrize("way", WAYS)
-def test_a_step_that_is_sent_again_over_a_new_connection_is_answered_and_not_executed(way):
+def test_retransmitted_step_is_answered_without_execution(way):
     """As by a client that has never heard the answer, and does not know what has arrived."""
     done = []
     with shoal.serve({"it": lambda: InlinePool([lambda: Counter(done)] * 2)}, TCP) as server:

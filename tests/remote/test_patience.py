@@ -62,7 +62,7 @@ def announcing(joined, timeout):
 
 
 @pytest.mark.parametrize("joined", [False, True])
-def test_a_callers_own_timeout_is_kept_though_a_long_step_was_announced(joined):
+def test_explicit_timeout_is_not_extended(joined):
     with announcing(joined, 60.0) as (cell, envs):
         for _ in range(2):
             with taking(SOON), pytest.raises(ReceiveTimeoutError):
@@ -72,7 +72,7 @@ def test_a_callers_own_timeout_is_kept_though_a_long_step_was_announced(joined):
 
 
 @pytest.mark.parametrize("joined", [False, True])
-def test_who_gives_no_timeout_waits_for_what_was_announced(joined):
+def test_default_timeout_is_extended(joined):
     with announcing(joined, 0.6) as (cell, envs):
         threading.Timer(1.2, cell.woken.set).start()
         assert envs.recv().observations[:, 1].tolist() == [1] * envs.num_envs
@@ -82,7 +82,7 @@ def test_who_gives_no_timeout_waits_for_what_was_announced(joined):
 
 
 @pytest.mark.parametrize("seconds", [math.inf, -math.inf, math.nan, "soon"])
-def test_a_device_that_expects_no_number_of_seconds_fails_that_step_and_no_other(seconds):
+def test_invalid_expected_duration_fails_the_step(seconds):
     cell = AnnouncingCell()
     envs = connected(lambda: cell, timeout=20.0)
     envs.reset()
@@ -96,7 +96,7 @@ def test_a_device_that_expects_no_number_of_seconds_fails_that_step_and_no_other
 
 
 @pytest.mark.parametrize("seconds", [math.inf, -math.inf, math.nan])
-def test_a_server_that_announces_no_number_of_seconds_breaks_the_rules(seconds):
+def test_invalid_expected_duration_is_a_protocol_error(seconds):
     cell = AnnouncingCell()
     with (
         served(lambda: cell, TCP) as url,
@@ -118,7 +118,7 @@ def test_a_server_that_announces_no_number_of_seconds_breaks_the_rules(seconds):
 
 
 @pytest.mark.parametrize("on_lost", ["resume", "truncate"])
-def test_a_callers_own_timeout_is_kept_though_the_server_is_gone(on_lost):
+def test_explicit_timeout_while_server_is_unreachable(on_lost):
     cell = WakeableCell()
     with served(lambda: cell, TCP) as url, proxied(url) as (proxy, through):
         envs = shoal.connect(through, on_lost=on_lost, timeout=60.0, shared_memory=False)
@@ -137,7 +137,7 @@ def test_a_callers_own_timeout_is_kept_though_the_server_is_gone(on_lost):
 
 
 @pytest.mark.parametrize("on_lost", ["raise", "resume", "truncate"])
-def test_a_dead_server_of_several_does_not_make_the_slots_of_others_unreachable(on_lost):
+def test_other_servers_work_while_one_is_unreachable(on_lost):
     cell = WakeableCell()
     with (
         served(lambda: cell, TCP) as one,

@@ -54,7 +54,7 @@ class Other(threading.Thread):
 
 
 @pytest.mark.parametrize("capacity", [1000, 4096, 1 << 19])
-def test_messages_larger_than_a_ring_go_through_it_in_both_directions(capacity):
+def test_messages_larger_than_the_ring(capacity):
     random = np.random.default_rng(capacity)
     messages = [
         random.integers(0, 256, size, np.uint8) for size in random.integers(1, 6 * capacity, 100)
@@ -77,7 +77,7 @@ def test_messages_larger_than_a_ring_go_through_it_in_both_directions(capacity):
         other.finish()
 
 
-def test_an_end_that_is_held_up_finds_the_ring_as_it_must_be():
+def test_ring_with_suspended_threads():
     # More threads than cores: one that has read is often stopped before it looks up, and finds that
     # meanwhile there was written into what it has read.
     until = time.monotonic() + 2.0

@@ -36,7 +36,7 @@ def asked(envs, what, is_function, args, kwargs):
 
 
 @pytest.mark.parametrize("name", PRIVATE)
-def test_private_names_are_out_of_reach(name):
+def test_private_names_are_not_accessible(name):
     envs = connected(lambda: shoal.make(SecretiveEnv, 2, backend="inline"), timeout=5.0)
     reaches = [
         lambda: envs.call(name),
@@ -66,7 +66,7 @@ def test_private_names_are_out_of_reach(name):
 
 
 @pytest.mark.parametrize("what", ["eval", "class_name", "get_attribute.__globals__", "", "open"])
-def test_only_the_functions_that_doors_need_can_be_named(what):
+def test_only_allowed_functions_can_be_called(what):
     envs = connected(lambda: InlinePool([ProbeEnv]), timeout=5.0)
     with pytest.raises((AttributeError, TypeError)):
         asked(envs, what, True, ["label"], {})
@@ -74,7 +74,7 @@ def test_only_the_functions_that_doors_need_can_be_named(what):
     envs.close()
 
 
-def test_functions_are_not_sent():
+def test_functions_cannot_be_sent():
     envs = connected(lambda: InlinePool([ProbeEnv]), timeout=5.0)
     with pytest.raises(TypeError, match="pass the name"):
         envs.pool.call(lambda env: env.label)
@@ -96,7 +96,7 @@ class Failing(gymnasium.Env):
 
 
 @pytest.mark.parametrize("tells", [False, True])
-def test_where_in_the_code_something_was_raised_is_told_only_if_it_may_be(tells):
+def test_tracebacks_are_sent_only_if_enabled(tells):
     envs = connected(
         lambda: InlinePool([Failing]), server={"tracebacks": tells} if tells else {}, timeout=5.0
     )
@@ -113,7 +113,7 @@ def test_where_in_the_code_something_was_raised_is_told_only_if_it_may_be(tells)
 
 
 @pytest.mark.parametrize("tells", [False, True])
-def test_where_a_factory_has_failed_is_told_only_if_it_may_be(tells):
+def test_factory_tracebacks_are_sent_only_if_enabled(tells):
     def factory():
         raise ZeroDivisionError("no cell")
 
@@ -128,7 +128,7 @@ def test_where_a_factory_has_failed_is_told_only_if_it_may_be(tells):
 @pytest.mark.parametrize(
     "builtin", ["eval", "exec", "print", "SystemExit", "KeyboardInterrupt", "x"]
 )
-def test_an_exception_that_is_told_by_name_is_an_exception(builtin):
+def test_unknown_exceptions_are_remote_errors(builtin):
     from shoal._error_description import ErrorDescription, stand_in
 
     error = stand_in(ErrorDescription("Boom", "told", builtin, [], ""))
@@ -136,7 +136,7 @@ def test_an_exception_that_is_told_by_name_is_an_exception(builtin):
     assert isinstance(error, shoal.errors.RemoteError)
 
 
-def test_a_server_that_lies_about_an_exception_is_not_believed():
+def test_false_exception_names_are_not_trusted():
     from shoal.remote._error_codec import decode_error
     from shoal.remote._messages import Failure
 
@@ -145,7 +145,7 @@ def test_a_server_that_lies_about_an_exception_is_not_believed():
         assert isinstance(error, Exception)
 
 
-def test_what_is_no_message_of_shoal_is_a_protocol_error():
+def test_invalid_header_is_a_protocol_error():
     with (
         fake_server(b"HTTP/1.1 400 Bad Request\r\n\r\n" + b" " * 100) as (url, _),
         pytest.raises(ProtocolError, match="invalid message header"),

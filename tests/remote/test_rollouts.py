@@ -81,7 +81,7 @@ def test_many_random_environments(
     play_random(observation, action, mode, num_envs, seed, over, on_lost, socket_place, 25)
 
 
-def test_a_space_that_cannot_be_described_is_refused():
+def test_unsupported_space_is_rejected():
     words, box = WordSpace(), spaces.Box(0, 1)
     for observation, action in ((words, box), (box, words)):
         with (
@@ -167,7 +167,7 @@ def without_times(infos, info_format):
 
 @pytest.mark.parametrize("exclusive", [False, True])
 @pytest.mark.parametrize("mode", MODES)
-def test_a_vector_of_gymnasium_is_hosted(mode, exclusive):
+def test_hosted_gymnasium_vector(mode, exclusive):
     factories = [partial(gymnasium.make, "CartPole-v1", max_episode_steps=20)] * 3
     made = partial(gymnasium.vector.SyncVectorEnv, factories, autoreset_mode=mode)
     envs = connected(Hosted(lambda: made(), exclusive=exclusive), timeout=20.0)
@@ -177,7 +177,7 @@ def test_a_vector_of_gymnasium_is_hosted(mode, exclusive):
     theirs.close()
 
 
-def test_a_wrapped_vector_of_gymnasium_is_hosted():
+def test_hosted_wrapped_gymnasium_vector():
     def made():
         vector = gymnasium.make_vec("CartPole-v1", 3, vectorization_mode="sync")
         return gymnasium.wrappers.vector.ClipReward(vector, max_reward=0.5)
@@ -237,7 +237,7 @@ def test_several_servers_equal_one_vector(observation, mode):
 
 
 @pytest.mark.parametrize("seed", [None, 5, [4, None, 9]])
-def test_seeds_and_options_arrive_as_they_were_given(seed):
+def test_seeds_and_options_are_preserved(seed):
     class Told(ProbeEnv):
         def reset(self, *, seed=None, options=None):
             super().reset(seed=seed)
@@ -254,7 +254,7 @@ def test_seeds_and_options_arrive_as_they_were_given(seed):
     ours.close()
 
 
-def test_batches_belong_to_who_receives_them():
+def test_batches_belong_to_the_caller():
     envs = connected(lambda: InlinePool([ProbeEnv] * 2), timeout=5.0)
     first, _ = envs.reset(seed=1)
     kept = {key: np.array(value) for key, value in first.items() if key == "vector"}
@@ -265,7 +265,7 @@ def test_batches_belong_to_who_receives_them():
     envs.close()
 
 
-def test_pictures_and_attributes_are_reached():
+def test_render_and_attributes():
     class Painter(ProbeEnv):
         metadata = {"render_modes": ["rgb_array"], "render_fps": 30}
 
@@ -299,7 +299,7 @@ def test_pictures_and_attributes_are_reached():
     ours.close()
 
 
-def test_what_cannot_travel_is_not_taken_for_something_else():
+def test_values_that_cannot_be_sent_raise():
     """An environment must not be given a stand-in where its client meant a value."""
     envs = connected(lambda: InlinePool([ProbeEnv]), timeout=5.0)
     envs.reset(seed=1)
@@ -316,7 +316,7 @@ def test_what_cannot_travel_is_not_taken_for_something_else():
 
 
 @pytest.mark.parametrize("mode", [AutoresetMode.NEXT_STEP, AutoresetMode.DISABLED])
-def test_infos_of_old_go_with_resets_of_old(mode):
+def test_legacy_reset_mode_is_rejected(mode):
     with (
         served(lambda: InlinePool([ProbeEnv], autoreset_mode=mode)) as it,
         pytest.raises(ValueError, match=r"pre-1\.0"),
@@ -324,7 +324,7 @@ def test_infos_of_old_go_with_resets_of_old(mode):
         shoal.connect(it, info_format="pre-1.0")
 
 
-def test_arguments_reach_the_factory():
+def test_factory_arguments():
     def factory(num_envs, label=0, autoreset_mode="NextStep"):
         return InlinePool(
             [partial(ProbeEnv, label)] * num_envs, autoreset_mode=AutoresetMode(autoreset_mode)
@@ -350,7 +350,7 @@ def test_arguments_reach_the_factory():
         shoal.connect(it, 3)
 
 
-def test_the_door_of_stable_baselines3_opens_to_it():
+def test_stable_baselines3_frontend():
     factories = [partial(gymnasium.make, "CartPole-v1", max_episode_steps=15)] * 3
     made = lambda: InlinePool(factories, autoreset_mode=AutoresetMode.SAME_STEP)  # noqa: E731
     remote = as_vec_env(connected(made, timeout=20.0))

@@ -31,7 +31,7 @@ pytestmark = pytest.mark.skipif(sys.platform != "linux", reason="shared memory i
 # Who is given it
 
 
-def test_a_client_cannot_shrink_the_memory_under_the_server():
+def test_shared_memory_is_sealed():
     """It would die of SIGBUS, and all of its sessions with it."""
     descriptor, memory = make_memory(1 << 18)
     try:
@@ -44,7 +44,7 @@ def test_a_client_cannot_shrink_the_memory_under_the_server():
         os.close(descriptor)
 
 
-def test_the_side_door_gives_memory_only_for_a_session_and_waits_for_nobody():
+def test_local_upgrade_requires_a_session_key():
     with shoal.serve({"it": Factory()}, TCP) as server:
         envs = shoal.connect(f"{server.url}/it", timeout=5.0)
         envs.reset(seed=0)
@@ -110,7 +110,7 @@ DOORS = {
 
 @pytest.mark.parametrize("on_lost", ["raise", "resume"])
 @pytest.mark.parametrize("frontend", DOORS)
-def test_where_the_side_door_is_not_reached_the_socket_does_as_well(frontend, on_lost, capfd):
+def test_socket_is_used_without_local_upgrade(frontend, on_lost, capfd):
     changes, is_shared = DOORS[frontend]
     with (
         served("CartPole-v1", TCP) as it,
@@ -166,7 +166,7 @@ BLOCKS = {
 
 
 @pytest.mark.parametrize("what", BLOCKS)
-def test_a_client_takes_only_memory_that_nobody_can_make_smaller(what):
+def test_client_accepts_only_sealed_memory(what):
     """It would die of SIGBUS by the hand of whoever has handed it over."""
     make, is_taken = BLOCKS[what]
     descriptors = len(os.listdir("/proc/self/fd"))
@@ -179,7 +179,7 @@ def test_a_client_takes_only_memory_that_nobody_can_make_smaller(what):
     assert len(os.listdir("/proc/self/fd")) <= descriptors
 
 
-def test_with_a_server_whose_memory_is_not_sealed_the_socket_does_as_well(monkeypatch, capfd):
+def test_socket_is_used_if_memory_is_not_sealed(monkeypatch, capfd):
     def unsealed(capacity):
         sealed, memory = make_memory(capacity)
         os.close(sealed)
@@ -245,7 +245,7 @@ def put(memory, place, value):
 
 @pytest.mark.parametrize("value", [2**64 - 1, 2**63, 2**40])
 @pytest.mark.parametrize("word", WORDS)
-def test_counts_that_cannot_be_end_the_connection_and_nothing_else(word, value, memories):
+def test_invalid_counters_end_the_connection(word, value, memories):
     with shoal.serve({"it": "CartPole-v1"}, TCP) as server:
         it = f"{server.url}/it"
         with undisturbed(it):
@@ -263,7 +263,7 @@ def test_counts_that_cannot_be_end_the_connection_and_nothing_else(word, value, 
 
 
 @pytest.mark.parametrize("word", WORDS)
-def test_a_session_outlives_counts_that_cannot_be(word, memories):
+def test_session_resumes_after_invalid_counters(word, memories):
     def change(step):
         if step in (5, 6, 13):
             put(memories[-1], WORDS[word], 2**63)
@@ -289,7 +289,7 @@ def spoil(envs, memory, seed):
 
 
 @pytest.mark.parametrize("seed", range(8))
-def test_whatever_is_written_into_the_memory_the_server_lives_and_the_client_gets_an_error(
+def test_corrupted_memory_is_an_error_of_the_client(
     seed, memories
 ):
     """Also counts that could be, but are not: then old bytes are read again, or none for ever."""

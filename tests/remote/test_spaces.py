@@ -14,7 +14,7 @@ from tests.strategies import SPACES, travels
 
 @FUZZ
 @given(space=SPACES, seed=st.integers(0, 99))
-def test_spaces_come_back_as_what_they_were(space, seed):
+def test_spaces_round_trip(space, seed):
     if not travels(space):
         with pytest.raises(TypeError, match="WordSpace cannot be described"):
             encode_space(space)
@@ -39,7 +39,7 @@ DESCRIPTIONS = {
 
 
 @pytest.mark.parametrize("space", DESCRIPTIONS)
-def test_a_description_is_of_a_dtype_that_travels(space):
+def test_description_has_a_supported_dtype(space):
     told = {"space": space, **DESCRIPTIONS[space]}
     assert decode_space({**told, "dtype": "<i4"}).dtype == np.int32
     for dtype in OTHER_DTYPES:
@@ -67,7 +67,7 @@ def test_a_description_is_of_a_dtype_that_travels(space):
     ],
     ids=repr,
 )
-def test_what_describes_no_space_is_refused_in_little_memory(told):
+def test_invalid_descriptions_are_rejected_in_little_memory(told):
     with pytest.raises(ProtocolError):
         decode_space(told)
     assert peak_of(lambda: decode_space(told)) < MOST

@@ -71,7 +71,7 @@ def bytes_of(envs, use):
 
 @pytest.mark.parametrize("on_lost", ["raise", "resume"])
 @pytest.mark.parametrize("scheme", ["tcp", "unix", "inproc"])
-def test_a_step_is_a_header_and_its_tensors(scheme, on_lost, listen_at):
+def test_bytes_per_step(scheme, on_lost, listen_at):
     envs = connected(pool, url=listen_at(scheme), shared_memory=False, on_lost=on_lost)
     envs.reset(seed=0)
     actions = envs.action_space.sample()
@@ -92,7 +92,7 @@ def test_a_step_is_a_header_and_its_tensors(scheme, on_lost, listen_at):
     envs.close()
 
 
-def test_a_step_over_shared_memory_has_as_many_bytes():
+def test_bytes_per_step_over_shared_memory():
     envs = connected(pool, url="tcp://127.0.0.1:0")
     envs.reset(seed=0)
     actions = envs.action_space.sample()
@@ -104,7 +104,7 @@ def test_a_step_over_shared_memory_has_as_many_bytes():
 
 
 @pytest.mark.parametrize("scheme", ["tcp", "unix", "ws", "inproc"])
-def test_requests_are_counted_by_every_way(scheme, listen_at):
+def test_requests_are_counted(scheme, listen_at):
     envs = connected(pool, url=listen_at(scheme))
     assert envs.stats().requests == 0
     envs.reset(seed=0)
@@ -122,7 +122,7 @@ def test_requests_are_counted_by_every_way(scheme, listen_at):
     envs.close()
 
 
-def test_what_is_refused_here_is_no_request():
+def test_rejected_calls_are_not_counted():
     envs = connected(pool)
     envs.reset(seed=0)
     before = envs.stats()
@@ -136,7 +136,7 @@ def test_what_is_refused_here_is_no_request():
 
 @pytest.mark.parametrize("shared", [True, False])
 @pytest.mark.parametrize("how", ["step", "send"])
-def test_the_time_of_the_server_is_a_part_of_the_round_trip(how, shared):
+def test_server_time_is_part_of_round_trip(how, shared):
     envs = connected(lambda: pool(Slow), url="tcp://127.0.0.1:0", shared_memory=shared)
     envs.reset(seed=0)
     actions = envs.action_space.sample()
@@ -155,7 +155,7 @@ def test_the_time_of_the_server_is_a_part_of_the_round_trip(how, shared):
     envs.close()
 
 
-def test_times_are_zero_before_anything_was_asked_for():
+def test_times_are_zero_before_the_first_request():
     envs = connected(pool)
     stats = envs.stats()
     assert (stats.server_time, stats.round_trip, stats.round_trip_p95) == (0.0, 0.0, 0.0)
@@ -165,7 +165,7 @@ def test_times_are_zero_before_anything_was_asked_for():
 
 
 @pytest.mark.parametrize("shared", [True, False])
-def test_losses_are_counted_and_bytes_of_lost_connections_stay_counted(shared):
+def test_reconnects_and_bytes_of_lost_connections_are_counted(shared):
     with served(pool, "tcp://127.0.0.1:0") as url, proxied(url) as (proxy, through):
         envs = shoal.connect(through, on_lost="resume", shared_memory=shared)
         envs.reset(seed=0)

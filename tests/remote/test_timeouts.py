@@ -88,7 +88,7 @@ URLS = ["inproc", "tcp", "unix", "ws"]
 @pytest.mark.parametrize(
     ("scheme", "on_lost"), [*((scheme, "raise") for scheme in URLS), slow("tcp", "resume")]
 )
-def test_a_late_step_is_received_and_is_no_answer_to_something_else(scheme, on_lost, listen_at):
+def test_late_step_is_received(scheme, on_lost, listen_at):
     envs = connected(sleepers(), url=listen_at(scheme), timeout=AMPLE, on_lost=on_lost)
     envs.reset(seed=0)
     let_wait(envs, 0.15)
@@ -109,7 +109,7 @@ def test_a_late_step_is_received_and_is_no_answer_to_something_else(scheme, on_l
 
 
 @pytest.mark.parametrize("pause", [0.0, 0.3])
-def test_a_late_reply_never_reaches_the_next_call(pause):
+def test_late_reply_is_ignored(pause):
     envs = connected(sleepers(), url="tcp://127.0.0.1:0", timeout=AMPLE)
     envs.reset(seed=0)
     let_wait(envs, 0.15)
@@ -126,7 +126,7 @@ def test_a_late_reply_never_reaches_the_next_call(pause):
     envs.close()
 
 
-def test_a_call_made_while_a_late_step_goes_on_gets_its_own_answer():
+def test_call_during_a_late_step():
     envs = connected(sleepers(), timeout=AMPLE)
     envs.reset(seed=0)
     let_wait(envs, 0.1)
@@ -139,7 +139,7 @@ def test_a_call_made_while_a_late_step_goes_on_gets_its_own_answer():
     envs.close()
 
 
-def test_the_replies_of_calls_that_were_given_up_are_not_kept():
+def test_late_replies_are_not_retained():
     envs = connected(sleepers(), timeout=AMPLE)
     envs.reset(seed=0)
     let_wait(envs, 0.05)
@@ -154,7 +154,7 @@ def test_the_replies_of_calls_that_were_given_up_are_not_kept():
     envs.close()
 
 
-def test_a_timeout_of_recv_leaves_all_slots_in_flight():
+def test_recv_timeout_keeps_slots_in_flight():
     envs = connected(sleepers(ThreadPool, 3), timeout=AMPLE)
     envs.reset(seed=0)
     envs.send([0, LONG, LONG])
@@ -169,7 +169,7 @@ def test_a_timeout_of_recv_leaves_all_slots_in_flight():
 
 
 @pytest.mark.parametrize("method", ["step", "recv", slow("end_step")])
-def test_several_servers_as_one_keep_the_timeout_too(method):
+def test_timeout_of_several_servers(method):
     hosts = [shoal.serve({"it": sleepers(count=1)}, place()) for _ in range(2)]
     envs = shoal.connect([f"{host.url}#it" for host in hosts], timeout=1.0)
     envs.reset(seed=0)
@@ -206,7 +206,7 @@ server.wait()
 
 
 @pytest.mark.parametrize("shared", [slow(False), True])
-def test_a_stopped_server_is_noticed_at_the_deadline_and_goes_on_later(shared):
+def test_timeout_of_a_stopped_server(shared):
     with process(SERVER.format(url="tcp://127.0.0.1:0")) as host:
         envs = shoal.connect(f"{host.told[0]}/it", timeout=AMPLE, shared_memory=shared)
         envs.reset(seed=0)
@@ -228,7 +228,7 @@ def test_a_stopped_server_is_noticed_at_the_deadline_and_goes_on_later(shared):
 
 
 @pytest.mark.parametrize("on_lost", ["raise", slow("resume")])
-def test_nobody_waits_for_ever_for_a_server_that_does_not_greet(on_lost):
+def test_timeout_of_the_handshake(on_lost):
     with process(SERVER.format(url="tcp://127.0.0.1:0")) as host:
         host.stop()
         begun = time.monotonic()
@@ -252,7 +252,7 @@ def status_of(infos, rows=3):
     ("deadlines", "late"),
     [([0.3, AMPLE, AMPLE], [0]), (0.3, [0, 1, 2]), ([0.3, AMPLE, 0.2], [0, 2])],
 )
-def test_slots_that_miss_their_deadline_are_answered_without_it(how, deadlines, late):
+def test_missed_deadlines_return_status(how, deadlines, late):
     envs = connected(sleepers(ThreadPool, 3), timeout=AMPLE)
     envs.reset(seed=0)
     is_late = [slot in late for slot in range(3)]
@@ -283,7 +283,7 @@ def test_slots_that_miss_their_deadline_are_answered_without_it(how, deadlines, 
     envs.close()
 
 
-def test_infos_and_what_came_late_stand_side_by_side_in_every_format():
+def test_late_results_in_every_info_format():
     for form in ("dict", "list"):
         alarm.clear()
         envs = connected(sleepers(ThreadPool, 2), timeout=AMPLE, info_format=form)
@@ -301,7 +301,7 @@ def test_infos_and_what_came_late_stand_side_by_side_in_every_format():
         envs.close()
 
 
-def test_what_never_began_by_its_deadline_is_never_executed():
+def test_step_that_has_not_started_by_its_deadline_is_not_executed():
     envs = connected(sleepers(ThreadPool, 2), timeout=AMPLE)
     envs.reset(seed=0)
     assert status_of(envs.step([LONG, 0], deadlines=[0.1, AMPLE])[4], 2) == ["timeout", "ok"]
@@ -317,7 +317,7 @@ def test_what_never_began_by_its_deadline_is_never_executed():
     envs.close()
 
 
-def test_a_slot_does_not_wait_for_another_that_is_late():
+def test_late_slot_does_not_block_others():
     envs = connected(sleepers(ThreadPool, 3), timeout=AMPLE)
     envs.reset(seed=0)
     envs.step([LONG, 0, 0], deadlines=[0.1, AMPLE, AMPLE])
@@ -332,7 +332,7 @@ def test_a_slot_does_not_wait_for_another_that_is_late():
     envs.close()
 
 
-def test_each_slot_of_a_waiting_request_has_its_own_deadline():
+def test_deadline_per_slot_of_a_waiting_request():
     envs = connected(sleepers(ThreadPool, 2), timeout=AMPLE)
     envs.reset(seed=0)
     envs.step([LONG, LONG], deadlines=0.1)
@@ -347,7 +347,7 @@ def test_each_slot_of_a_waiting_request_has_its_own_deadline():
 
 
 @pytest.mark.parametrize("deadlines", [0.0, -1.0, [1.0, 0.0], float("nan"), [1.0, 1.0, 1.0]])
-def test_deadlines_that_cannot_be_are_refused(deadlines):
+def test_invalid_deadlines(deadlines):
     envs = connected(sleepers(), timeout=AMPLE)
     envs.reset(seed=0)
     with pytest.raises(ValueError, match=r"deadlines|broadcast"):
@@ -361,7 +361,7 @@ def test_deadlines_that_cannot_be_are_refused(deadlines):
 
 
 @pytest.mark.parametrize("exclusive", [False, True])
-def test_a_device_answers_for_what_is_late(exclusive):
+def test_late_results_of_a_device(exclusive):
     cell = WakeableCell()
     envs = connected(Hosted(lambda: cell, exclusive=exclusive), timeout=AMPLE)
     envs.reset(seed=0)
@@ -381,7 +381,7 @@ def test_a_device_answers_for_what_is_late(exclusive):
     assert cell.is_closed == 1
 
 
-def test_what_has_not_begun_is_taken_back():
+def test_cancel_steps_that_have_not_started():
     cell = WakeableCell()
     envs = connected(lambda: cell, timeout=AMPLE)
     envs.reset(seed=0)
@@ -401,7 +401,7 @@ def test_what_has_not_begun_is_taken_back():
     envs.close()
 
 
-def test_a_device_that_can_stop_is_stopped():
+def test_running_device_is_cancelled():
     cell = CancellableCell()
     envs = connected(lambda: cell, timeout=AMPLE)
     envs.reset(seed=0)
@@ -416,7 +416,7 @@ def test_a_device_that_can_stop_is_stopped():
     envs.close()
 
 
-def test_cancelling_nothing_changes_nothing():
+def test_cancel_without_slots_in_flight():
     envs = connected(Cell, timeout=AMPLE)
     envs.reset(seed=0)
     envs.cancel()
@@ -425,7 +425,7 @@ def test_cancelling_nothing_changes_nothing():
     envs.close()
 
 
-def test_a_reset_that_has_not_begun_may_be_cancelled():
+def test_cancel_reset_that_has_not_started():
     cell = WakeableCell(reset_seconds=LONG / 1000)
     envs = connected(lambda: cell, timeout=AMPLE)
     envs.pool.reset([0])
@@ -445,7 +445,7 @@ class WakeableExpectingCell(ExpectingCell, WakeableCell):
 
 
 @pytest.mark.parametrize(("exclusive", "seconds"), [(False, 1.0), slow(True, 2.5)])
-def test_an_expected_duration_extends_the_patience(exclusive, seconds):
+def test_expected_duration_extends_the_timeout(exclusive, seconds):
     cell = WakeableExpectingCell()
     envs = connected(Hosted(lambda: cell, exclusive=exclusive, lease=1.5), timeout=AMPLE)
     envs.reset(seed=0)
@@ -457,7 +457,7 @@ def test_an_expected_duration_extends_the_patience(exclusive, seconds):
 
 
 @pytest.mark.parametrize("max_inflight", [slow(1), 2])
-def test_a_full_pipeline_can_be_cancelled_and_closed_and_its_owner_is_heard(max_inflight):
+def test_cancel_close_and_heartbeat_with_max_inflight_requests(max_inflight):
     lost = threading.Event()
     cell = WakeableCell()
     hosted = Hosted(lambda: cell, exclusive=True, lease=1.2, safe_state=lost.set)
@@ -475,7 +475,7 @@ def test_a_full_pipeline_can_be_cancelled_and_closed_and_its_owner_is_heard(max_
     assert not lost.is_set()
 
 
-def test_what_a_device_has_done_is_not_lost_with_what_another_slot_has_failed():
+def test_other_results_are_kept_if_a_slot_fails():
     class Failing(Cell):
         def step_slots(self, slots, actions):
             if 0 in slots:
@@ -494,7 +494,7 @@ def test_what_a_device_has_done_is_not_lost_with_what_another_slot_has_failed():
     pool.close()
 
 
-def test_a_vector_of_a_server_may_be_served_again():
+def test_remote_vector_can_be_hosted():
     with served(sleepers(ThreadPool, 2)) as inner:
         envs = connected(lambda: shoal.connect(inner, timeout=AMPLE), timeout=AMPLE)
         envs.reset(seed=0)

@@ -47,7 +47,7 @@ def files(folder, name, authority=None):
 
 
 @pytest.mark.parametrize("scheme", ["tls", "wss"])
-def test_a_server_with_a_certificate_is_trusted_by_those_who_know_its_authority(
+def test_server_certificate_is_verified(
     certificates, scheme
 ):
     factory = Factory()
@@ -66,7 +66,7 @@ def test_a_server_with_a_certificate_is_trusted_by_those_who_know_its_authority(
 
 
 @pytest.mark.parametrize("scheme", ["tls", "wss"])
-def test_a_server_that_asks_for_certificates_lets_nobody_in_without_one(certificates, scheme):
+def test_client_certificate_is_required(certificates, scheme):
     factory = Factory()
     tls = files(certificates, "server", "authority")
     with served(factory, f"{scheme}://127.0.0.1:0", tls=tls) as it:
@@ -84,7 +84,7 @@ def test_a_server_that_asks_for_certificates_lets_nobody_in_without_one(certific
 
 
 @pytest.mark.parametrize(("scheme", "meant"), [("tcp", "tls"), ("ws", "wss")])
-def test_a_place_is_encrypted_where_there_is_something_to_encrypt_with(certificates, scheme, meant):
+def test_tls_argument_selects_encrypted_scheme(certificates, scheme, meant):
     with shoal.serve(
         {"it": Factory()}, f"{scheme}://127.0.0.1:0", tls=files(certificates, "server")
     ) as server:
@@ -96,23 +96,23 @@ def test_a_place_is_encrypted_where_there_is_something_to_encrypt_with(certifica
             shoal.connect(f"{plain}/it", timeout=1.0)
 
 
-def test_what_says_itself_whether_it_is_encrypted_is_taken_at_its_word(certificates):
+def test_explicit_scheme_is_kept(certificates):
     places = ["tcp://127.0.0.1:0", "tls://127.0.0.1:0"]
     with shoal.serve({"it": Factory()}, places, tls=files(certificates, "server")) as server:
         assert [url.partition(":")[0] for url in server.urls] == ["tcp", "tls"]
 
 
-def test_where_nothing_can_be_encrypted_a_certificate_is_refused(certificates, tmp_path):
+def test_tls_argument_without_encryptable_address(certificates, tmp_path):
     with pytest.raises(ValueError, match="does not support encryption"):
         shoal.serve({"it": Factory()}, f"unix://{tmp_path}/it", tls=files(certificates, "server"))
 
 
-def test_a_tls_server_needs_a_certificate():
+def test_tls_server_requires_a_certificate():
     with pytest.raises(ValueError, match="needs tls"):
         shoal.serve({"it": Factory()}, "tls://127.0.0.1:0")
 
 
-def test_the_heart_of_an_owner_beats_through_tls(certificates):
+def test_heartbeat_over_tls(certificates):
     hosted = shoal.remote.Hosted(Factory(), exclusive=True, lease=1.2)
     with served(hosted, "tls://127.0.0.1:0", tls=files(certificates, "server")) as it:
         tls = certificates / "authority.pem"
@@ -125,7 +125,7 @@ def test_the_heart_of_an_owner_beats_through_tls(certificates):
             envs.step(envs.action_space.sample())
 
 
-def test_a_client_that_never_begins_its_handshake_is_hung_up_on_and_disturbs_nobody(certificates):
+def test_silent_tls_client_is_closed(certificates):
     with served(Factory(), "tls://127.0.0.1:0", tls=files(certificates, "server")) as it:
         port = int(it.rpartition("/")[0].rpartition(":")[2])
         with (

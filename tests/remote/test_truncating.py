@@ -137,7 +137,7 @@ def await_unreceived(pool, slot):
 
 
 @pytest.mark.parametrize("mode", MODES)
-def test_a_slot_whose_old_answer_had_come_tells_of_its_loss_with_its_next_one(mode, counters):
+def test_slot_with_received_response_reports_loss_next(mode, counters):
     with pair(counters) as servers, servers.connected(autoreset_mode=mode) as envs:
         pool = envs.pool
         envs.reset()
@@ -156,7 +156,7 @@ def test_a_slot_whose_old_answer_had_come_tells_of_its_loss_with_its_next_one(mo
 
 
 @pytest.mark.parametrize("mode", MODES)
-def test_all_slots_of_a_step_in_flight_tell_of_the_loss_once(mode, counters):
+def test_slots_in_flight_report_loss_once(mode, counters):
     with pair(counters) as servers, servers.connected(autoreset_mode=mode) as envs:
         pool = envs.pool
         envs.reset()
@@ -171,7 +171,7 @@ def test_all_slots_of_a_step_in_flight_tell_of_the_loss_once(mode, counters):
         assert infos == {}
 
 
-def test_idle_slots_tell_of_the_loss_though_others_are_stepped_meanwhile(counters):
+def test_idle_slots_report_loss_when_sent(counters):
     with pair(counters) as servers, servers.connected() as envs:
         pool = envs.pool
         envs.reset()
@@ -185,7 +185,7 @@ def test_idle_slots_tell_of_the_loss_though_others_are_stepped_meanwhile(counter
         assert truncated.tolist() == infos["crashed"].tolist() == [False, True, False]
 
 
-def test_a_slot_that_is_reset_has_no_loss_to_tell_of(counters):
+def test_reset_slot_reports_no_loss(counters):
     with pair(counters) as servers, servers.connected() as envs:
         pool = envs.pool
         envs.reset()
@@ -208,7 +208,7 @@ USES = {
 
 
 @pytest.mark.parametrize("use", USES)
-def test_what_an_owner_does_next_goes_on_though_its_heart_has_noticed_the_loss_first(use):
+def test_call_after_heartbeat_noticed_the_loss(use):
     with (
         pair(Hosted(Cell, exclusive=True, lease=0.4)) as servers,
         servers.connected() as envs,
@@ -229,7 +229,7 @@ def test_what_an_owner_does_next_goes_on_though_its_heart_has_noticed_the_loss_f
 # A server may be closed as it should, and come back
 
 
-def test_a_server_that_is_closed_while_its_device_works_is_waited_for_until_it_is_back():
+def test_reconnect_waits_for_a_server_that_is_closing():
     """Until its device has ended what it does, the old one is there, and refuses everybody."""
     cells = []
 
@@ -265,7 +265,7 @@ def test_a_server_that_is_closed_while_its_device_works_is_waited_for_until_it_i
         assert len(cells) == 2
 
 
-def test_a_call_that_was_under_way_is_told_of_the_loss_and_the_next_one_works():
+def test_lost_call_raises_and_next_call_works():
     with pair(Cell) as servers, servers.connected() as envs:
         envs.reset()
         send = envs.pool._dispatcher.link.send
@@ -302,7 +302,7 @@ def interrupted_before_the_reset():
 
 
 @pytest.mark.parametrize("use", USES)
-def test_slots_are_revived_by_the_next_call_though_an_interrupt_came_before_their_reset(use):
+def test_next_call_resets_slots_after_interrupt(use):
     with (
         pair(Hosted(Cell, exclusive=True, lease=0.4)) as servers,
         servers.connected() as envs,
@@ -320,7 +320,7 @@ def test_slots_are_revived_by_the_next_call_though_an_interrupt_came_before_thei
         assert "crashed" not in envs.step([0, 0, 0])[4]
 
 
-def test_slots_in_flight_are_received_though_an_interrupt_came_before_their_reset(counters):
+def test_slots_in_flight_are_received_after_interrupt(counters):
     with pair(counters) as servers, servers.connected() as envs:
         envs.reset()
         envs.step([0, 0, 0])
@@ -331,7 +331,7 @@ def test_slots_in_flight_are_received_though_an_interrupt_came_before_their_rese
         assert told(envs.pool.recv()) == {k: loss(k, "NextStep", 1) for k in range(3)}
 
 
-def test_a_server_that_comes_back_with_other_slots_is_refused():
+def test_restarted_server_with_other_slots_is_rejected():
     with served(Cell, TCP) as first, proxied(first) as (proxy, through):
         other = shoal.serve({"it": "CartPole-v1"}, TCP)
         envs = shoal.connect(through, on_lost="truncate", timeout=20.0, shared_memory=False)

@@ -18,7 +18,7 @@ from tests.remote.serving import TCP, Factory, served
 
 
 @pytest.mark.parametrize("versions", [(2, 3), (0, 0)])
-def test_a_server_of_another_version_is_refused_by_name(versions):
+def test_incompatible_server_version(versions):
     greeting = plain(Kind.SERVER_HELLO, ServerHello(*versions, b"n" * 32))
     with (
         fake_server(greeting) as (url, heard),
@@ -29,7 +29,7 @@ def test_a_server_of_another_version_is_refused_by_name(versions):
 
 
 @pytest.mark.parametrize("versions", [(1, 3), (0, 1), (0, 9)])
-def test_versions_that_overlap_meet_at_the_newest_that_both_speak(versions):
+def test_newest_common_version_is_used(versions):
     greeting = plain(Kind.SERVER_HELLO, ServerHello(*versions, b"n" * 32))
     refusal = plain(Kind.REJECTION, Rejection("full", "come back later"))
     with fake_server(greeting, refusal) as (url, heard):
@@ -41,7 +41,7 @@ def test_versions_that_overlap_meet_at_the_newest_that_both_speak(versions):
 
 
 @pytest.mark.parametrize("version", [0, 2, 9])
-def test_a_client_of_another_version_is_refused_by_name(version):
+def test_incompatible_client_version(version):
     factory = Factory()
     with shoal.serve({"it": factory}, TCP) as server:
         with Raw(server.url, name=None) as raw:
@@ -63,7 +63,7 @@ NEWS = {"news": [1, {"of": None}, "a later version"]}
     "kind", [Kind.SERVER_HELLO, Kind.CLIENT_HELLO, Kind.SESSION_INFO, Kind.CLIENT_READY]
 )
 @pytest.mark.parametrize("on_lost", ["raise", "resume"])
-def test_what_a_newer_end_says_besides_is_not_heard(kind, on_lost):
+def test_unknown_fields_are_ignored(kind, on_lost):
     """So a later version can say more, and still speak to this one."""
     with served(Factory(), TCP, token="secret") as it, retold(it, {kind: NEWS}) as (proxy, url):
         with shoal.connect(url, token="secret", timeout=5.0, on_lost=on_lost) as envs:
@@ -81,13 +81,13 @@ def test_what_a_newer_end_says_besides_is_not_heard(kind, on_lost):
         ((), ()),
     ],
 )
-def test_ends_agree_on_the_capabilities_that_both_have(told, shared):
+def test_common_capabilities(told, shared):
     with served(Factory(), TCP) as it, Raw(it, capabilities=told) as raw:
         assert raw.info.capabilities == shared
         assert bool(raw.info.local_upgrade) == ("shared memory" in shared)
 
 
-def test_a_server_that_shares_no_memory_is_not_asked_for_any():
+def test_server_without_shared_memory():
     changes = {Kind.SESSION_INFO: {"capabilities": ["telepathy"]}}
     with served(Factory(), TCP) as it:
         with retold(it, changes) as (_, url), shoal.connect(url, timeout=5.0) as envs:

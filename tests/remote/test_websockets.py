@@ -50,7 +50,7 @@ def assert_names_the_extra(error):
 @pytest.mark.usefixtures("without_websockets")
 @pytest.mark.parametrize("on_lost", ["raise", "resume", "truncate"])
 @pytest.mark.parametrize("scheme", ["ws", "wss"])
-def test_a_client_without_websockets_is_told_what_to_install(scheme, on_lost):
+def test_client_without_websockets_package(scheme, on_lost):
     with pytest.raises(MissingExtraError) as caught:
         shoal.connect(f"{scheme}://127.0.0.1:1/it", timeout=5.0, on_lost=on_lost)
     assert_names_the_extra(caught.value)
@@ -58,7 +58,7 @@ def test_a_client_without_websockets_is_told_what_to_install(scheme, on_lost):
 
 @pytest.mark.usefixtures("without_websockets")
 @pytest.mark.parametrize("places", [WS, ["tcp://127.0.0.1:0", WS]], ids=["alone", "as the second"])
-def test_a_server_without_websockets_is_told_what_to_install_and_leaves_nothing(places):
+def test_server_without_websockets_package(places):
     before = ours()
     with pytest.raises(MissingExtraError) as caught:
         shoal.serve({"it": Factory()}, places)
@@ -67,7 +67,7 @@ def test_a_server_without_websockets_is_told_what_to_install_and_leaves_nothing(
 
 
 @pytest.mark.usefixtures("without_websockets")
-def test_everything_else_works_without_websockets():
+def test_other_transports_work_without_websockets_package():
     with (
         shoal.serve({"it": Factory()}, "tcp://127.0.0.1:0") as server,
         shoal.connect(f"{server.url}/it", timeout=5.0) as envs,
@@ -124,7 +124,7 @@ def is_stuck(told):
 
 
 @pytest.mark.slow
-def test_a_client_that_stops_reading_holds_up_nobody_else_and_is_given_up(monkeypatch):
+def test_client_that_stops_reading_is_disconnected(monkeypatch):
     monkeypatch.setattr(sys.modules["shoal.remote._session"], "STALL_TIMEOUT", 3.0)
     told = []
     factory = partial(InlinePool, [partial(Teller, told)] * 2)

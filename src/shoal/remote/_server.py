@@ -297,7 +297,9 @@ class Server:
             )
         if not hello.session and hello.name not in self._hosted:
             known = ", ".join(self._hosted)
-            raise _Rejected("name", f"the server does not host {hello.name!r}; hosted names: {known}")
+            raise _Rejected(
+                "name", f"the server does not host {hello.name!r}; hosted names: {known}"
+            )
 
     def _resume(self, transport: Transport, hello: ClientHello) -> None:
         session = self._sessions.get(hello.session)

@@ -1,7 +1,7 @@
-"""Finds in a source what could execute something that is not written there.
+"""Finds code in a source that could execute received data.
 
-What could: modules that run code or make objects of bytes, functions that evaluate, processes, and
-attributes by a name that is not written where they are reached.
+This includes modules that run code or deserialize objects, functions such as eval, processes, and
+access to attributes by a name that is not a literal.
 """
 
 import ast
@@ -14,10 +14,10 @@ MODULES = {
     *("timeit", "builtins", "subprocess", "_posixsubprocess", "multiprocessing", "pty", "posix"),
     *("concurrent.futures.process", "asyncio.subprocess", "logging.config"),
 }
-"""Modules, with all that is in them."""
+"""Modules that must not be imported."""
 
 NAMES = {"eval", "exec", "compile", "__import__", "__builtins__", "breakpoint", "globals", "locals"}
-"""Names that Python knows everywhere."""
+"""Built-in names."""
 
 MEMBERS = {
     "os": ("system", "popen", "exec", "spawn", "posix_spawn", "startfile", "fork", "putenv"),
@@ -28,7 +28,7 @@ MEMBERS = {
     "operator": ("attrgetter", "methodcaller"),
     "types": ("FunctionType", "LambdaType", "CodeType", "new_class"),
 }
-"""Of these modules, all that begins like this."""
+"""Prefixes of names in these modules."""
 
 ATTRIBUTES = {
     *(
@@ -42,10 +42,10 @@ ATTRIBUTES = {
     *("__reduce_ex__", "__setstate__", "__import__", "__loader__", "__dict__", "import_module"),
     *("eval", "exec", "compile", "loads", "find_spec", "exec_module", "run_path", "allow_pickle"),
 }
-"""Of whatever they are, but for those of `HARMLESS`."""
+"""Attributes of any object, except those in `HARMLESS`."""
 
 HARMLESS = {("json", "loads"), ("re", "compile")}
-"""Modules, and attributes of theirs that execute nothing."""
+"""Attributes of modules that do not execute anything."""
 
 REACHING = {
     **dict.fromkeys(("getattr", "setattr", "delattr", "hasattr"), 1),
@@ -53,12 +53,12 @@ REACHING = {
     **dict.fromkeys(("get_attribute", "has_attribute", "set_attribute", "call_method"), 1),
     **dict.fromkeys(("attrgetter", "methodcaller", "__getattr__", "__setattr__"), 0),
 }
-"""Functions that reach an attribute, and which of their arguments is its name."""
+"""Functions that access an attribute, and the position of its name in their arguments."""
 
 
 @dataclass(frozen=True)
 class Found:
-    """Something that could execute; ``function`` is the one that it stands in, empty for none."""
+    """A finding; ``function`` is the enclosing function, or empty."""
 
     function: str
     what: str
@@ -66,7 +66,7 @@ class Found:
 
 
 def found_in(source):
-    """Everything in a source that could execute something."""
+    """Return all findings in a source."""
     finder = _Finder()
     finder.visit(ast.parse(source))
     return finder.found
@@ -76,12 +76,12 @@ class _Finder(ast.NodeVisitor):
     def __init__(self):
         self.found = []
         self._inside = []
-        self._modules = {}  # the modules that names stand for
+        self._modules = {}  # the modules that names refer to
 
     def _note(self, node, what):
         self.found.append(Found(".".join(self._inside), what, node.lineno))
 
-    # Where we are
+    # Scopes
 
     def _enter(self, node):
         self._inside.append(node.name)
@@ -100,7 +100,7 @@ class _Finder(ast.NodeVisitor):
 
     def visit_ImportFrom(self, node):
         if node.level:
-            self._note(node, "a relative import")  # then it would not be known whose
+            self._note(node, "a relative import")  # its module would be unknown
         base = node.module or ""
         self._check_module(node, base)
         for alias in node.names:
@@ -135,7 +135,7 @@ class _Finder(ast.NodeVisitor):
         self.generic_visit(node)
 
     def _module_of(self, node):
-        """The module that an expression is, as far as the imports say it."""
+        """Return the module that an expression refers to, according to the imports."""
         if isinstance(node, ast.Name):
             return self._modules.get(node.id, "")
         if isinstance(node, ast.Attribute):
@@ -177,7 +177,7 @@ class _Finder(ast.NodeVisitor):
             self._note(node, f"{name} of {key.value}")
 
     def _check_dtype(self, node, name):
-        """Bytes from the other end must never be taken for addresses of objects."""
+        """Received bytes must never be interpreted as addresses of objects."""
         for argument in [*node.args, *(each.value for each in node.keywords)]:
             named = isinstance(argument, ast.Name) and argument.id == "object"
             if named or (isinstance(argument, ast.Constant) and argument.value in ("O", "|O")):

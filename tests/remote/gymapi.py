@@ -1,4 +1,4 @@
-"""What the tests of the GymAPI share: messages, and transports that remember."""
+"""Messages and transports for the tests of the GymAPI."""
 
 import threading
 
@@ -30,7 +30,7 @@ def response(*feedback, code=ErrorType.SUCCESS, message=""):
 
 
 class RecordingTransport(MockTransport):
-    """Remembers what was asked."""
+    """Records requests."""
 
     def __init__(self):
         super().__init__()
@@ -46,7 +46,7 @@ class RecordingTransport(MockTransport):
 
 
 class ScriptedTransport(RecordingTransport):
-    """Gives the responses of a list, one after the other, and then those of a mock."""
+    """Returns responses from a list, and then those of a mock."""
 
     def __init__(self, *responses):
         super().__init__()
@@ -60,7 +60,7 @@ class ScriptedTransport(RecordingTransport):
 
 
 class GatedTransport(RecordingTransport):
-    """Keeps a STEP waiting for as long as its gate is closed."""
+    """Blocks STEP requests while its gate is closed."""
 
     def __init__(self):
         super().__init__()
@@ -76,7 +76,7 @@ class GatedTransport(RecordingTransport):
 
 
 class FailingTransport(RecordingTransport):
-    """Raises what it is given, or says it in a response, for as long as it has it."""
+    """Raises ``fails``, or returns it as the message of a failure, while it is set."""
 
     def __init__(self):
         super().__init__()
@@ -92,7 +92,7 @@ class FailingTransport(RecordingTransport):
 
 
 def asked_slots(transport, kind=RequestType.STEP):
-    """The slots of each request of a kind that a transport has been given."""
+    """Return the slots of each recorded request of a type."""
     return [
         [int(action.ns) for action in asked.action]
         for asked in transport.asked

@@ -1,4 +1,4 @@
-"""Ends of a conversation that tests have in their hands: devices, raw clients, processes."""
+"""Devices, raw clients and processes for tests."""
 
 import os
 import signal
@@ -27,14 +27,14 @@ from shoal.remote._wire import HEADER_BYTES, Header, Kind, pack_header, read_hea
 ROOT = Path(__file__).parents[2]
 
 LONG = 20_000
-"""Milliseconds: an action that a test does not wait for, but wakes, or leaves behind."""
+"""Milliseconds: the action of a step that is longer than the test."""
 
 SOON = LONG / 1000 / 2
-"""Seconds: what was done within them has not waited for a long action, on any machine."""
+"""Seconds: an operation that takes less did not wait for a long action."""
 
 
 def wait_until(is_so, timeout=5.0):
-    """Whether something becomes so in time."""
+    """Wait for a condition; return whether it became true in time."""
     deadline = time.monotonic() + timeout
     while not is_so():
         if time.monotonic() > deadline:
@@ -44,14 +44,14 @@ def wait_until(is_so, timeout=5.0):
 
 
 def ours():
-    """The names of Shoal's threads that are running."""
+    """Return the names of Shoal's running threads."""
     return sorted(each.name for each in threading.enumerate() if each.name.startswith("shoal"))
 
 
 class Cell:
-    """A device whose actions are the milliseconds that they take; it notes what it executes.
+    """A device whose actions are the milliseconds of a step; it records its calls.
 
-    An observation is (slot, steps executed by it).
+    An observation is (slot, number of steps).
     """
 
     single_observation_space = spaces.Box(-1, 1e6, (2,), np.float64)
@@ -90,7 +90,7 @@ class Cell:
 
 
 class WakeableCell(Cell):
-    """Whatever it does is done, whole, as soon as it is woken."""
+    """A cell whose running call completes as soon as it is woken."""
 
     def __init__(self, reset_seconds=0.0):
         super().__init__()
@@ -108,14 +108,14 @@ class WakeableCell(Cell):
 
 
 class ExpectingCell(Cell):
-    """Says how long it will take."""
+    """A cell that returns the expected duration of a step."""
 
     def expected_duration(self, slots, actions):
         return max(int(action) for action in actions) / 1000
 
 
 class CancellableCell(Cell):
-    """Lets a running call return early."""
+    """A cell whose running call can be cancelled."""
 
     def __init__(self):
         super().__init__()
@@ -133,7 +133,7 @@ class CancellableCell(Cell):
 
 
 class Raw:
-    """A client that says what it is told to say, byte by byte."""
+    """A client that sends arbitrary messages."""
 
     def __init__(self, url, name="it", **hello):
         self.socket = socket.create_connection(
@@ -161,7 +161,7 @@ class Raw:
         return pack_header(Header(kind, **fields)) + meta + body
 
     def read(self):
-        """The next message: its header, and what follows it."""
+        """Receive the next message; return its header and its meta part."""
         head = self._exactly(HEADER_BYTES)
         header = read_header(head)
         return header, self._exactly(header.meta + header.body)[: header.meta]
@@ -176,7 +176,7 @@ class Raw:
         return bytes(found)
 
     def answer(self, number=None):
-        """The last answer to a request, by default to the newest; there may be several."""
+        """Return the last response to a request, by default the newest request."""
         rows = 0
         while True:
             header, meta = self.read()
@@ -188,7 +188,7 @@ class Raw:
                 return header, meta
 
     def is_hung_up(self, timeout=5.0):
-        """Whether the server ends the connection in time."""
+        """Whether the server closes the connection in time."""
         self.socket.settimeout(timeout)
         try:
             while self.socket.recv(1 << 16):
@@ -210,7 +210,7 @@ class Raw:
 
 
 class Process:
-    """A script in a process of its own, which says "ready ..." when it is."""
+    """A script in another process, which prints "ready ..." when it is ready."""
 
     def __init__(self, script):
         paths = (str(ROOT), os.environ.get("PYTHONPATH"))
@@ -234,12 +234,12 @@ class Process:
         os.kill(self.popen.pid, number)
 
     def stop(self):
-        """Stop it, as it is: when this returns, none of its threads runs any more."""
+        """Stop the process with SIGSTOP; returns when none of its threads runs any more."""
         self.signal(signal.SIGSTOP)
         os.waitid(os.P_PID, self.popen.pid, os.WSTOPPED)
 
     def rest(self, timeout=20.0):
-        """What it still says, until it ends."""
+        """Return the remaining output until the process ends."""
         return self.popen.communicate(timeout=timeout)[0]
 
     def end(self):
@@ -261,7 +261,7 @@ def process(script):
 
 @contextmanager
 def fake_server(*messages):
-    """Says these messages to whoever connects, and notes what it hears."""
+    """A server that sends these messages to one client, and records what it receives."""
     heard = []
     listener = socket.create_server(("127.0.0.1", 0))
 

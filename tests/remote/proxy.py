@@ -1,4 +1,4 @@
-"""A proxy between a client and a server that knows where messages begin, and cuts connections."""
+"""A proxy that can cut connections at message boundaries and change messages."""
 
 import random
 import socket
@@ -20,20 +20,20 @@ POINTS = {
     "in the middle of the reply": (REPLY, "half"),
     "after the reply was forwarded": (REPLY, "after"),
 }
-"""Where a connection may be lost: in which direction, and how much of the message gets through."""
+"""Where to cut a connection: the direction, and how much of the message to forward."""
 
 
 class Proxy:
     """Forwards connections to a port, message by message.
 
-    ``decide(direction, header)`` is asked for each numbered message of a session, and says None, or
-    how much of it gets through before both connections are closed: "before", "half", "after".
+    ``decide(direction, header)`` is called for each numbered message of a session. It returns None,
+    or how much to forward before both connections are closed: "before", "half" or "after".
     """
 
     def __init__(self, port, decide=lambda direction, header: None):
         self.port = port
         self.decide = decide
-        self.drops = set()  # kinds of messages that never arrive
+        self.drops = set()  # kinds of messages that are not forwarded
         self.cuts = 0
         self.connections = 0
         self._pairs = []
@@ -90,11 +90,11 @@ class Proxy:
             _hang_up(pair)
 
     def altered(self, direction, header, message):
-        """What is passed on in the place of a message."""
+        """Return the message to forward instead of this one."""
         return message
 
     def cut(self):
-        """Close all connections, whatever they are at."""
+        """Close all connections immediately."""
         for pair in self._pairs:
             _hang_up(pair)
 
@@ -109,7 +109,7 @@ class Proxy:
 
 @contextmanager
 def proxied(url, decide=lambda direction, header: None):
-    """A proxy in front of the server of a ``tcp://host:port/name``, and the URL behind it."""
+    """Start a proxy for ``tcp://host:port/name``; yield it and the URL to use instead."""
     place, _, name = url.rpartition("/")
     proxy = Proxy(int(place.rpartition(":")[2]), decide)
     try:
@@ -119,7 +119,7 @@ def proxied(url, decide=lambda direction, header: None):
 
 
 class Retelling(Proxy):
-    """Changes what messages of these kinds say, field by field, and keeps how they were."""
+    """Changes fields in messages of some kinds, and records the original messages."""
 
     def __init__(self, port, changes):
         super().__init__(port)
@@ -137,7 +137,7 @@ class Retelling(Proxy):
 
 @contextmanager
 def retold(url, changes):
-    """As ``proxied``, with changes for each kind of message."""
+    """As ``proxied``, with changes of fields by kind of message."""
     place, _, name = url.rpartition("/")
     proxy = Retelling(int(place.rpartition(":")[2]), changes)
     try:

@@ -1,4 +1,4 @@
-"""Who is let in, and how many."""
+"""Authentication, and limits on sessions and slots."""
 
 import hmac
 import sys
@@ -72,7 +72,7 @@ def test_resuming_requires_the_token():
 
 
 def test_proof_cannot_be_replayed():
-    """Who has heard a client prove that it knows the token knows nothing."""
+    """A recorded proof is useless, because every connection has its own nonce."""
     factory = Factory()
     with served(factory, TCP, token="secret") as it:
         with retold(it, {Kind.CLIENT_HELLO: {}}) as (proxy, url):
@@ -163,7 +163,7 @@ def test_failing_factory_does_not_count_as_session():
         shoal.connect(it).close()
 
 
-# How many
+# Limits
 
 
 def test_max_envs():
@@ -203,12 +203,12 @@ def test_session_ttl_of_zero():
         envs.reset(seed=0)
 
 
-# Strangers
+# Connections without authentication
 
 
 @pytest.fixture
 def handshake(monkeypatch):
-    """Sets the seconds that a client has to introduce itself."""
+    """Set the seconds that a client has to authenticate."""
     return partial(monkeypatch.setattr, sys.modules["shoal.remote._server"], "_HANDSHAKE_TIMEOUT")
 
 
@@ -240,7 +240,7 @@ def test_unauthenticated_connections_do_not_block_clients(handshake, monkeypatch
     with served(Factory(), TCP) as it, ExitStack() as strangers:
         first, *_, last = (strangers.enter_context(Raw(it, name=None)) for _ in range(6))
         shoal.connect(it, timeout=20.0).close()
-        # Who has been silent for longest makes room; the others have their time.
+        # The oldest connection is closed to make room.
         assert first.is_hung_up()
         assert not last.is_hung_up(0.1)
 
@@ -257,7 +257,7 @@ def test_oversized_hello_is_closed_before_allocation(announced):
 
         def introduce():
             raw.write(Kind.CLIENT_HELLO, hello, number=0, announced=announced)
-            assert raw.is_hung_up(5.0)  # without waiting for the rest
+            assert raw.is_hung_up(5.0)  # without waiting for the rest of the message
 
         assert peak_of(introduce) < LITTLE
         assert factory.calls == 0

@@ -1,4 +1,4 @@
-"""What a server and its clients have agreed on is kept: batches, requests, sessions, memory."""
+"""Batch sizes, request limits, session lifetimes and memory use."""
 
 import threading
 from functools import partial
@@ -19,7 +19,7 @@ from tests.remote.serving import connected, place, served
 
 
 class Gated(gymnasium.Env):
-    """Each step waits until it is let through."""
+    """Waits in each step until its gate is released."""
 
     observation_space = spaces.Box(0, 1e6, (), np.float64)
     action_space = spaces.Discrete(10)
@@ -38,7 +38,7 @@ class Gated(gymnasium.Env):
 
 
 def gated(count):
-    """A factory of slots that work beside each other, and the gates before their steps."""
+    """Return a factory of slots that work concurrently, and the gates of their steps."""
     gates = [threading.Semaphore(0) for _ in range(count)]
     factories = [partial(Gated, gate) for gate in gates]
     return lambda: ThreadPool(factories, workers=count, caller_works=False), gates
@@ -65,7 +65,7 @@ def test_batch_size_first_come_first_served(on_lost):
         envs.send(batch.slots, batch.slots)
     for gate in gates:
         gate.release()
-    assert [len(envs.recv().slots) for _ in range(3)] == [2, 2, 1]  # the last ones are fewer
+    assert [len(envs.recv().slots) for _ in range(3)] == [2, 2, 1]
     envs.close()
 
 
@@ -97,13 +97,13 @@ def test_max_inflight(on_lost):
     factory, gates = gated(4)
     envs = connected(factory, url="tcp://127.0.0.1:0", on_lost=on_lost, server={"max_inflight": 2})
     envs.reset(seed=0)
-    envs.send([0, 0], [0, 1])  # one request, however many slots it has
+    envs.send([0, 0], [0, 1])  # one request
     envs.send([0], [2])
     for ask in (lambda: envs.send([0], [3]), lambda: envs.pool.reset([3])):
         with pytest.raises(AlreadyPendingCallError, match="2 requests are in flight, but the server"):
             ask()
     assert envs.pool.in_flight == 3
-    assert envs.pool.call("steps", slots=[3]) == [0]  # calls are not counted
+    assert envs.pool.call("steps", slots=[3]) == [0]  # calls do not count
     gates[2].release()
     assert envs.recv(slots=[2]).observations.tolist() == [1]
     envs.send([0], [3])
@@ -132,7 +132,7 @@ def test_session_without_reconnect_ends_after_session_ttl():
     ):
         envs = shoal.connect(through, on_lost="resume", shared_memory=False)
         envs.reset(seed=0)
-        port, proxy.port = proxy.port, 1  # nobody listens there
+        port, proxy.port = proxy.port, 1  # no server listens there
         proxy.cut()
         with pytest.raises(RefusedError, match="1 sessions already"):
             shoal.connect(url)
@@ -206,7 +206,7 @@ with shoal.serve({{"it": factory}}, {url!r}) as server:
     options = dict(on_lost={on_lost!r}, shared_memory={shared!r})
     with shoal.connect(server.url + "/it", 8, **options) as few:
         few.reset(seed=0)
-        play(few, 2)  # what is needed once, whatever the number of slots
+        play(few, 2)  # allocate what does not depend on the number of slots
     gc.collect()
     before = resident()
     with shoal.connect(server.url + "/it", {slots}, **options) as envs:
@@ -223,7 +223,7 @@ with shoal.serve({{"it": factory}}, {url!r}) as server:
 @pytest.mark.parametrize("on_lost", ["raise", "resume"])
 @pytest.mark.parametrize("shared", [False, True])
 def test_memory_per_slot_and_step(shared, on_lost):
-    """Of both ends, and of a vector whose own batches have 30 bytes for each slot."""
+    """Both ends together; a batch of the vector itself has 30 bytes per slot."""
     slots = 4096
     script = SLOTS.format(url="tcp://127.0.0.1:0", on_lost=on_lost, shared=shared, slots=slots)
     with process(script) as player:

@@ -1,4 +1,4 @@
-"""The client of the GymAPI, and the transport that stands in for a robot."""
+"""The GymAPI client and its mock transport."""
 
 import gymnasium
 import numpy as np
@@ -65,7 +65,7 @@ def test_mock_is_reproducible():
     first = told(transport)
     assert told(transport) == first == told(declared())
     seen = [tuple(answer.observation) for got in first for answer in got.feedback]
-    assert len(set(seen)) == 6  # and slots differ
+    assert len(set(seen)) == 6  # slots differ
 
 
 def test_mock_slots_are_independent():
@@ -209,7 +209,7 @@ def test_not_executed_keeps_the_observation():
     np.testing.assert_array_equal(observation, [0.25, 0.5])
     assert (reward, terminated, truncated) == (0.0, False, False)
     assert info == {"why": "blocked", "status": "not executed"}
-    observation[:] = 9  # theirs to change
+    observation[:] = 9  # does not affect the client
     observation, *_, info = client.step(0)
     np.testing.assert_array_equal(observation, [1, 1])
     assert info == {"status": "not executed"}
@@ -229,7 +229,7 @@ def test_error_of_one_slot_is_reported_in_info():
     fine, slipped, lost = client.step_slots([0, 1, 2], [0, 0, 0])
     assert fine.status is Status.OK
     assert slipped.status is lost.status is Status.ERROR
-    np.testing.assert_array_equal(slipped.observation, [0, 0.25])  # the newest there is
+    np.testing.assert_array_equal(slipped.observation, [0, 0.25])  # the newest observation
     assert slipped.info["why"] == "slipped"
     np.testing.assert_array_equal(lost.observation, [1, 1])
     assert lost.truncated

@@ -1,4 +1,4 @@
-"""The messages of the GymAPI, and how seeds, actions and observations are written in them."""
+"""GymAPI messages, and the encoding of seeds, actions and observations."""
 
 import json
 import sys
@@ -135,7 +135,7 @@ def test_special_floats_are_valid_json():
     np.testing.assert_array_equal(got.observation, [np.nan, np.inf, -np.inf, 0.0])
     assert np.signbit(got.observation[3])
     assert np.isnan(got.reward)
-    assert got.ns == "NaN"  # a name is a name
+    assert got.ns == "NaN"  # not a float field
 
 
 def test_other_spellings_of_special_floats_are_read():

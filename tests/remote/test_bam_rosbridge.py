@@ -1,4 +1,4 @@
-"""The GymAPI over the websocket of a rosbridge server."""
+"""The GymAPI over a rosbridge server."""
 
 import json
 import sys
@@ -35,7 +35,7 @@ from tests.remote.gymapi import (
 
 
 class Rosbridge:
-    """A small rosbridge server: what it is asked goes to ``answer(call, send)``."""
+    """A small rosbridge server that passes calls to ``answer(call, send)``."""
 
     def __init__(self, answer):
         self.calls = []
@@ -197,7 +197,7 @@ def test_invalid_responses(reply, error, why):
 
 
 def test_special_floats_of_rosbridge_and_python():
-    def answer(call, send):  # json.dumps writes NaN and -Infinity bare
+    def answer(call, send):  # json.dumps writes the literals NaN and -Infinity
         observation = [None, float("nan"), float("-inf")]
         send(service_response(call, {"header": {}, "feedback": [{"observation": observation}]}))
 
@@ -233,7 +233,7 @@ def test_reconnect_on_next_request():
         transport.step(request(RequestType.STEP, seed=2))
         transport.close()
     assert bridge.connections == 2
-    assert len(bridge.calls) == 2  # the first was not sent again
+    assert len(bridge.calls) == 2  # the first call was not repeated
 
 
 def test_connection_refused():

@@ -1,4 +1,4 @@
-"""Clients of the GymAPI that are served to other machines: statuses, deadlines, durations."""
+"""Hosted GymAPI clients: status, deadlines, durations."""
 
 import time
 from functools import partial
@@ -79,7 +79,7 @@ def test_status_of_each_slot_is_sent(url):
         assert infos["why"][3] == "slipped"
         observations, *_, infos = envs.step([0] * 4)
         assert statuses(infos, 4) == ["ok"] * 4
-    assert asked_slots(transport) == [[0, 1, 2, 3], [0, 1, 2]]  # the last one was reset
+    assert asked_slots(transport) == [[0, 1, 2, 3], [0, 1, 2]]  # the last slot was reset
 
 
 @pytest.mark.parametrize("url", [None, "tcp://127.0.0.1:0"])
@@ -94,7 +94,7 @@ def test_missed_deadline_returns_status(url):
         assert dict(zip(batch.slots.tolist(), statuses(batch.infos, 3), strict=True)) == {
             0: "timeout",
             1: "timeout",
-            2: "not executed",  # the client was at work, and has not asked for it
+            2: "not executed",  # the client was busy and had not sent it
         }
         np.testing.assert_array_equal(batch.observations, begun[batch.slots])
         transport.gate.set()
@@ -147,7 +147,7 @@ def test_expected_duration_and_durations_over_the_network():
     client = partial(MockEnv, expected_duration=1.5)
     with connected(lambda: client(Slow()), num_envs=2, timeout=0.5) as envs:
         envs.reset(seed=0)
-        envs.step([0, 0])  # in 0.9 seconds
+        envs.step([0, 0])  # takes 0.9 seconds
         assert [tuple(told) for told in envs.get_attr("durations")] == [(1.5, 0.0)] * 2
 
 

@@ -1,4 +1,4 @@
-"""One vector over several clients of the GymAPI, each with a transport of its own."""
+"""One vector over several GymAPI clients, each with its own transport."""
 
 import threading
 from functools import partial
@@ -32,7 +32,7 @@ def ends_after(steps):
 
 
 class ClientConformance(PoolConformance):
-    test_a_finished_slot_is_refused_when_autoreset_is_disabled = None  # slots are always reset
+    test_a_finished_slot_is_refused_when_autoreset_is_disabled = None  # autoreset cannot be disabled
 
     def counts(self, num_envs):
         raise NotImplementedError
@@ -40,7 +40,7 @@ class ClientConformance(PoolConformance):
     def make_pool(self, num_envs, **options):
         counts = self.counts(num_envs)
         vector = make_bam_vec_env([MockEnv] * len(counts), counts, **ends_after(7))
-        vector.pool.vector = vector  # so that a pool that is used by itself keeps it
+        vector.pool.vector = vector  # keeps the vector alive while only the pool is used
         return vector.pool
 
 
@@ -129,7 +129,7 @@ def test_render_and_attributes_of_each_slot():
         assert envs.get_attr("client_id") == (ids[0], ids[1], ids[1])
 
 
-# Some slots at a time
+# Subsets of slots
 
 
 def test_fast_client_does_not_wait_for_slow_one():
@@ -203,7 +203,7 @@ def test_cancel_after_timeout_of_step():
         envs.pool.begin_step([0] * 4)
         with pytest.raises(ReceiveTimeoutError):
             envs.pool.end_step(0.05)
-        assert envs.cancel() == []  # one has begun, the other has ended
+        assert envs.cancel() == []  # one is running, the other is done
         transports[0].gate.set()
         assert envs.recv().slots.tolist() == [0, 1, 2, 3]
 
@@ -238,7 +238,7 @@ def test_failure_reports_slots_and_vector_is_usable(use, fails, error):
             use(envs)
         assert caught.value.__notes__ == ["shoal: in slots [3, 4] of 5"]
         assert not isinstance(caught.value, ReceiveTimeoutError)
-        if use is send_and_receive_all:  # those of the other client stay to be received
+        if use is send_and_receive_all:  # slots of the other client can still be received
             assert envs.recv().slots.tolist() == [0, 1, 2]
         assert envs.pool.in_flight == 0
         transports[1].fails = None
@@ -268,7 +268,7 @@ def test_nothing_is_sent_if_one_slot_was_never_reset():
     assert asked_slots(transports[0]) == []
 
 
-# Beginning and end
+# Construction and closing
 
 
 def test_close_closes_all_clients():

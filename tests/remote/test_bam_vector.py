@@ -1,4 +1,4 @@
-"""A vector over one client of the GymAPI."""
+"""A vector over one GymAPI client."""
 
 import gc
 import tracemalloc
@@ -158,7 +158,7 @@ def test_status_is_reported_in_info():
     [
         ("jammed", GymAPIError),
         (ConnectionError("jammed"), ConnectionError),
-        # No ReceiveTimeoutError: there is nothing that could still be received.
+        # Not a ReceiveTimeoutError, since nothing is in flight any more.
         (ReceiveTimeoutError("jammed"), TimeoutError),
     ],
 )
@@ -184,8 +184,8 @@ def test_failed_step_drops_results_but_keeps_finished_slots():
     transport = ScriptedTransport(
         response(going_on, going_on, going_on),
         response(ended, going_on, going_on),
-        response(ended, going_on),  # slots 1 and 2 are stepped,
-        response(code=ErrorType.FAILURE, message="jammed"),  # and slot 0 cannot be reset
+        response(ended, going_on),  # slots 1 and 2 are stepped
+        response(code=ErrorType.FAILURE, message="jammed"),  # the reset of slot 0 fails
         response(going_on),
         response(going_on, going_on),
     )
@@ -208,7 +208,7 @@ def test_render_all_slots():
     np.testing.assert_array_equal(pictures, observations["color_img"])
 
 
-# Some slots at a time
+# Subsets of slots
 
 
 def test_one_request_per_send():
@@ -268,8 +268,8 @@ def test_cancel_steps_that_have_not_started():
         assert transport.began.wait(5.0)
         envs.send([1, 1], [1, 2])
         envs.send([1], [3])
-        assert envs.cancel([0]) == []  # is under way
-        assert envs.cancel([2]) == [2]  # half of a request
+        assert envs.cancel([0]) == []  # is running
+        assert envs.cancel([2]) == [2]  # part of a request
         assert envs.cancel([3]) == [3]
         transport.gate.set()
         assert envs.recv().slots.tolist() == [0, 1]
@@ -300,7 +300,7 @@ def test_cancelled_autoreset_happens_on_next_step():
 
 
 class PaddedTransport:
-    """Observes so many numbers, made anew for each answer, with an info that is as long."""
+    """Returns a new observation and a new info of this size with each response."""
 
     def __init__(self, size):
         self.size = size
@@ -348,7 +348,7 @@ def test_only_newest_observation_is_retained():
                 used.append(kept() - before)
         finally:
             tracemalloc.stop()
-    # Twice: the client's, and the pool's copy. An array is 112 bytes more than its numbers.
+    # The client and the pool each keep a copy; the header of an array has 112 bytes.
     observations = 2 * SLOTS * (4 * size + 112)
     assert max(used) < observations + SLOTS * 512
     assert abs(used[-1] - used[0]) < SLOTS

@@ -1,4 +1,4 @@
-"""What is told of spaces and values: few bytes never mean much work, and nothing is misread."""
+"""Malicious or unusual descriptions of spaces and values."""
 
 import itertools
 import time
@@ -21,7 +21,7 @@ from tests.remote.peers import Cell
 from tests.remote.proxy import retold
 from tests.remote.serving import TCP, connected, served
 
-# The order of bytes
+# Byte order
 
 OTHERS = np.dtype(">f4"), np.dtype(">i8")
 
@@ -46,7 +46,7 @@ FOREIGN = {
 
 @pytest.mark.parametrize("where", FOREIGN)
 def test_space_in_foreign_byte_order_is_rejected(where):
-    """Its bytes would arrive as other numbers."""
+    """Its bytes would be decoded as other numbers."""
     with (
         served(made_of(*FOREIGN[where])) as url,
         pytest.raises(RefusedError, match=r"dtype >f4 cannot be sent, use float32"),
@@ -61,7 +61,7 @@ def test_array_in_foreign_byte_order_is_converted():
         assert found.tolist() == [1, 2]
 
 
-# Few bytes for many numbers
+# Small messages that describe large spaces
 
 
 def box(*shape):
@@ -137,10 +137,10 @@ def test_oversized_slots_are_rejected_before_allocation(
         assert peak_of(connect) < LITTLE
 
 
-# Keys that collide
+# Hash collisions
 
 MODULUS = (1 << 61) - 1
-"""Of the hash of integers: all of its multiples have the hash 0."""
+"""The modulus of the hash of integers: all of its multiples have the hash 0."""
 
 
 def colliding(count):
@@ -148,13 +148,13 @@ def colliding(count):
 
 
 def packed_dict(keys):
-    """The bytes of a dict that has these keys, whether it may be sent or not."""
+    """Encode a dict with these keys without checking them."""
     pairs = [[Raw(pack_values(key)), None] for key in keys]
     return msgpack.encode(msgpack.Ext(2, msgpack.encode(pairs)))
 
 
 def test_dict_of_colliding_tuples_is_rejected():
-    # The hashes of -1 and -2 are the same, and so are those of tuples of them.
+    # -1 and -2 have equal hashes, and so have tuples of them.
     keys = list(itertools.islice(itertools.product((-1, -2), repeat=16), 40_000))
     data = packed_dict(keys)
     begun = time.process_time()
@@ -169,7 +169,7 @@ def test_dict_of_colliding_integers_is_rejected():
     begun = time.monotonic()
     with pytest.raises(ProtocolError, match="too many keys"):
         unpack_values(data)
-    assert time.monotonic() - begun < 5.0  # it would take minutes
+    assert time.monotonic() - begun < 5.0  # building the dict would take minutes
 
 
 def test_dict_that_would_be_rejected_is_not_sent():
@@ -197,7 +197,7 @@ def test_other_dicts_round_trip(value):
     assert unpack_values(packed_dict(value)) == dict.fromkeys(value)
 
 
-# Half a character
+# Surrogates
 
 
 HALF = "no file \udc80"

@@ -1,4 +1,4 @@
-"""What a device answers reaches the client slot by slot, with the status of each."""
+"""Hosted devices: status, number of slots, partial requests."""
 
 import numpy as np
 import pytest
@@ -12,7 +12,7 @@ from tests.remote.serving import connected, served
 
 
 class Reporting:
-    """A device whose actions are the status that it answers with, and whether the episode ends.
+    """A device whose actions are the status to return, and whether the episode ends.
 
     An observation is (slot, steps, resets).
     """
@@ -146,7 +146,7 @@ def test_fixed_num_envs_rejects_other_numbers():
         with pytest.raises(RefusedError, match="5 slots were requested, but the factory made 3"):
             shoal.connect(url, num_envs=5)
         assert wait_until(lambda: cells[0].is_closed == 1)
-        shoal.connect(url, num_envs=3).close()  # nobody has it
+        shoal.connect(url, num_envs=3).close()  # the lease was released
 
 
 def test_set_num_envs_may_raise():
@@ -169,12 +169,12 @@ def test_invalid_feedback_is_an_error_of_its_slot():
     with pytest.raises(StepResultError, match="expected a Feedback") as caught:
         envs.step(EACH_STATUS)
     assert "in slot 2 of 5" in "".join(caught.value.__notes__)
-    assert envs.reset(seed=0)[0].shape[0] == 5  # nothing is left in flight
+    assert envs.reset(seed=0)[0].shape[0] == 5  # nothing is in flight
     envs.close()
 
 
 def busy_and_queued(cell, **deadlines):
-    """A vector whose slot 0 keeps its device busy, while slots 1 and 2 wait in one request."""
+    """A vector whose slot 0 keeps the device busy while slots 1 and 2 wait in one request."""
     envs = connected(lambda: cell)
     envs.reset(seed=0)
     envs.send([LONG], [0])

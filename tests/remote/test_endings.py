@@ -1,4 +1,4 @@
-"""How servers end, and who notices: strangers, forked children, hearts, and successors."""
+"""Servers that exit, are killed, fork, or are replaced."""
 
 import base64
 import os
@@ -16,7 +16,7 @@ from tests.remote.peers import process, wait_until
 from tests.remote.proxy import proxied
 from tests.remote.serving import Factory, named
 
-# Servers that end while somebody is silent
+# Exit with silent connections
 
 STRANGERS = """
 import threading, time
@@ -25,9 +25,9 @@ from tests.remote.serving import Factory
 server = shoal.serve({{"it": Factory()}}, {urls!r}, tls={tls!r})
 before = threading.active_count()
 print("ready", *server.urls, flush=True)
-while threading.active_count() < before + {count}:  # each stranger has a thread that waits for it
+while threading.active_count() < before + {count}:  # one thread per connection
     time.sleep(0.005)
-time.sleep(0.2)  # and is in native code, as far as it will be
+time.sleep(0.2)  # until the threads wait in native code
 print("ends", flush=True)
 if {closes}:
     server.close()
@@ -40,7 +40,7 @@ UPGRADE = (
 
 
 def strange(url, said):
-    """A connection of somebody who says this, and then nothing."""
+    """Connect, send this, and then nothing."""
     scheme, _, place = url.partition("://")
     if scheme == "unix":
         connected = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM)
@@ -90,12 +90,12 @@ def test_exit_does_not_wait_for_silent_connections(
         assert ending.popen.stdout.readline() == "ends\n"
         begun = time.monotonic()
         assert ending.rest() == ""
-        # It would wait for ten seconds and more; for a websocket that is not open, three.
+        # Handshake timeouts are ten seconds, and three seconds for opening a websocket.
         assert time.monotonic() - begun < 8.0
         assert ending.popen.returncode == 0
 
 
-# Servers that are killed
+# Killed servers
 
 OWNED = """
 import shoal
@@ -126,7 +126,7 @@ def test_close_during_background_reconnect():
         envs = shoal.connect(url, on_lost="resume", timeout=60.0, shared_memory=False)
         envs.reset()
         link = envs.pool._dispatcher.link
-        host.signal(signal.SIGSTOP)  # whoever connects is not refused, and waits
+        host.signal(signal.SIGSTOP)  # connections are accepted, but not answered
         proxy.cut()
         assert wait_until(lambda: link._channel.transport is None and proxy.connections > 1)
         begun = time.monotonic()
@@ -170,13 +170,13 @@ def test_forked_child_of_server_does_not_keep_connections(shared):
             envs.close()
 
 
-# Servers that follow each other
+# Servers at the same path
 
 
 def test_closed_server_keeps_socket_of_its_successor(tmp_path):
     path = tmp_path / "socket"
     first = shoal.serve({"it": Factory()}, f"unix://{path}")
-    path.unlink()  # as somebody does who believes that it is stale
+    path.unlink()  # as if it were stale
     with shoal.serve({"it": Factory()}, f"unix://{path}") as second:
         first.close()
         assert path.exists()

@@ -1,4 +1,4 @@
-"""After slots have failed, or could not be cancelled, the vector goes on at once."""
+"""The vector remains usable after slots have failed or could not be cancelled."""
 
 import gymnasium
 import numpy as np
@@ -13,11 +13,11 @@ from tests.remote.peers import LONG, Cell, WakeableCell, wait_until
 from tests.remote.serving import connected, served
 
 FAILS = 7
-"""The action of a slot that is to fail."""
+"""The action that makes a slot fail."""
 
 
 class FailingCell(Cell):
-    """Answers nonsense for single slots."""
+    """Returns an invalid feedback for failing slots."""
 
     def step_slots(self, slots, actions):
         found = super().step_slots(slots, [0] * len(slots))
@@ -26,7 +26,7 @@ class FailingCell(Cell):
 
 
 class JammedCell(Cell):
-    """Fails as a whole."""
+    """Raises for the whole call."""
 
     def step_slots(self, slots, actions):
         if FAILS in actions:
@@ -35,7 +35,7 @@ class JammedCell(Cell):
 
 
 class Failing(gymnasium.Env):
-    """Observes nothing and how many steps its episode has."""
+    """Observes 0 and the number of steps of its episode."""
 
     observation_space = spaces.Box(-1, 1e6, (2,), np.float64)
     action_space = spaces.Discrete(10)
@@ -64,7 +64,7 @@ FAILING = {"the first": [0], "the last": [-1], "some": [0, -1], "all": slice(Non
 
 @pytest.fixture(params=[1, 2], ids=["one server", "two servers"])
 def vector_of(request):
-    """A vector over one server, or over two."""
+    """Make a vector over one or two servers."""
     made = []
 
     def vector_of(hosted, **options):

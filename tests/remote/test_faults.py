@@ -1,4 +1,4 @@
-"""Connections are cut at every point: nothing is executed twice, and nothing is lost."""
+"""Cut connections at every point: no step is lost or executed twice."""
 
 import contextlib
 import itertools
@@ -24,19 +24,19 @@ from tests.remote.serving import served
 
 NUM_ENVS = 4
 
-# A proxy sees what is said over the socket, not what goes through shared memory.
+# A proxy sees messages on the socket, but not those in shared memory.
 connected = partial(shoal.connect, shared_memory=False)
 FACTORIES = [partial(ProbeEnv, label) for label in range(NUM_ENVS)]
 
 
 class Host:
-    """A server behind a proxy, whose environments are in this process, to be counted."""
+    """A server behind a proxy, with environments in this process to count their steps."""
 
     def __init__(self, proxy, url, made):
         self.proxy, self.url, self._made = proxy, url, made
 
     def executed(self):
-        """How many steps each environment has executed."""
+        """Number of steps that each environment has executed."""
         return [env.total_steps for env in self._made]
 
 
@@ -78,7 +78,7 @@ def play_steps(envs, steps, seed):
 
 
 def play_groups(envs, steps, seed):
-    """Two groups of slots, of which one is always in flight."""
+    """Step two groups of slots; one of them is always in flight."""
     yield envs.reset(seed=seed)
     single = envs.single_action_space
     single.seed(seed)
@@ -97,7 +97,7 @@ def play_groups(envs, steps, seed):
 
 
 def play_calls(envs, steps, seed):
-    """Steps, calls, settings and resets of some slots."""
+    """Step, call, set attributes, and reset some slots."""
     yield envs.reset(seed=seed)
     space = actions_for(envs, seed)
     for k in steps:
@@ -115,7 +115,7 @@ PLAYS = {"steps": play_steps, "groups in flight": play_groups, "calls": play_cal
 
 
 def until(is_enough):
-    """Numbers of steps, for as long as it is not enough."""
+    """Yield numbers of steps until enough steps were executed."""
     return itertools.takewhile(lambda _: not is_enough(), itertools.count())
 
 
@@ -124,7 +124,7 @@ def assert_plays_as_local(
 ):
     reference = local(mode)
     envs = connected(host.url, on_lost="resume", timeout=20.0, mode=mode, **options)
-    # Both make as many steps, also where ours decide how many.
+    # Both make the same number of steps, even if it depends on the connection.
     numbers = itertools.tee(range(steps) if isinstance(steps, int) else steps)
     with during():
         ours, theirs = play(envs, numbers[0], seed), play(reference, numbers[1], seed)
@@ -144,7 +144,7 @@ def test_steps_are_executed_once_if_connection_is_cut(point, play):
     with hosted(cut_at(point, numbers)) as host:
         stats = assert_plays_as_local(host, PLAYS[play], 8, seed=3)
         assert host.proxy.cuts == len(numbers)
-        assert stats.reconnects >= 3  # two cuts may be one loss
+        assert stats.reconnects >= 3  # two cuts may cause one reconnect
 
 
 @pytest.mark.slow
@@ -166,7 +166,7 @@ def test_steps_are_executed_once_under_random_cuts(pool, play):
 
 @contextmanager
 def cutting(proxy, seed, longest):
-    """Cuts all connections every now and then, whatever they are at."""
+    """Cuts all connections from time to time."""
     over = threading.Event()
     rng = random.Random(seed)
 
@@ -218,7 +218,7 @@ def test_hundreds_of_random_cuts(seed, play):
 
 
 def test_lost_client_ready_message():
-    """The client has been welcomed, and the server does not hear that it is ready."""
+    """The client finishes the handshake, but the server does not receive CLIENT_READY."""
     with hosted() as host:
         host.proxy.drops = {Kind.CLIENT_READY}
         envs = connected(host.url, on_lost="resume", timeout=10.0)
@@ -242,7 +242,7 @@ def test_cut_while_nothing_is_in_flight(shared):
 
 
 def test_reconnect_during_a_step():
-    """The connection is lost while the server steps, and comes back before and after it is done."""
+    """Reconnect while the server steps, and after it is done."""
 
     class Slow(ProbeEnv):
         def step(self, action):
@@ -351,7 +351,7 @@ def test_reconnect_timeout():
 
 @contextmanager
 def restarted():
-    """A client's URL, and a function by which its server is replaced by a new one."""
+    """Return a client's URL, and a function that replaces its server by a new one."""
     factory = lambda: InlinePool(FACTORIES)  # noqa: E731
     with (
         served(factory, "tcp://127.0.0.1:0") as first,
@@ -465,7 +465,7 @@ def test_session_ttl_starts_with_the_loss(busy):
         if busy:
             envs.pool.begin_step(actions)
         time.sleep(0.1 if busy else 1.1)
-        port, proxy.port = proxy.port, 1  # nobody listens there
+        port, proxy.port = proxy.port, 1  # no server listens there
         proxy.cut()
         threading.Timer(0.9 if busy else 0.1, setattr, (proxy, "port", port)).start()
         if busy:

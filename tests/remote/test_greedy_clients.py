@@ -1,4 +1,4 @@
-"""Clients that want more than their share: of the server's memory, of its time, of its slots."""
+"""Clients that use too much memory, time or slots of a server."""
 
 import base64
 import itertools
@@ -37,7 +37,7 @@ SERVER = sys.modules["shoal.remote._server"]
 CHANNEL = sys.modules["shoal.remote._channel"]
 WS = "ws://127.0.0.1:0"
 PIECE = 1 << 20
-"""Bytes that a message of a websocket may have."""
+"""Largest websocket message in bytes."""
 
 
 def reset_request(count):
@@ -48,14 +48,14 @@ def reset_request(count):
 
 
 def frame(size, *, is_last=True, is_first=True, data=b""):
-    """The beginning of a message, with as many bytes announced."""
+    """The start of a websocket message of this size."""
     kind = (0x80 if is_last else 0) | (0x2 if is_first else 0)
     return bytes([kind, 0x80 | 127]) + struct.pack(">Q", size) + bytes(4) + data
 
 
 @contextmanager
 def stranger(url):
-    """A websocket of somebody who has not client_handshake itself, as a raw connection."""
+    """A raw websocket connection without authentication."""
     raw = Raw.__new__(Raw)
     raw.socket = socket.create_connection(
         ("127.0.0.1", int(url.rpartition("/")[0].rpartition(":")[2])), 10.0
@@ -98,7 +98,7 @@ def test_oversized_websocket_message_is_closed(how):
         with stranger(url) as raw:
             for part in OVERSIZED[how]():
                 raw.socket.sendall(part)
-            assert raw.is_hung_up()  # long before those who do not introduce themselves are
+            assert raw.is_hung_up()  # long before the handshake timeout
         with shoal.connect(url, token="secret", timeout=10.0) as envs:
             envs.reset(seed=0)
         assert factory.calls == 1
@@ -114,25 +114,25 @@ def test_browser_origins_are_rejected(origin):
             assert allowed.recv(10.0)
 
 
-# Bytes without end
+# Endless input
 
 
 def repeats(raw):
-    """A message that was received before, again and again."""
+    """The same message again and again."""
     message = raw.message(Kind.HEARTBEAT, number=1) * 100
     while True:
         yield message, 0.0
 
 
 def trickle(raw):
-    """A long message, letter by letter."""
+    """A long message, byte by byte."""
     yield raw.message(Kind.RESET, announced={"meta": 1 << 20}), 0.0
     while True:
         yield b"x", 0.01
 
 
 def repeated_trickle(raw):
-    """The same, of a message that was received before."""
+    """A long duplicate message, byte by byte."""
     yield raw.message(Kind.RESET, number=1, announced={"meta": 1 << 20}), 0.0
     while True:
         yield b"x", 0.01
@@ -140,7 +140,7 @@ def repeated_trickle(raw):
 
 @contextmanager
 def feeding(url, feed):
-    """An owner that says something for ever, or until it is hung up on."""
+    """An owner that sends until it is disconnected."""
     raw = Raw(url, num_envs=3)
     raw.write(Kind.RESET, reset_request(3))
     raw.answer()
@@ -199,7 +199,7 @@ def test_oversized_duplicate_ends_the_session(announced):
         assert raw.is_hung_up()
 
 
-# What is kept for those who may come back
+# Messages that are kept for retransmission
 
 
 class Wide(gymnasium.Env):
@@ -233,12 +233,12 @@ def test_session_ends_without_acknowledgements(
 
 
 class Paced(gymnasium.Env):
-    """Does nothing more before its client has received what was answered long ago."""
+    """Waits until its client has received all but the newest responses."""
 
     observation_space = spaces.Box(0, 1e9, (), np.float64)
     action_space = spaces.Discrete(2)
     received = None
-    """How many answers the client has."""
+    """Return the number of messages that the client has received."""
 
     def __init__(self, answered):
         self._answered = answered
@@ -257,7 +257,7 @@ class Paced(gymnasium.Env):
 
 @pytest.mark.parametrize("count", [1500, pytest.param(20_000, marks=pytest.mark.slow)])
 def test_receiving_client_acknowledges(count, monkeypatch):
-    if count < 16_000:  # else what really holds is enough
+    if count < 16_000:  # larger counts reach the real limit
         monkeypatch.setattr(CHANNEL, "_MAX_UNACKNOWLEDGED", 600)
     factories = [partial(Paced, itertools.count())] * count
     with (
@@ -269,7 +269,7 @@ def test_receiving_client_acknowledges(count, monkeypatch):
         envs.reset()
         envs.pool.send(np.zeros(count, np.int64))
         assert sorted(envs.pool.recv().observations) == list(range(count, 2 * count))
-        assert channel.received == 2 * count  # one by one
+        assert channel.received == 2 * count  # one message per slot
 
 
 # Slots

@@ -1,4 +1,4 @@
-"""A server that hears nonsense: who says it is refused, and nobody else is harmed."""
+"""Clients that send invalid messages are rejected, and do not affect others."""
 
 import random
 import socket
@@ -30,7 +30,7 @@ from tests.remote.peers import Cell, Raw, ours, wait_until
 
 @contextmanager
 def live(**options):
-    """A server, which must be as good as new when it was fed with whatever it was fed with."""
+    """A server that must still work at the end, with the same number of threads."""
     options = {"session_ttl": 0.5, "max_sessions": 8} | options
     before = len(ours())
     made = ProbeEnv.open_count
@@ -55,7 +55,7 @@ def live(**options):
 
 
 def requests(raw):
-    """Valid messages of every kind, and some that are nearly valid."""
+    """Valid messages of every kind."""
     slots = struct.pack("<2q", 0, 1)
     actions = struct.pack("<2q", 0, 1) + struct.pack("<4d", 0.1, 0.2, 0.3, 0.4)
     reset = pack_message(ResetRequest((0, 1), pack_values([[1, 2], None])))

@@ -1,4 +1,4 @@
-"""A client that hears nonsense raises an error of connections, in time."""
+"""A client that receives invalid messages raises a connection error in time."""
 
 import random
 import sys
@@ -21,7 +21,7 @@ ALLOWED = (ConnectionError, shoal.errors.ReceiveTimeoutError, shoal.errors.Remot
 
 
 class Mutating(Proxy):
-    """Changes bytes of some of the server's messages, their first or later ones."""
+    """Changes random bytes of some messages of the server."""
 
     def __init__(self, port, seed, kinds):
         super().__init__(port)
@@ -59,7 +59,7 @@ def play_against(server, kinds, seed):
 
 @pytest.fixture
 def impatient(monkeypatch):
-    """Half of a message is waited for no longer than a moment."""
+    """Shorten the stall timeout."""
     monkeypatch.setattr(sys.modules["shoal.remote._transports.sockets"], "STALL_TIMEOUT", 0.5)
 
 
@@ -79,7 +79,7 @@ def test_timeout_inside_a_message():
 
 
 class Halving(Proxy):
-    """Holds the second half of each answer back."""
+    """Withholds the second half of each response."""
 
     def altered(self, direction, header, message):
         if direction == REPLY and header.number:
@@ -88,7 +88,7 @@ class Halving(Proxy):
 
 
 class Doubting(Proxy):
-    """Passes an answer on whose first flag is neither true nor false, after so many others."""
+    """Replaces the first boolean of a batch by an invalid byte, after this many batches."""
 
     def __init__(self, port, after):
         super().__init__(port)
@@ -99,7 +99,7 @@ class Doubting(Proxy):
             return message
         self._left -= 1
         if self._left < 0:
-            before = 2 if header.flags & SOME_SLOTS else 1  # slots and rewards
+            before = 2 if header.flags & SOME_SLOTS else 1  # columns: slots and rewards
             place = HEADER_BYTES + header.meta + before * header.rows * 8
             return message[:place] + bytes([7]) + message[place + 1 :]
         return message

@@ -1,4 +1,4 @@
-"""A client that is at something else: its session does not end of that."""
+"""Sessions of clients that are busy with something else."""
 
 import shoal
 from tests.remote.peers import Cell, wait_until
@@ -29,11 +29,11 @@ def test_step_reconnects_after_failed_background_attempts():
         shoal.connect(through, on_lost="resume", timeout=20.0, shared_memory=False) as envs,
     ):
         envs.reset(seed=0)
-        port, proxy.port = proxy.port, 1  # where nobody is
+        port, proxy.port = proxy.port, 1  # no server listens there
         proxy.cut()
         link = envs.pool._dispatcher.link
-        link.heartbeat()  # notices the loss, and
-        link.heartbeat()  # tries in vain to come back
+        link.heartbeat()  # notices the loss
+        link.heartbeat()  # fails to reconnect
         assert not link.is_over
         proxy.port = port
         assert envs.step([0, 0, 0])[0][:, 1].tolist() == [1, 1, 1]

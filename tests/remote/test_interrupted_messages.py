@@ -1,4 +1,4 @@
-"""An interrupt may come between any two lines of a client: nothing is executed twice or unasked."""
+"""Interrupts between any two lines of a client never execute a step twice or unasked."""
 
 from contextlib import contextmanager
 from functools import partial
@@ -13,13 +13,13 @@ from tests.interrupting import Lines
 from tests.remote.peers import Cell
 from tests.remote.serving import TCP, served
 
-# Python code sees only what does not go the fast path, and no shared memory.
+# Without shared memory and the fast path, all messages pass through Python code.
 connected = partial(shoal.connect, shared_memory=False, timeout=20.0)
 
 
 @contextmanager
 def interrupted_once(owner, name, *, after):
-    """Ctrl-C comes right before or right after the next call of a method."""
+    """Raise KeyboardInterrupt right before or right after the next call of a method."""
     method = getattr(owner, name)
     with pytest.MonkeyPatch.context() as patch:
 
@@ -36,7 +36,7 @@ def interrupted_once(owner, name, *, after):
 
 @contextmanager
 def owned_cell(**options):
-    """A cell, and the pool of a client that has reset it and made one step."""
+    """Yield a cell, and the pool of a client that has reset it and made one step."""
     cell = Cell()
     with served(lambda: cell, TCP) as url, connected(url, **options) as envs:
         envs.reset()
@@ -49,7 +49,7 @@ def cut(pool):
 
 
 def reconnect(pool):
-    """Resume the session with nothing in flight, as a heart does, or whoever waits."""
+    """Resume the session with nothing in flight."""
     pool._dispatcher.link.reconnect(ConnectionLostError("it was cut"))
 
 
@@ -101,7 +101,7 @@ def test_interrupted_response_is_received(middle):
 
 @pytest.mark.parametrize("middle", [each for each in MIDDLES if "counts" not in each])
 def test_interrupted_response_without_resuming_is_a_loss(middle):
-    """What follows in the stream would be taken for the beginning of a message."""
+    """The rest of the message would be taken for the start of a new one."""
     owner, name, after = MIDDLES[middle]
     with owned_cell(on_lost="raise") as (_, pool):
         with interrupted_once(owner, name, after=after):
@@ -112,7 +112,7 @@ def test_interrupted_response_without_resuming_is_a_loss(middle):
 
 
 def interrupt_at_line(number, how, is_lost):
-    """Interrupt a step there, and make another one; whether the step has so many lines."""
+    """Interrupt a step at a line, then step again; return whether the line exists."""
     with owned_cell(on_lost="resume") as (cell, pool):
         with Lines(number) as lines:
             if how == "step":
@@ -132,7 +132,7 @@ def interrupt_at_line(number, how, is_lost):
 
 
 def interrupt_at_lines(numbers, how, is_lost):
-    """Interrupt a step at each of these lines, up to its last."""
+    """Interrupt a step at each of these lines; return how many exist."""
     for count, number in enumerate(numbers):
         if not interrupt_at_line(number, how, is_lost):
             return count

@@ -1,4 +1,4 @@
-"""An interrupt may come at any moment of a call: nothing is executed twice, nothing is mixed up."""
+"""Interrupts at any time during a call: no step is executed twice, no results are mixed up."""
 
 import random
 import signal
@@ -23,7 +23,7 @@ GROUPS = [2, 0], [1, 3]
 
 
 class Plain(gymnasium.Env):
-    """Nothing but tensors, so that steps take the shortest way; all of it follows from the seed."""
+    """An environment of tensors only, so that steps take the fast path."""
 
     observation_space = spaces.Box(-np.inf, np.inf, (3,), np.float64)
     action_space = spaces.Discrete(9)
@@ -63,7 +63,7 @@ def pool(kind):
 
 
 class Interrupted:
-    """Calls that may be interrupted at any moment, as by Ctrl-C, but by a timer that is faster."""
+    """Interrupts calls at random times with a timer."""
 
     def __init__(self, seed):
         self.count = 0
@@ -78,7 +78,7 @@ class Interrupted:
             raise KeyboardInterrupt
 
     def __call__(self, call):
-        """Whether it was interrupted, and what it has returned, if it has."""
+        """Return whether the call was interrupted, and its result, if any."""
         found = None
         begun = time.perf_counter()
         try:
@@ -97,7 +97,7 @@ class Interrupted:
 
 
 class Player:
-    """Plays a vector under interrupts, and the same locally, without."""
+    """Steps a remote vector under interrupts, and an equal local vector without."""
 
     def __init__(self, url, kind, how, seed, **options):
         self.envs = shoal.connect(url, timeout=30.0, **options)
@@ -105,7 +105,7 @@ class Player:
         self.local.action_space.seed(seed)
         self.turns = {"step": [self.step], "groups": [self.groups], "calls": [self.step, self.call]}
         self.turns = self.turns[how]
-        self.lost = 0  # results that were on their way to the caller
+        self.lost = 0  # results that were lost between the vector and its caller
         self.calls = 0
         assert_identical(self.envs.reset(seed=seed), self.local.reset(seed=seed))
 
@@ -179,7 +179,7 @@ class Player:
 
 
 def play(url, kind, how, times, seed, **options):
-    """Play until there were so many interrupts; say so, and how many vectors have not outlived."""
+    """Play until enough interrupts have happened; print their number and that of vectors."""
     interrupted = Interrupted(seed)
     players = 0
     until = time.monotonic() + 600.0
@@ -193,7 +193,7 @@ def play(url, kind, how, times, seed, **options):
         except ReceiveTimeoutError:
             raise
         except ConnectionError:
-            # It may be the end of this vector, which says so from then on.
+            # The connection may be lost; then all later calls must raise.
             assert options["on_lost"] == "raise"
             try:
                 player.envs.step(player.local.action_space.sample())

@@ -1,4 +1,4 @@
-"""Something that there is one of has one owner, and is made safe when it is lost."""
+"""Exclusive vectors have one owner; a lost owner means the safe state."""
 
 import signal
 import struct
@@ -23,7 +23,7 @@ from tests.remote.serving import TCP, named, place
 
 
 class Shop:
-    """A server that hosts one cell, and how often it was made safe."""
+    """A server that hosts an exclusive cell and records calls of its safe state."""
 
     def __init__(self, url=None, *, lease=10.0, cell=Cell, **options):
         self.safe = []
@@ -94,7 +94,7 @@ def test_higher_priority_takes_over(scheme, on_lost, pause, tmp_path):
         second = shoal.connect(shop.url, priority=1)
         assert len(shop.safe) == 1
         assert shop.cells[0].is_closed == 1
-        time.sleep(pause)  # its heart goes on beating
+        time.sleep(pause)  # the heartbeat continues
         with pytest.raises(LeaseError, match="has taken over"):
             first.step([0, 0, 0])
         second.reset(seed=0)
@@ -102,7 +102,7 @@ def test_higher_priority_takes_over(scheme, on_lost, pause, tmp_path):
             first.reset(seed=0)
         begun = time.monotonic()
         first.close()
-        assert time.monotonic() - begun < 5.0  # what a close waits for an answer is longer
+        assert time.monotonic() - begun < 5.0  # shorter than the timeout of a close
         assert second.step([0, 0, 0])[0][:, 1].tolist() == [1, 1, 1]
         second.close()
         assert len(shop.safe) == 1
@@ -120,7 +120,7 @@ def test_owner_is_notified_while_it_waits():
         with pytest.raises(LeaseError, match="has taken over"):
             first.recv()
         assert time.monotonic() - begun < SOON
-        assert taken == []  # what is under way ends first
+        assert taken == []  # the call in progress ends first
         shop.cells[0].woken.set()
         thread.join()
         first.close()
@@ -255,7 +255,7 @@ def is_free(url):
 
 @pytest.mark.parametrize("shared", [False, pytest.param(True, marks=pytest.mark.slow)])
 def test_stopped_server_does_not_end_the_lease(shared):
-    """It was there all the time, and has let itself be heard; only nobody was listening."""
+    """The client has sent heartbeats all the time; only the server was stopped."""
     with process(SERVER.format(lease=1.5)) as host:
         url = f"{host.told[0]}/it"
         envs = shoal.connect(url, shared_memory=shared)
@@ -293,10 +293,10 @@ def test_client_killed_while_server_is_stopped_loses_the_lease(on_lost):
 
 
 def test_stopped_client_with_unread_data_loses_the_lease():
-    """The server is in the middle of sending, and nobody takes it."""
+    """The server is blocked in a send to the stopped client."""
 
     class Camera(Cell):
-        # Many bytes of few numbers: spaces of many take seconds to be made and compared.
+        # Large elements: spaces with many elements take seconds to create and compare.
         single_observation_space = spaces.Box(0, 1, (600_000,), np.float64)
 
         def _seen(self, slot):
@@ -306,7 +306,7 @@ def test_stopped_client_with_unread_data_loses_the_lease():
         raw.write(Kind.RESET, reset_request(3))
         assert raw.answer()[0].kind is Kind.BATCH
         raw.write(Kind.STEP, body=struct.pack("<3q", 0, 0, 0), rows=3, flags=2)
-        # It is never heard of again; a connection that takes nothing counts as lost much later.
+        # The client stays stopped; the stall timeout is much longer than the lease.
         assert wait_until(lambda: shop.safe, SOON)
 
 
@@ -376,7 +376,7 @@ def test_owner_resumes_within_the_lease():
 
 
 def test_busy_owner_reconnects_in_background():
-    """It would be lost otherwise, although it is there: only its connection was not."""
+    """Otherwise the lease would end although the client is alive."""
     with Shop(TCP, lease=1.6, session_ttl=60.0) as shop, proxied(shop.url) as (proxy, through):
         envs = shoal.connect(through, on_lost="resume", shared_memory=False)
         envs.reset(seed=0)

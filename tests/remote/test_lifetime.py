@@ -1,4 +1,4 @@
-"""What was opened is closed: threads, descriptors, sessions, shared memory, whoever ends first."""
+"""Threads, descriptors, sessions and shared memory are released, whichever end closes first."""
 
 import gc
 import os
@@ -30,12 +30,12 @@ def descriptors():
 
 
 def mapped():
-    """Blocks of shared memory that are mapped."""
+    """Number of shared-memory blocks that are mapped."""
     return Path("/proc/self/maps").read_text().count("shoal-rings")
 
 
 def held():
-    """Everything that could be left behind."""
+    """Numbers of descriptors, threads, mapped blocks and open environments."""
     return descriptors(), threading.active_count(), mapped(), ProbeEnv.open_count
 
 
@@ -48,7 +48,7 @@ def assert_nothing_is_left(before, server=None):
 
 
 def cycles(url, count, **options):
-    """Connect, play and close, so many times."""
+    """Connect, step and close ``count`` times."""
     for k in range(count):
         envs = shoal.connect(url, **options)
         envs.reset(seed=k)
@@ -57,7 +57,7 @@ def cycles(url, count, **options):
 
 
 def held_after_cycles(server, **options):
-    """What a server holds that has had clients, and has none any more."""
+    """Return the resources of a server that has had clients and has none any more."""
     cycles(named(server.url, "it"), 3, **options)
     assert wait_until(lambda: server.sessions == 0, SOON)
     return held()
@@ -195,7 +195,7 @@ print("ready", flush=True)
 
 
 def kill_clients(count, on_lost, scheme="tcp://127.0.0.1:0", at_once=1):
-    # Who wanted to resume is waited for; who did not is not, however long that would be.
+    # Only sessions that can be resumed are kept for session_ttl seconds.
     ttl = 0.6 if on_lost == "resume" else 10 * SOON
     with shoal.serve({"it": factory}, scheme, session_ttl=ttl) as server:
         url = named(server.url, "it")
@@ -240,7 +240,7 @@ def test_clients_of_a_closed_server_are_notified(scheme, on_lost, listen_at):
     for envs in clients:
         with pytest.raises(ConnectionLostError):
             envs.step(envs.action_space.sample())
-    assert time.monotonic() - begun < 2 * SOON  # and none of them tries to come back
+    assert time.monotonic() - begun < 2 * SOON  # no client tries to reconnect
     with pytest.raises(ConnectionError):
         shoal.connect(f"{clients[0].pool._target.address}", timeout=0.3)
     for envs in clients:
@@ -282,7 +282,7 @@ def test_waiting_client_can_be_interrupted(shared):
         script = script.replace("envs.step(envs.action_space.sample())\n", "")
         with process(script) as client:
             assert cell.running.wait(SOON)
-            time.sleep(0.1)  # from its sending to its waiting
+            time.sleep(0.1)  # until the client waits for the response
             client.signal(signal.SIGINT)
             assert client.rest(SOON) == "interrupted\n"
         cell.woken.set()

@@ -1,4 +1,4 @@
-"""How much may be said at once: more is refused before there is room made for it."""
+"""Limits on the size of messages are enforced before memory is allocated."""
 
 from contextlib import contextmanager
 
@@ -18,11 +18,11 @@ from tests.remote.proxy import REPLY, Retelling
 from tests.remote.serving import TCP, Factory, connected, served
 
 MAX_META = 5000
-"""Bytes; far more than a message needs that has nothing to tell."""
+"""Bytes; far more than an ordinary message needs."""
 
 
 class Talkative(gymnasium.Env):
-    """Its actions are the bytes of the info of a step; it observes how many steps there were."""
+    """Takes the size of the info as action; observes the number of steps."""
 
     observation_space = spaces.Box(0, 1e6, (), np.float64)
     action_space = spaces.Discrete(1_000_000)
@@ -44,7 +44,7 @@ class Talkative(gymnasium.Env):
 
 
 class Writer(Talkative):
-    """Its actions are the letters of an observation, which is a text."""
+    """Takes the length of the observation, a string, as action."""
 
     observation_space = spaces.Text(1_000_000)
 
@@ -62,7 +62,7 @@ def talkative(env=Talkative, **options):
     )
 
 
-# What a server says
+# Responses
 
 
 def test_oversized_results_are_an_error():
@@ -105,11 +105,11 @@ def test_oversized_observations_without_fixed_shape_are_an_error():
         envs.step(np.array([1, MAX_META]))
     observations, rewards, *_ = envs.step(np.array([3, 4]))
     assert observations == ("bbb", "bbbb")
-    np.testing.assert_array_equal(rewards, [2.0, 2.0])  # the first one was executed
+    np.testing.assert_array_equal(rewards, [2.0, 2.0])  # the first step was executed
     envs.close()
 
 
-# What a client says
+# Requests
 
 
 def test_oversized_request_is_not_sent():
@@ -138,7 +138,7 @@ def test_oversized_request_ends_the_session_before_allocation(kind, meta):
 
         def ask():
             raw.write(kind, announced=announced)
-            raw.socket.settimeout(5.0)  # it does not wait for the rest
+            raw.socket.settimeout(5.0)  # the server does not wait for the rest
             header, told = raw.read()
             assert header.kind is Kind.SESSION_ENDED
             assert f"the limit is {MAX_META}" in unpack_message(SessionEnded, told).message
@@ -146,11 +146,11 @@ def test_oversized_request_ends_the_session_before_allocation(kind, meta):
         assert peak_of(ask) < LITTLE
 
 
-# What a client reads
+# Messages that a client receives
 
 
 class Announcing(Retelling):
-    """Announces more meta than a server may send, and sends nothing of it."""
+    """Replaces a message by a header with an oversized meta part."""
 
     def __init__(self, port, kind, meta, changes):
         super().__init__(port, changes)
@@ -164,7 +164,7 @@ class Announcing(Retelling):
 
 @contextmanager
 def announcing(kind, meta, welcome):
-    """A vector whose server announces so much."""
+    """A vector whose server announces a meta part of this size."""
     with served(lambda: InlinePool([Talkative] * 2), TCP, max_meta=MAX_META) as it:
         port = int(it.rpartition("/")[0].rpartition(":")[2])
         proxy = Announcing(port, kind, meta, {Kind.SESSION_INFO: welcome})
@@ -200,7 +200,7 @@ GREETING = plain(Kind.SERVER_HELLO, ServerHello(1, 1, b"n" * 32))
 
 
 def announced(kind, meta=0, **fields):
-    """The beginning of a first message, and nothing of what it announces."""
+    """The header of a handshake message without its content."""
     return Raw.message(None, kind, number=0, announced={"meta": meta, **fields})
 
 
@@ -233,7 +233,7 @@ def test_oversized_handshake_is_rejected_before_allocation(what):
 
 
 def test_long_rejection_message():
-    """What a factory raises may be long; only who has not client_handshake itself must be brief."""
+    """The size limit of handshake messages does not apply to rejections."""
     refusal = plain(Kind.REJECTION, Rejection("factory", "x" * 100_000))
     with fake_server(GREETING, refusal) as (url, _), pytest.raises(ConnectionError, match="x" * 99):
         shoal.connect(url, timeout=20.0)

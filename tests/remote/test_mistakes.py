@@ -1,4 +1,4 @@
-"""What users get wrong is told in words, before anything happens."""
+"""Invalid arguments raise clear errors before anything is sent."""
 
 import gymnasium
 import numpy as np
@@ -89,7 +89,7 @@ def test_value_that_cannot_be_sent():
 
 
 class Empty(gymnasium.Env):
-    """Has nothing to show."""
+    """Has observations of zero bytes."""
 
     observation_space = spaces.Box(0, 1, (0, 3), np.float32)
     action_space = spaces.Discrete(2)

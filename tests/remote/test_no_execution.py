@@ -1,4 +1,4 @@
-"""Nothing that is read from the other end can execute anything: what the sources say of it."""
+"""Decoding cannot execute code: a static check of the sources."""
 
 import ast
 import importlib.util
@@ -11,18 +11,18 @@ from tests.remote.executing import found_in
 
 PACKAGE = Path(shoal.remote.__file__).parent
 HELPERS = ["shoal.pools._env_access", "shoal._error_description"]
-"""What reads for it elsewhere: names of attributes, and exceptions in words."""
+"""Modules outside the package that handle received names."""
 
 
 def modules_of(package):
-    """The modules of shoal.remote, by their files: also those that are imported late, or never."""
+    """Yield all modules of a package, including those that are imported lazily."""
     for path in package.rglob("*.py"):
         parts = path.relative_to(package).with_suffix("").parts
         yield ".".join(["shoal.remote", *(part for part in parts if part != "__init__")])
 
 
 def source_of(module):
-    """The source of a module; None if it is a name in one, or native."""
+    """Return the source of a module; None if it is not a module, or native."""
     try:
         spec = importlib.util.find_spec(module)
     except ModuleNotFoundError:
@@ -32,7 +32,7 @@ def source_of(module):
 
 
 def imported_by(source):
-    """What a source imports, at its beginning or late."""
+    """Yield all imports of a source, including lazy ones."""
     for node in ast.walk(ast.parse(source)):
         if isinstance(node, ast.Import):
             yield from (alias.name for alias in node.names)
@@ -42,7 +42,7 @@ def imported_by(source):
 
 
 def reachable():
-    """The sources of all that messages are read with, as far as it is shoal.remote's."""
+    """Return the sources of all modules that are involved in decoding."""
     sources, waiting = {}, [*modules_of(PACKAGE), *HELPERS]
     while waiting:
         module = waiting.pop()
@@ -63,7 +63,7 @@ OPTIONS = "three options of sockets, which stand there"
 OWN = "the spaces of this side, which are told to the other"
 
 ALLOWED = {
-    # What clients may reach by name: that is what these are for.
+    # Functions that access an attribute by name for clients.
     ("shoal.pools._env_access", "get_attribute", "get_wrapper_attr of a name: name"): CLEARED,
     ("shoal.pools._env_access", "has_attribute", "has_wrapper_attr of a name: name"): CLEARED,
     ("shoal.pools._env_access", "call_method", "get_wrapper_attr of a name: name"): CLEARED,
@@ -90,7 +90,7 @@ ALLOWED = {
         "",
         "vars of module",
     ): "a table of exceptions, made at the beginning",
-    # Names that no message chooses.
+    # Names that do not come from messages.
     ("shoal.remote.bam._vector", "make_bam_vec_env", "sys.modules"): (
         "whether Stable-Baselines3 is in use is looked up, by a name that is written"
     ),
@@ -113,7 +113,7 @@ ALLOWED = {
     ("shoal.remote._space_codec", "_discrete", "a dtype that is made: space.dtype"): OWN,
     ("shoal.remote._space_codec", "_multi_discrete", "a dtype that is made: space.dtype"): OWN,
 }
-"""By module, function and what is found there: why it executes nothing that a message says."""
+"""By module, function and finding: why it does not execute received data."""
 
 
 def test_all_modules_are_checked():
@@ -146,7 +146,7 @@ def test_allowlist_has_no_stale_entries():
     assert ALLOWED.keys() <= there, ALLOWED.keys() - there
 
 
-# Whether it would be found
+# The finder itself
 
 BAD = {
     "import pickle": "import pickle",

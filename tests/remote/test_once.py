@@ -1,4 +1,4 @@
-"""A request is executed once, however often it arrives, and answered once on each connection."""
+"""A repeated request is executed once, and answered once per connection."""
 
 import struct
 import sys
@@ -22,7 +22,7 @@ ACTIONS = struct.pack("<2q", 2, 3)
 
 
 class Counter(gymnasium.Env):
-    """Observes how often it was stepped, and notes everything that is done to it."""
+    """Observes the number of steps, and records all calls."""
 
     observation_space = spaces.Box(0, 1e6, (), np.float64)
     action_space = spaces.Discrete(10)
@@ -52,7 +52,7 @@ WAYS = {
 
 @pytest.fixture
 def express(monkeypatch):
-    """Notes which steps have taken the fast path."""
+    """Record the steps that take the fast path."""
     handler = sys.modules["shoal.remote._request_handler"].RequestHandler
     serve_fast_path, taken = handler.serve_fast_path, []
 
@@ -82,15 +82,15 @@ def test_repeated_step_is_executed_once(way, resumable, express):
             step = raw.message(Kind.STEP, **WAYS[way])
             raw.socket.sendall(step * 3)
             raw.answer()
-            raw.socket.sendall(step)  # and when it was answered already
+            raw.socket.sendall(step)  # after it was answered
         later = raw.message(Kind.STEP, **WAYS[way])
-        raw.socket.sendall(later + step + later)  # and out of order
+        raw.socket.sendall(later + step + later)  # out of order
         assert raw.answer()[0].reply_to == 7
         raw.write(Kind.CALL, pack_message(CallRequest("touch", False, (0,), pack_values([[], {}]))))
-        header, _ = raw.read()  # nothing else was said in between
+        header, _ = raw.read()  # no other message in between
         assert (header.kind, header.reply_to) == (Kind.REPLY, 8)
         assert done == [2, 3] * 6 + ["touch"]
-        # What follows a message that is dropped takes the ordinary way, so not all have taken it.
+        # The message after a duplicate takes the general path.
         assert bool(express) == (way == "express" and not resumable)
 
 
@@ -124,7 +124,7 @@ def test_repeated_step_of_a_busy_device_is_executed_once(resumable):
         raw.answer()
         body = struct.pack("<3q", 200, 0, 0)
         message = raw.message(Kind.STEP, body=body, rows=3, flags=WHOLE)
-        for _ in range(3):  # the arm is moving
+        for _ in range(3):  # while the device is busy
             raw.socket.sendall(message)
             time.sleep(0.02)
         assert raw.answer()[0].reply_to == 2
@@ -137,7 +137,7 @@ def test_repeated_step_of_a_busy_device_is_executed_once(resumable):
 
 @pytest.mark.parametrize("way", WAYS)
 def test_retransmitted_step_is_answered_without_execution(way):
-    """As by a client that has never heard the answer, and does not know what has arrived."""
+    """As by a client that has not received the response."""
     done = []
     with shoal.serve({"it": lambda: InlinePool([lambda: Counter(done)] * 2)}, TCP) as server:
         with Raw(server.url, resumable=True) as raw:

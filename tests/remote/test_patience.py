@@ -1,4 +1,4 @@
-"""How long a caller waits: as long as it says; if it says nothing, also what a server announces."""
+"""Explicit timeouts are kept; the default timeout is extended by expected durations."""
 
 import math
 import threading
@@ -18,7 +18,7 @@ ANNOUNCED = 60.0
 
 
 class AnnouncingCell(WakeableCell):
-    """Announces a long step, which ends as soon as it is woken."""
+    """Expects a long step, which ends as soon as it is woken."""
 
     seconds = ANNOUNCED
 
@@ -27,7 +27,7 @@ class AnnouncingCell(WakeableCell):
 
 
 def await_announcement(envs):
-    """Read what the server announces of what is in flight."""
+    """Receive the expected durations of the steps in flight."""
 
     def has_come():
         with pytest.raises(ReceiveTimeoutError):
@@ -47,7 +47,7 @@ def taking(at_most):
 
 @contextmanager
 def announcing(joined, timeout):
-    """A cell, and a client that knows that the step in flight of its slots 0 to 2 is long."""
+    """A cell, and a client that has received a long expected duration for slots 0 to 2."""
     cell = AnnouncingCell()
     with served(lambda: cell) as one, served(Cell) as other:
         envs = shoal.connect([one, other] if joined else one, timeout=timeout)
@@ -78,7 +78,7 @@ def test_default_timeout_is_extended(joined):
         assert envs.recv().observations[:, 1].tolist() == [1] * envs.num_envs
 
 
-# Announcements that are no numbers of seconds
+# Invalid expected durations
 
 
 @pytest.mark.parametrize("seconds", [math.inf, -math.inf, math.nan, "soon"])
@@ -114,7 +114,7 @@ def test_invalid_expected_duration_is_a_protocol_error(seconds):
             envs.close()
 
 
-# Servers that are gone
+# Unreachable servers
 
 
 @pytest.mark.parametrize("on_lost", ["resume", "truncate"])
@@ -124,7 +124,7 @@ def test_explicit_timeout_while_server_is_unreachable(on_lost):
         envs = shoal.connect(through, on_lost=on_lost, timeout=60.0, shared_memory=False)
         envs.reset()
         envs.send([LONG, LONG, LONG])
-        port, proxy.port = proxy.port, 1  # nobody listens there
+        port, proxy.port = proxy.port, 1  # no server listens there
         proxy.cut()
         for _ in range(3):
             with taking(SOON), pytest.raises(ReceiveTimeoutError):

@@ -1,4 +1,4 @@
-"""Ports: what goes in at one end comes out at the other, whatever fits into a ring at once."""
+"""Native ports over rings in shared memory."""
 
 import os
 import socket
@@ -32,7 +32,7 @@ def two_ends(capacity: int):
 
 
 class Other(threading.Thread):
-    """Does something meanwhile; what it raises is raised where it is waited for."""
+    """A thread whose exception is raised by ``finish``."""
 
     def __init__(self, work, *args):
         super().__init__()
@@ -78,15 +78,15 @@ def test_messages_larger_than_the_ring(capacity):
 
 
 def test_ring_with_suspended_threads():
-    # More threads than cores: one that has read is often stopped before it looks up, and finds that
-    # meanwhile there was written into what it has read.
+    # With more threads than cores, a reader is often suspended right after it has freed room, and
+    # the writer has already filled that room when the reader continues.
     until = time.monotonic() + 2.0
     message = np.arange(1 << 21, dtype=np.uint8)
 
     def send(near):
         while time.monotonic() < until:
             near.send([message])
-        near.send([np.zeros_like(message)])  # the last one
+        near.send([np.zeros_like(message)])  # the last message
 
     def receive(far):
         room = np.empty_like(message)

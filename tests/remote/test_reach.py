@@ -1,4 +1,4 @@
-"""What a client may reach, and what it is told of where it has failed."""
+"""Access control for clients, and the content of errors."""
 
 from pathlib import Path
 
@@ -60,7 +60,7 @@ def test_private_names_are_not_accessible(name):
     for place_, reach in enumerate(reaches):
         with pytest.raises((AttributeError, TypeError)):
             pytest.fail(f"{place_}: {reach()!r}")
-    assert envs.call("told", name) == (name, name)  # it is a text like any other
+    assert envs.call("told", name) == (name, name)  # an ordinary argument
     assert SecretiveEnv._secret == 42
     envs.close()
 

@@ -1,4 +1,4 @@
-"""What a client sees is what it would have seen without a network, bit for bit."""
+"""Remote rollouts equal local rollouts bit for bit."""
 
 from functools import partial
 
@@ -140,7 +140,7 @@ def test_statistics(backend, mode, info_format):
 
 
 def without_times(infos, info_format):
-    """Episodes take another time every time."""
+    """Remove the duration of episodes, which varies."""
     if info_format == "list":
         found = [info["episode"] for info in infos if "episode" in info]
         found += [
@@ -300,7 +300,7 @@ def test_render_and_attributes():
 
 
 def test_values_that_cannot_be_sent_raise():
-    """An environment must not be given a stand-in where its client meant a value."""
+    """An environment must never receive an Unsent placeholder."""
     envs = connected(lambda: InlinePool([ProbeEnv]), timeout=5.0)
     envs.reset(seed=1)
     for use in (

@@ -1,4 +1,4 @@
-"""Several servers as one vector: deadlines, cancelling, and what their connections have done."""
+"""Several servers as one vector: deadlines, cancellation and statistics."""
 
 import pytest
 from gymnasium.error import AlreadyPendingCallError
@@ -14,7 +14,7 @@ SLOTS = 6
 
 @pytest.fixture
 def two():
-    """Two cells, and the vector of a client that has reset both."""
+    """Two cells, and a vector over both that has been reset."""
 
     def two(cell=WakeableCell, **options):
         for _ in range(2):
@@ -35,7 +35,7 @@ def two():
 
 
 def statuses(batch):
-    """The status of each slot of a batch, as far as it has one."""
+    """Return the status of each slot in a batch that has one."""
     told = batch.infos.get("status", [None] * len(batch.slots))
     return dict(zip(batch.slots.tolist(), told, strict=True))
 
@@ -90,7 +90,7 @@ def test_invalid_deadlines_are_not_sent(how, deadlines, two):
     assert [cell.executed for cell in cells] == [[], []]
 
 
-# Cancelling
+# Cancellation
 
 
 def test_cancel_on_each_server(two):
@@ -98,7 +98,7 @@ def test_cancel_on_each_server(two):
     envs.send([LONG, LONG], [0, 3])
     assert all(cell.running.wait(10.0) for cell in cells)
     envs.send([1, 1], [1, 4])
-    envs.send([1], [5])  # by itself: a device makes one call of what is sent together
+    envs.send([1], [5])  # separately: slots that are sent together are one call of the device
     envs.cancel([5, 1])
     assert statuses(envs.recv(slots=[1, 5])) == {1: "not executed", 5: "not executed"}
     for cell in cells:
@@ -130,7 +130,7 @@ def test_cancel_only_on_servers_of_the_slots(two):
     assert sorted(envs.recv().slots) == [0, 1, 2]
 
 
-# What was done
+# Statistics
 
 
 def test_combined_stats(two):

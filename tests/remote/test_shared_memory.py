@@ -1,4 +1,4 @@
-"""Memory that both ends have: who is given it, and what becomes of it in bad hands."""
+"""Shared memory: access, fallback to the socket, and corrupted content."""
 
 import fcntl
 import gc
@@ -28,11 +28,11 @@ from tests.remote.serving import TCP, Factory, served
 pytestmark = pytest.mark.skipif(sys.platform != "linux", reason="shared memory is Linux's")
 
 
-# Who is given it
+# Access
 
 
 def test_shared_memory_is_sealed():
-    """It would die of SIGBUS, and all of its sessions with it."""
+    """Shrinking the memory would kill the server with SIGBUS."""
     descriptor, memory = make_memory(1 << 18)
     try:
         with pytest.raises(PermissionError):
@@ -56,7 +56,7 @@ def test_local_upgrade_requires_a_session_key():
             data, descriptors, _, _ = socket.recv_fds(visitor, 1, 1)
             assert (data, descriptors) == (b"", [])
         with closing(socket.socket(socket.AF_UNIX, socket.SOCK_STREAM)) as visitor:
-            visitor.connect("\0" + frontend)  # and says nothing
+            visitor.connect("\0" + frontend)  # and sends nothing
             begun = time.monotonic()
             other = shoal.connect(f"{server.url}/it", timeout=10.0)
             other.reset(seed=0)
@@ -65,11 +65,11 @@ def test_local_upgrade_requires_a_session_key():
         envs.close()
 
 
-# Where there is none to be had
+# Fallback to the socket
 
 
 def rollout(envs, steps=20, before_step=lambda step: None):
-    """What a vector shows, copied, since it may lie in shared memory."""
+    """Return copies of all results of a rollout."""
     shown = [deepcopy(envs.reset(seed=3))]
     for step in range(steps):
         before_step(step)
@@ -83,13 +83,13 @@ def rolled_out_here():
 
 
 def goes_over(proxy):
-    """Whether a client has said that it goes on over shared memory."""
+    """Whether a client has switched to shared memory."""
     return unpack_message(ClientReady, proxy.heard[Kind.CLIENT_READY][HEADER_BYTES:]).is_shared
 
 
 @contextmanager
 def without_a_word(capfd):
-    """Nobody is warned, and nothing is printed."""
+    """Check that there are no warnings and no output."""
     with warnings.catch_warnings():
         warnings.simplefilter("error")
         yield
@@ -123,14 +123,14 @@ def test_socket_is_used_without_local_upgrade(frontend, on_lost, capfd):
         assert goes_over(proxy) is is_shared
 
 
-# Memory that is not as it must be
+# Invalid memory
 
 
 CAPACITY = 1 << 18
 
 
 def block(*seals, size=None):
-    """The descriptor of a block like that of a server, with these seals."""
+    """Return the descriptor of a memory block with these seals."""
     whole, memory = make_memory(CAPACITY)
     del memory
     size = os.fstat(whole).st_size if size is None else size
@@ -167,7 +167,7 @@ BLOCKS = {
 
 @pytest.mark.parametrize("what", BLOCKS)
 def test_client_accepts_only_sealed_memory(what):
-    """It would die of SIGBUS by the hand of whoever has handed it over."""
+    """A server that shrinks the memory could kill the client with SIGBUS."""
     make, is_taken = BLOCKS[what]
     descriptors = len(os.listdir("/proc/self/fd"))
     with closing(LocalUpgrade(lambda key: make() if key == b"k" * 16 else None)) as frontend:
@@ -196,7 +196,7 @@ def test_socket_is_used_if_memory_is_not_sealed(monkeypatch, capfd):
         assert not goes_over(proxy)
 
 
-# Memory that the other end has changed
+# Corrupted memory
 
 WORDS = {
     "written by the server": 0,
@@ -204,12 +204,12 @@ WORDS = {
     "written by the client": 128,
     "read by the server": 192,
 }
-"""Where the counts of the two rings lie; native/remote/ring_pipe.cpp says how."""
+"""Offsets of the counters of both rings; see native/remote/ring_pipe.cpp."""
 
 
 @pytest.fixture
 def memories(monkeypatch):
-    """The blocks that a server shares with its clients, the newest one last."""
+    """The blocks that a server shares with its clients; the newest one is the last."""
     kept = []
 
     def noted(capacity):
@@ -224,7 +224,7 @@ def memories(monkeypatch):
 
 @contextmanager
 def undisturbed(it):
-    """Another client of the same server, who notices nothing; and no thread fails."""
+    """Check that another client of the server is not affected, and that no thread fails."""
     told = []
     hook, threading.excepthook = threading.excepthook, lambda args: told.append(args.exc_value)
     try:
@@ -258,7 +258,7 @@ def test_invalid_counters_end_the_connection(word, value, memories):
             with pytest.raises(ConnectionError):
                 envs.reset()
             envs.close()
-            assert time.monotonic() - begun < 8.0  # not by its timeout
+            assert time.monotonic() - begun < 8.0  # less than the timeout
             assert wait_until(lambda: server.sessions == 1)
 
 
@@ -276,7 +276,7 @@ def test_session_resumes_after_invalid_counters(word, memories):
 
 
 def spoil(envs, memory, seed):
-    """Step, with a byte or a count of the rings changed before each step."""
+    """Step, and change a byte or a counter of the rings before each step."""
     rng = np.random.default_rng(seed)
     for _ in range(1000):
         if seed % 2:
@@ -292,7 +292,7 @@ def spoil(envs, memory, seed):
 def test_corrupted_memory_is_an_error_of_the_client(
     seed, memories
 ):
-    """Also counts that could be, but are not: then old bytes are read again, or none for ever."""
+    """Includes plausible but wrong counters, which repeat old bytes or block the reader."""
     with served("CartPole-v1", TCP) as it, undisturbed(it):
         envs = shoal.connect(it, 2, timeout=1.0)
         rollout(envs, 3)

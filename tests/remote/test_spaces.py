@@ -1,4 +1,4 @@
-"""Spaces as data: what a client learns of them is what they are."""
+"""Encoding of spaces."""
 
 import numpy as np
 import pytest
@@ -28,7 +28,7 @@ def test_spaces_round_trip(space, seed):
     assert again.sample() in space
 
 
-# Descriptions that are none
+# Invalid descriptions
 
 OTHER_DTYPES = ["|O", "<M8[s]", "|V8", ">i4", "i4", "object", "", 3, None, ["<i4"], "<U4"]
 DESCRIPTIONS = {

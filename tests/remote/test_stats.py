@@ -1,4 +1,4 @@
-"""``stats()`` tells what the connection has done: requests, times, bytes, losses."""
+"""``stats()``: requests, times, bytes and reconnects."""
 
 import time
 
@@ -18,7 +18,7 @@ PAUSE = 0.004
 
 
 class Plain(gymnasium.Env):
-    """Tensors of known sizes, and nothing else."""
+    """Has only tensors, of known sizes."""
 
     observation_space = spaces.Dict(
         a=spaces.Box(0, 255, (5, 2), np.uint8), b=spaces.Box(-1, 1, (3,), np.float32)
@@ -62,7 +62,7 @@ def listen_at(tmp_path):
 
 
 def bytes_of(envs, use):
-    """Bytes sent and received by something that is done with a vector."""
+    """Return the bytes sent and received by a call."""
     before = envs.stats()
     use()
     after = envs.stats()
@@ -87,7 +87,7 @@ def test_bytes_per_step(scheme, on_lost, listen_at):
 
     sent, received = bytes_of(envs, some)
     assert sent == HEADER + 2 * (SLOT + ACTION)
-    # They are answered together, or each as soon as it is done.
+    # The response may be one message, or one per slot.
     assert received - 2 * (SLOT + RESULT) in (HEADER, 2 * HEADER)
     envs.close()
 
@@ -175,7 +175,7 @@ def test_reconnects_and_bytes_of_lost_connections_are_counted(shared):
             proxy.cut()
             steps = 0
             while not steps or (shared and envs.stats().reconnects < losses):
-                envs.step(actions)  # over shared memory, a cut is noticed a little later
+                envs.step(actions)  # over shared memory, a cut is noticed with a delay
                 steps += 1
             after = envs.stats()
             assert after.reconnects == losses

@@ -1,4 +1,4 @@
-"""What is late is never mistaken for something else, and nobody waits longer than was asked for."""
+"""Timeouts and deadlines: late responses are never mistaken for others."""
 
 import signal
 import threading
@@ -30,10 +30,10 @@ from tests.remote.peers import (
 from tests.remote.serving import connected, place, served
 
 AMPLE = 60.0
-"""Seconds that are enough on any machine."""
+"""Seconds that are enough on a busy machine."""
 
 alarm = threading.Event()
-"""Wakes all sleepers of this process, who do not fall asleep again until it is cleared."""
+"""Wakes all sleeping environments of this process while it is set."""
 
 
 @pytest.fixture(autouse=True)
@@ -44,7 +44,7 @@ def _alarm():
 
 
 class Sleeper(gymnasium.Env):
-    """Its actions are the milliseconds that a step takes; it observes how many it has taken."""
+    """Takes the milliseconds of a step as action; observes the number of steps."""
 
     observation_space = spaces.Box(-1, 1e6, (2,), np.float64)
     action_space = spaces.Discrete(100_000)
@@ -69,13 +69,13 @@ class Sleeper(gymnasium.Env):
 
 def sleepers(pool=InlinePool, count=2):
     factories = [partial(Sleeper, label) for label in range(count)]
-    if pool is ThreadPool:  # each slot has a thread of its own
+    if pool is ThreadPool:  # one thread per slot
         return lambda: ThreadPool(factories, workers=count, caller_works=False)
     return lambda: pool(factories)
 
 
 def let_wait(envs, seconds):
-    """Another timeout than the one to connect with, which a busy machine may need."""
+    """Set a shorter timeout after connecting, which may take long on a busy machine."""
     pool = envs.pool
     pool._target = pool._dispatcher.link.target = replace(pool._target, timeout=seconds)
 
@@ -116,9 +116,9 @@ def test_late_reply_is_ignored(pause):
     with pytest.raises(ReceiveTimeoutError):
         envs.call("slow", LONG)
     with pytest.raises(ReceiveTimeoutError):
-        envs.call("slow", 1)  # waits behind the first
+        envs.call("slow", 1)  # waits for the first call
     alarm.set()
-    time.sleep(pause)  # they come before it is asked for the next, or after
+    time.sleep(pause)  # replies arrive before or after the next call
     let_wait(envs, AMPLE)
     assert envs.call("slow", 2) == (2, 2)
     assert envs.call("label") == (0, 1)
@@ -148,7 +148,7 @@ def test_late_replies_are_not_retained():
             envs.call("slow", LONG)
     alarm.set()
     let_wait(envs, AMPLE)
-    assert envs.call("label") == (0, 1)  # which comes after them
+    assert envs.call("label") == (0, 1)  # its reply arrives after them
     assert not envs.pool._dispatcher.pending.replies
     assert not envs.pool._dispatcher.pending.sent_at
     envs.close()
@@ -321,7 +321,7 @@ def test_late_slot_does_not_block_others():
     envs = connected(sleepers(ThreadPool, 3), timeout=AMPLE)
     envs.reset(seed=0)
     envs.step([LONG, 0, 0], deadlines=[0.1, AMPLE, AMPLE])
-    envs.send([0], [0])  # waits for the late one
+    envs.send([0], [0])  # waits for the late step
     begun = time.monotonic()
     envs.send([0], [1], deadlines=AMPLE)
     batch = envs.recv(slots=[1])
@@ -366,7 +366,7 @@ def test_late_results_of_a_device(exclusive):
     envs = connected(Hosted(lambda: cell, exclusive=exclusive), timeout=AMPLE)
     envs.reset(seed=0)
     begun = time.monotonic()
-    infos = envs.step([LONG, 0, 0], deadlines=[1.0, 1.1, 1.0])[4]  # time enough to begin
+    infos = envs.step([LONG, 0, 0], deadlines=[1.0, 1.1, 1.0])[4]  # enough time to start
     assert time.monotonic() - begun < SOON
     assert status_of(infos) == ["timeout"] * 3
     envs.send([0], [0], deadlines=0.05)
@@ -441,7 +441,7 @@ def test_cancel_reset_that_has_not_started():
 
 
 class WakeableExpectingCell(ExpectingCell, WakeableCell):
-    """Says how long it will take, if it is not woken."""
+    """Returns the expected duration of a step that is not woken."""
 
 
 @pytest.mark.parametrize(("exclusive", "seconds"), [(False, 1.0), slow(True, 2.5)])
@@ -467,7 +467,7 @@ def test_cancel_close_and_heartbeat_with_max_inflight_requests(max_inflight):
         envs.send([LONG], [slot])
     with pytest.raises(AlreadyPendingCallError, match="the server accepts at most"):
         envs.send([0], [2])
-    time.sleep(1.6)  # several beats of its heart
+    time.sleep(1.6)  # several heartbeats
     envs.cancel([1])
     cell.woken.set()
     assert envs.recv(min_slots=1).slots.tolist() in ([0], [1])

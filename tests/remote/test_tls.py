@@ -1,4 +1,4 @@
-"""TLS: who trusts whom."""
+"""TLS certificates and handshakes."""
 
 import socket
 import subprocess
@@ -14,7 +14,7 @@ from tests.remote.serving import Factory, served
 
 @pytest.fixture(scope="module")
 def certificates(tmp_path_factory):
-    """An authority, and a server and a client that it knows; and another authority's client."""
+    """Certificates of an authority, a server and a client, and of a client of another authority."""
     folder = tmp_path_factory.mktemp("certificates")
 
     def run(*arguments):

@@ -1,4 +1,4 @@
-"""``on_lost="truncate"``: each slot of a lost session tells of its loss, once, and goes on."""
+"""``on_lost="truncate"``: each slot of a lost session reports the loss once."""
 
 import threading
 from contextlib import contextmanager
@@ -21,11 +21,11 @@ from tests.remote.serving import TCP, named, served
 
 MODES = ["NextStep", "Disabled", "SameStep"]
 WAITS = 1
-"""The action of a step that does not end before the test is over."""
+"""The action of a step that does not end before the end of the test."""
 
 
 class Counter(gymnasium.Env):
-    """Observes its label, and how many steps its episode has."""
+    """Observes its label and the number of steps of its episode."""
 
     observation_space = spaces.Box(-1, 1e6, (2,), np.float64)
     action_space = spaces.Discrete(2)
@@ -50,7 +50,7 @@ class Counter(gymnasium.Env):
 
 @pytest.fixture
 def counters():
-    """Makes pools of three slots, which do not wait for each other."""
+    """Makes pools of three slots that step concurrently."""
     Counter.is_over.clear()
 
     def make(autoreset_mode="NextStep"):
@@ -62,14 +62,14 @@ def counters():
 
 
 class Pair:
-    """Two servers that seem to be one, which loses its sessions where it is restarted."""
+    """Two servers behind one address, which look like one restarted server."""
 
     def __init__(self, proxy, url, first, second):
         self.proxy, self.url, self.first = proxy, url, first
         self._ports = [int(each.url.rpartition(":")[2]) for each in (first, second)]
 
     def move(self):
-        """Let those who come from now on come to the second one."""
+        """Redirect new connections to the second server."""
         self.proxy.port = self._ports[1]
 
     def restart(self):
@@ -77,7 +77,7 @@ class Pair:
         self.proxy.cut()
 
     def connected(self, **options):
-        # A proxy sees what is said over the socket, not what goes through shared memory.
+        # A proxy sees messages on the socket, but not those in shared memory.
         options = {"on_lost": "truncate", "timeout": 20.0, "shared_memory": False} | options
         return shoal.connect(self.url, **options)
 
@@ -92,11 +92,11 @@ def pair(factory):
         try:
             yield Pair(proxy, through, first, second)
         finally:
-            Counter.is_over.set()  # or a server would wait for it
+            Counter.is_over.set()  # the server waits for the step when it is closed
 
 
 def told(batch):
-    """What each slot of a batch tells: its observation, whether it was truncated, its info."""
+    """Return the observation, the truncated flag and the info of each slot."""
     infos = [{} for _ in batch.slots]
     for row, info in (batch.raw_infos or ([], None))[0]:
         infos[row] |= info
@@ -110,7 +110,7 @@ def stepped(pool, *slots):
 
 
 def loss(slot, mode, shown):
-    """What a slot must tell that was lost after it had shown so many steps."""
+    """Return the expected result of a slot that was lost after this many steps."""
     info = {"crashed": True}
     if mode == "SameStep":
         info |= {"final_obs": [slot, shown], "final_info": {"crashed": True}}
@@ -118,7 +118,7 @@ def loss(slot, mode, shown):
 
 
 def plain(found):
-    """What slots tell, with lists in the place of arrays."""
+    """Convert arrays in results to lists."""
     for _, _, info in found.values():
         if "final_obs" in info:
             info["final_obs"] = info["final_obs"].tolist()
@@ -126,7 +126,7 @@ def plain(found):
 
 
 def await_unreceived(pool, slot):
-    """Wait until an answer has come, without receiving it; slot 1 does not end its step."""
+    """Wait for a response without receiving it; slot 1 does not finish its step."""
 
     def has_come():
         with pytest.raises(ReceiveTimeoutError):
@@ -197,7 +197,7 @@ def test_reset_slot_reports_no_loss(counters):
         assert stepped(pool, 2) == {2: loss(2, "NextStep", 0)}
 
 
-# The heart of an owner may be the first to notice
+# Losses that the heartbeat thread notices first
 
 USES = {
     "step": lambda envs: envs.step([0, 0, 0])[3].tolist() == [True] * 3,
@@ -223,14 +223,14 @@ def test_call_after_heartbeat_noticed_the_loss(use):
         observations, _, _, truncated, infos = envs.step([0, 0, 0])
         assert not truncated.any()
         assert "crashed" not in infos
-        assert len(set(observations[:, 1])) <= 2  # one step less where a slot told of its loss
+        assert len(set(observations[:, 1])) <= 2  # one step less for a slot that has reported its loss
 
 
-# A server may be closed as it should, and come back
+# Servers that are closed and restarted
 
 
 def test_reconnect_waits_for_a_server_that_is_closing():
-    """Until its device has ended what it does, the old one is there, and refuses everybody."""
+    """The old server rejects clients until its device has finished the step."""
     cells = []
 
     def make():
@@ -248,7 +248,7 @@ def test_reconnect_waits_for_a_server_that_is_closing():
         closing.start()
 
         def reconnect():
-            # At its first connection, and at those that were refused.
+            # The first connection, and those that were rejected.
             assert wait_until(lambda: servers.proxy.connections > 2)
             cells[0].woken.set()
             closing.join()
@@ -290,7 +290,7 @@ def test_lost_call_raises_and_next_call_works():
 
 @contextmanager
 def interrupted_before_the_reset():
-    """Ctrl-C comes when a new session has begun, and its slots are about to be reset."""
+    """Interrupt a new session right before its slots are reset."""
 
     def interrupted(_):
         raise KeyboardInterrupt

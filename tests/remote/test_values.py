@@ -1,4 +1,4 @@
-"""Plain values as bytes and back: what travels, what is told of what does not, and bombs."""
+"""Encoding of plain values, unsupported values, and malicious input."""
 
 import struct
 import time
@@ -103,14 +103,14 @@ def test_every_encoded_value_can_be_decoded(wrap, depth):
     value = 1
     for _ in range(depth):
         value = wrap(value)
-    with suppress(RecursionError):  # of the repr of what is too deep
+    with suppress(RecursionError):  # from repr of a deeply nested value
         got = unpack_values(pack_values(value))
         if depth < 39:
             assert_identical(got, value)
 
 
 HALF = Unsent("str", r"'\udcff'")
-"""Stands for half of a character, such as file names may have in them."""
+"""A surrogate, as in file names that are not valid UTF-8."""
 
 THING = object()
 UNSENT = {
@@ -163,17 +163,17 @@ def test_array_of_surrogates_round_trips():
     assert_identical(unpack_values(pack_values(value, strict=True)), value)
 
 
-# Arrays that are not what they say
+# Invalid arrays
 
 
 def raw_array(code, shape, data=b"", kind=5):
-    """An array as it lies in a message, whatever it says of itself."""
+    """Encode an array with an arbitrary header."""
     head = struct.pack("<12sB", code, len(shape)) + struct.pack(f"<{len(shape)}Q", *shape)
     return msgpack.encode(msgpack.Ext(kind, head + data))
 
 
 def test_valid_array_is_decoded():
-    """So that the others are refused for what is wrong with them."""
+    """Shows that the other tests do not fail for another reason."""
     assert_identical(unpack_values(raw_array(b"<i4", (2,), bytes(8))), np.zeros(2, np.int32))
 
 

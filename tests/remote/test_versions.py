@@ -1,4 +1,4 @@
-"""Ends of other versions: they meet, or say why they cannot."""
+"""Compatibility of protocol versions."""
 
 import pytest
 
@@ -25,7 +25,7 @@ def test_incompatible_server_version(versions):
         pytest.raises(RefusedError, match=f"versions {versions[0]} to {versions[1]}"),
     ):
         shoal.connect(url, timeout=5.0, token="secret")
-    assert heard in ([], [b""])  # nothing was said to it
+    assert heard in ([], [b""])  # nothing was sent to it
 
 
 @pytest.mark.parametrize("versions", [(1, 3), (0, 1), (0, 9)])
@@ -64,7 +64,7 @@ NEWS = {"news": [1, {"of": None}, "a later version"]}
 )
 @pytest.mark.parametrize("on_lost", ["raise", "resume"])
 def test_unknown_fields_are_ignored(kind, on_lost):
-    """So a later version can say more, and still speak to this one."""
+    """So later versions can add fields."""
     with served(Factory(), TCP, token="secret") as it, retold(it, {kind: NEWS}) as (proxy, url):
         with shoal.connect(url, token="secret", timeout=5.0, on_lost=on_lost) as envs:
             envs.reset(seed=0)

@@ -1,4 +1,4 @@
-"""Websockets: without their package, and with clients that do not read."""
+"""Websockets: without the package, and with clients that do not read."""
 
 import sys
 import threading
@@ -29,7 +29,7 @@ WS = "ws://127.0.0.1:0"
 
 @pytest.fixture
 def without_websockets(monkeypatch):
-    """As if the package had never been installed."""
+    """Simulate that the package is not installed."""
     module = "shoal.remote._transports.websocket"
     for name in [name for name in sys.modules if name.split(".")[0] == "websockets"]:
         monkeypatch.delitem(sys.modules, name)
@@ -44,7 +44,7 @@ def assert_names_the_extra(error):
     assert "websockets is not installed" in str(error)
     assert "\n" not in str(error)
     assert isinstance(error, ImportError)
-    assert not isinstance(error, ConnectionError)  # trying again would not help
+    assert not isinstance(error, ConnectionError)  # a retry would not help
 
 
 @pytest.mark.usefixtures("without_websockets")
@@ -79,7 +79,7 @@ def test_other_transports_work_without_websockets_package():
 
 
 class Teller(gymnasium.Env):
-    """Tells long stories, and notes how many."""
+    """Returns long strings, and counts them."""
 
     observation_space = spaces.Box(0, 1e6, (), np.float64)
     action_space = spaces.Discrete(2)
@@ -103,7 +103,7 @@ STORY, STORIES = 4_000_000, 60
 
 @contextmanager
 def deaf(url):
-    """A client that has asked for many stories, and listens to none of them."""
+    """A client that has sent many requests and reads no response."""
     settings = {"compression": None, "max_size": None, "close_timeout": 0.1, "proxy": None}
     call = pack_message(CallRequest("story", False, (0,), pack_values([[], {}])))
     with connect(url, max_queue=1, **settings) as client:
@@ -117,7 +117,7 @@ def deaf(url):
 
 
 def is_stuck(told):
-    """Whether no more stories are being told, though more were asked for."""
+    """Whether the server has stopped to process requests that remain."""
     count = len(told)
     time.sleep(0.3)
     return 0 < count == len(told)
@@ -140,7 +140,7 @@ def test_client_that_stops_reading_is_disconnected(monkeypatch):
                     other.step(np.zeros(2, np.int64))
             with shoal.connect(named(server.url, "it"), timeout=20.0) as newcomer:
                 newcomer.reset(seed=0)
-            assert len(told) == count < STORIES  # it was stuck all the time
+            assert len(told) == count < STORIES  # blocked all the time
             assert wait_until(lambda: server.sessions == 2, 30.0)
         for other in others:
             other.step(np.zeros(2, np.int64))

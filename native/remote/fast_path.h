@@ -23,9 +23,9 @@ class FastPathClient {
 
   /// Checks the actions, sends them as message `number`, and waits for the response.
   ///
-  /// Returns the results. Returns False if the request was sent, but the next message is not a plain
-  /// response, or none arrived in time. Returns None if nothing was sent because the actions do not
-  /// consist of tensors only.
+  /// Returns the results. Returns False if the request was sent, but the next message is not a
+  /// plain response, or none arrived in time. Returns None if nothing was sent because the actions
+  /// do not consist of tensors only.
   nb::object step(Port& port, nb::handle actions, uint64_t number, uint64_t ack,
                   std::optional<double> seconds);
 

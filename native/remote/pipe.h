@@ -44,9 +44,9 @@ std::unique_ptr<Pipe> make_socket_pipe(int descriptor);
 /// The size in bytes of the shared memory for two rings of this capacity.
 size_t ring_pipe_bytes(size_t capacity);
 
-/// A pipe over two rings in shared memory, which the caller owns and keeps alive. `end` is 0 for one
-/// end and 1 for the other. The pipe takes ownership of `socket`, never writes to it, and polls it
-/// to detect the death of the other end.
+/// A pipe over two rings in shared memory, which the caller owns and keeps alive. `end` is 0 for
+/// one end and 1 for the other. The pipe takes ownership of `socket`, never writes to it, and polls
+/// it to detect the death of the other end.
 std::unique_ptr<Pipe> make_ring_pipe(char* memory, size_t capacity, int end, int socket);
 
 }  // namespace shoal

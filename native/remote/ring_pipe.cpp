@@ -85,8 +85,7 @@ class RingPipe : public Pipe {
       size_t remaining = parts[k].iov_len;
       while (remaining > 0 && room > 0) {
         const size_t offset = static_cast<size_t>(end % capacity_);
-        const size_t size =
-            std::min({remaining, room, capacity_ - offset, kChunk - unpublished});
+        const size_t size = std::min({remaining, room, capacity_ - offset, kChunk - unpublished});
         std::memcpy(out_bytes_ + offset, source, size);
         source += size;
         remaining -= size;

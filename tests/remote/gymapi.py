@@ -34,11 +34,11 @@ class RecordingTransport(MockTransport):
 
     def __init__(self):
         super().__init__()
-        self.asked = []
+        self.requests = []
         self.closed = 0
 
     def step(self, request):
-        self.asked.append(request)
+        self.requests.append(request)
         return super().step(request)
 
     def close(self):
@@ -54,7 +54,7 @@ class ScriptedTransport(RecordingTransport):
 
     def step(self, request):
         if self.responses and request.header.request_type is not RequestType.CLOSE:
-            self.asked.append(request)
+            self.requests.append(request)
             return self.responses.pop(0)
         return super().step(request)
 
@@ -66,11 +66,11 @@ class GatedTransport(RecordingTransport):
         super().__init__()
         self.gate = threading.Event()
         self.gate.set()
-        self.began = threading.Event()
+        self.started = threading.Event()
 
     def step(self, request):
         if request.header.request_type is RequestType.STEP:
-            self.began.set()
+            self.started.set()
             assert self.gate.wait(20.0)
         return super().step(request)
 
@@ -85,18 +85,18 @@ class FailingTransport(RecordingTransport):
     def step(self, request):
         if self.fails is None or request.header.request_type is RequestType.CLOSE:
             return super().step(request)
-        self.asked.append(request)
+        self.requests.append(request)
         if isinstance(self.fails, str):
             return response(code=ErrorType.FAILURE, message=self.fails)
         raise self.fails
 
 
-def asked_slots(transport, kind=RequestType.STEP):
+def requested_slots(transport, kind=RequestType.STEP):
     """Return the slots of each recorded request of a type."""
     return [
-        [int(action.ns) for action in asked.action]
-        for asked in transport.asked
-        if asked.header.request_type is kind
+        [int(action.ns) for action in each.action]
+        for each in transport.requests
+        if each.header.request_type is kind
     ]
 
 

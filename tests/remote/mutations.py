@@ -8,10 +8,10 @@ from hypothesis import HealthCheck, settings
 
 from shoal.errors import ProtocolError
 
-MOST = 64 << 20
+MAX_MEMORY = 64 << 20
 """Largest memory in bytes for decoding a small input."""
 
-LITTLE = 8 << 20
+MAX_REJECT_MEMORY = 8 << 20
 """Largest memory in bytes for rejecting an input, whatever its header says."""
 
 

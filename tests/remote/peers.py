@@ -43,7 +43,7 @@ def wait_until(is_so, timeout=5.0):
     return True
 
 
-def ours():
+def shoal_threads():
     """Return the names of Shoal's running threads."""
     return sorted(each.name for each in threading.enumerate() if each.name.startswith("shoal"))
 
@@ -152,12 +152,12 @@ class Raw:
     def write(self, kind, meta=b"", body=b"", *, number=None, **rest):
         self.socket.sendall(self.message(kind, meta, body, number=number, **rest))
 
-    def message(self, kind, meta=b"", body=b"", *, number=None, announced=(), **rest):
+    def message(self, kind, meta=b"", body=b"", *, number=None, overrides=(), **rest):
         if number is None:
             self.number += 1
             number = self.number
         fields = {"flags": 0, "rows": 0, "meta": len(meta), "micros": 0, "number": number}
-        fields |= {"ack": 0, "reply_to": 0, "body": len(body)} | rest | dict(announced)
+        fields |= {"ack": 0, "reply_to": 0, "body": len(body)} | rest | dict(overrides)
         return pack_header(Header(kind, **fields)) + meta + body
 
     def read(self):
@@ -167,27 +167,27 @@ class Raw:
         return header, self._exactly(header.meta + header.body)[: header.meta]
 
     def _exactly(self, size):
-        found = bytearray()
-        while len(found) < size:
-            data = self.socket.recv(size - len(found))
+        data = bytearray()
+        while len(data) < size:
+            data = self.socket.recv(size - len(data))
             if not data:
                 raise EOFError
-            found += data
-        return bytes(found)
+            data += data
+        return bytes(data)
 
-    def answer(self, number=None):
+    def last_response(self, number=None):
         """Return the last response to a request, by default the newest request."""
         rows = 0
         while True:
             header, meta = self.read()
             rows += header.rows
-            is_about = header.kind is Kind.SESSION_ENDED or header.reply_to == (
+            is_reply = header.kind is Kind.SESSION_ENDED or header.reply_to == (
                 number or self.number
             )
-            if is_about and (header.kind is not Kind.BATCH or rows >= self.info.num_envs):
+            if is_reply and (header.kind is not Kind.BATCH or rows >= self.info.num_envs):
                 return header, meta
 
-    def is_hung_up(self, timeout=5.0):
+    def is_disconnected(self, timeout=5.0):
         """Whether the server closes the connection in time."""
         self.socket.settimeout(timeout)
         try:
@@ -222,13 +222,13 @@ class Process:
             cwd=ROOT,
             env={**os.environ, "PYTHONPATH": os.pathsep.join(filter(None, paths))},
         )
-        self.said = []
+        self.output = []
         for line in self.popen.stdout:
             if line.startswith("ready"):
-                self.told = line.split()[1:]
+                self.ready_args = line.split()[1:]
                 return
-            self.said.append(line)
-        raise AssertionError("".join(self.said))
+            self.output.append(line)
+        raise AssertionError("".join(self.output))
 
     def signal(self, number):
         os.kill(self.popen.pid, number)
@@ -238,11 +238,11 @@ class Process:
         self.signal(signal.SIGSTOP)
         os.waitid(os.P_PID, self.popen.pid, os.WSTOPPED)
 
-    def rest(self, timeout=20.0):
+    def remaining_output(self, timeout=20.0):
         """Return the remaining output until the process ends."""
         return self.popen.communicate(timeout=timeout)[0]
 
-    def end(self):
+    def kill(self):
         with suppress(OSError):
             self.signal(signal.SIGCONT)
         self.popen.kill()
@@ -252,17 +252,17 @@ class Process:
 
 @contextmanager
 def process(script):
-    made = Process(script)
+    running = Process(script)
     try:
-        yield made
+        yield running
     finally:
-        made.end()
+        running.kill()
 
 
 @contextmanager
 def fake_server(*messages):
     """A server that sends these messages to one client, and records what it receives."""
-    heard = []
+    received = []
     listener = socket.create_server(("127.0.0.1", 0))
 
     def run():
@@ -275,19 +275,19 @@ def fake_server(*messages):
             for message in messages:
                 connected.sendall(message)
                 try:
-                    heard.append(connected.recv(1 << 16))
+                    received.append(connected.recv(1 << 16))
                 except OSError:
                     return
 
     thread = threading.Thread(target=run)
     thread.start()
     try:
-        yield f"tcp://127.0.0.1:{listener.getsockname()[1]}/it", heard
+        yield f"tcp://127.0.0.1:{listener.getsockname()[1]}/it", received
     finally:
         listener.close()
         thread.join(5.0)
 
 
-def plain(kind, message):
+def unnumbered_message(kind, message):
     meta = pack_message(message)
     return Raw.message(None, kind, meta, number=0)

@@ -20,9 +20,9 @@ from shoal.remote._messages import (
 )
 from shoal.remote._wire import HEADER_BYTES, Kind
 from shoal.testing import ProbeEnv
-from tests.remote.mutations import LITTLE, peak_of
-from tests.remote.peers import Raw, ours, wait_until
-from tests.remote.proxy import retold
+from tests.remote.mutations import MAX_REJECT_MEMORY, peak_of
+from tests.remote.peers import Raw, shoal_threads, wait_until
+from tests.remote.proxy import rewriting
 from tests.remote.serving import TCP, Factory, served
 
 
@@ -75,9 +75,9 @@ def test_proof_cannot_be_replayed():
     """A recorded proof is useless, because every connection has its own nonce."""
     factory = Factory()
     with served(factory, TCP, token="secret") as it:
-        with retold(it, {Kind.CLIENT_HELLO: {}}) as (proxy, url):
+        with rewriting(it, {Kind.CLIENT_HELLO: {}}) as (proxy, url):
             shoal.connect(url, token="secret", timeout=5.0, shared_memory=False).close()
-        hello = proxy.heard[Kind.CLIENT_HELLO]
+        hello = proxy.original[Kind.CLIENT_HELLO]
         assert unpack_message(ClientHello, hello[HEADER_BYTES:]).proof
         nonces = set()
         for _ in range(3):
@@ -87,7 +87,7 @@ def test_proof_cannot_be_replayed():
                 header, meta = raw.read()
                 assert header.kind is Kind.REJECTION
                 assert unpack_message(Rejection, meta).reason == "token"
-                assert raw.is_hung_up()
+                assert raw.is_disconnected()
         assert len(nonces) == 3
         assert factory.calls == 1
 
@@ -97,21 +97,21 @@ def test_proofs_are_compared_in_constant_time(token, monkeypatch):
     compared = []
     compare = hmac.compare_digest
 
-    def noted(one, other):
+    def recorded(one, other):
         compared.append((one, other))
         return compare(one, other)
 
-    monkeypatch.setattr(hmac, "compare_digest", noted)
+    monkeypatch.setattr(hmac, "compare_digest", recorded)
     with (
         served(Factory(), TCP, token="secret") as it,
-        retold(it, {Kind.CLIENT_HELLO: {}}) as (proxy, url),
+        rewriting(it, {Kind.CLIENT_HELLO: {}}) as (proxy, url),
     ):
         with suppress(AuthenticationError):
             shoal.connect(url, token=token, timeout=5.0, shared_memory=False).close()
-        proof = unpack_message(ClientHello, proxy.heard[Kind.CLIENT_HELLO][HEADER_BYTES:]).proof
-    ((expected, given),) = compared
-    assert given == proof
-    assert (expected == given) == (token == "secret")
+        proof = unpack_message(ClientHello, proxy.original[Kind.CLIENT_HELLO][HEADER_BYTES:]).proof
+    ((expected, received),) = compared
+    assert received == proof
+    assert (expected == received) == (token == "secret")
 
 
 @pytest.mark.parametrize("host", ["0.0.0.0", "[::]", "192.0.2.7", "example.org"])
@@ -189,10 +189,10 @@ def test_max_envs():
     [("session_ttl", -1), ("session_ttl", -0.001), ("max_sessions", 0), ("max_inflight", 0)],
 )
 def test_invalid_server_options(setting, value):
-    before = ours()
+    before = shoal_threads()
     with pytest.raises(ValueError, match=f"{setting} must .* got {value}"):
         shoal.serve({"it": Factory()}, TCP, **{setting: value})
-    assert ours() == before
+    assert shoal_threads() == before
 
 
 def test_session_ttl_of_zero():
@@ -207,59 +207,59 @@ def test_session_ttl_of_zero():
 
 
 @pytest.fixture
-def handshake(monkeypatch):
+def handshake_timeout(monkeypatch):
     """Set the seconds that a client has to authenticate."""
     return partial(monkeypatch.setattr, sys.modules["shoal.remote._server"], "_HANDSHAKE_TIMEOUT")
 
 
-def test_silent_connection_is_closed(handshake):
-    handshake(0.3)
+def test_silent_connection_is_closed(handshake_timeout):
+    handshake_timeout(0.3)
     with shoal.serve({"it": Factory()}, TCP) as server, Raw(server.url, name=None) as raw:
-        assert raw.is_hung_up(5.0)
+        assert raw.is_disconnected(5.0)
 
 
-def test_slow_hello_is_closed(handshake):
-    handshake(0.5)
+def test_slow_hello_is_closed(handshake_timeout):
+    handshake_timeout(0.5)
     with shoal.serve({"it": Factory()}, TCP) as server, Raw(server.url, name=None) as raw:
         message = raw.message(Kind.CLIENT_HELLO, b"x" * 60_000, number=0)
         raw.socket.sendall(message[:HEADER_BYTES])
-        begun = time.monotonic()
-        hung_up = False
+        start_time = time.monotonic()
+        is_closed = False
         try:
-            while time.monotonic() - begun < 5.0:
+            while time.monotonic() - start_time < 5.0:
                 raw.socket.sendall(b"x")
                 time.sleep(0.05)
         except OSError:
-            hung_up = True
-        assert hung_up
+            is_closed = True
+        assert is_closed
 
 
-def test_unauthenticated_connections_do_not_block_clients(handshake, monkeypatch):
+def test_unauthenticated_connections_do_not_block_clients(handshake_timeout, monkeypatch):
     monkeypatch.setattr(sys.modules["shoal.remote._server"], "_MAX_UNAUTHENTICATED", 6)
-    handshake(60.0)
-    with served(Factory(), TCP) as it, ExitStack() as strangers:
-        first, *_, last = (strangers.enter_context(Raw(it, name=None)) for _ in range(6))
+    handshake_timeout(60.0)
+    with served(Factory(), TCP) as it, ExitStack() as connections:
+        first, *_, last = (connections.enter_context(Raw(it, name=None)) for _ in range(6))
         shoal.connect(it, timeout=20.0).close()
         # The oldest connection is closed to make room.
-        assert first.is_hung_up()
-        assert not last.is_hung_up(0.1)
+        assert first.is_disconnected()
+        assert not last.is_disconnected(0.1)
 
 
 @pytest.mark.parametrize(
-    "announced",
+    "overrides",
     [{"meta": (1 << 16) + 1}, {"meta": 2**32 - 1}, {"body": 1}, {"body": 2**63}, {"number": 1}],
     ids=str,
 )
-def test_oversized_hello_is_closed_before_allocation(announced):
+def test_oversized_hello_is_closed_before_allocation(overrides):
     hello = pack_message(ClientHello(1, "it"))
     factory = Factory()
     with shoal.serve({"it": factory}, TCP) as server, Raw(server.url, name=None) as raw:
 
-        def introduce():
-            raw.write(Kind.CLIENT_HELLO, hello, number=0, announced=announced)
-            assert raw.is_hung_up(5.0)  # without waiting for the rest of the message
+        def send_hello():
+            raw.write(Kind.CLIENT_HELLO, hello, number=0, overrides=overrides)
+            assert raw.is_disconnected(5.0)  # without waiting for the rest of the message
 
-        assert peak_of(introduce) < LITTLE
+        assert peak_of(send_hello) < MAX_REJECT_MEMORY
         assert factory.calls == 0
 
 
@@ -268,11 +268,11 @@ def test_oversized_client_ready_is_closed_before_allocation():
         raw.write(Kind.CLIENT_HELLO, pack_message(ClientHello(1, "it")), number=0)
         assert raw.read()[0].kind is Kind.SESSION_INFO
 
-        def get_ready():
-            raw.write(Kind.CLIENT_READY, number=0, announced={"meta": 2**32 - 1})
-            assert raw.is_hung_up(5.0)
+        def send_ready():
+            raw.write(Kind.CLIENT_READY, number=0, overrides={"meta": 2**32 - 1})
+            assert raw.is_disconnected(5.0)
 
-        assert peak_of(get_ready) < LITTLE
+        assert peak_of(send_ready) < MAX_REJECT_MEMORY
 
 
 def test_closing_a_server_ends_all_threads():

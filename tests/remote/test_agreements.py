@@ -100,7 +100,9 @@ def test_max_inflight(on_lost):
     envs.send([0, 0], [0, 1])  # one request
     envs.send([0], [2])
     for ask in (lambda: envs.send([0], [3]), lambda: envs.pool.reset([3])):
-        with pytest.raises(AlreadyPendingCallError, match="2 requests are in flight, but the server"):
+        with pytest.raises(
+            AlreadyPendingCallError, match="2 requests are in flight, but the server"
+        ):
             ask()
     assert envs.pool.in_flight == 3
     assert envs.pool.call("steps", slots=[3]) == [0]  # calls do not count
@@ -227,6 +229,6 @@ def test_memory_per_slot_and_step(shared, on_lost):
     slots = 4096
     script = SLOTS.format(url="tcp://127.0.0.1:0", on_lost=on_lost, shared=shared, slots=slots)
     with process(script) as player:
-        held, grown = map(int, player.told)
+        held, grown = map(int, player.ready_args)
     assert held / slots < 4_000
     assert grown / slots < 500

@@ -57,13 +57,16 @@ def test_mock_returns_samples_and_bounded_rewards():
 
 
 def test_mock_is_reproducible():
-    def told(transport):
-        asked = [request(RequestType.RESET, seed=5), request(RequestType.STEP, actions_of(0, 1, 2))]
-        return [transport.step(one) for one in asked]
+    def respond(transport):
+        requests = [
+            request(RequestType.RESET, seed=5),
+            request(RequestType.STEP, actions_of(0, 1, 2)),
+        ]
+        return [transport.step(one) for one in requests]
 
     transport = declared()
-    first = told(transport)
-    assert told(transport) == first == told(declared())
+    first = respond(transport)
+    assert respond(transport) == first == respond(declared())
     seen = [tuple(answer.observation) for got in first for answer in got.feedback]
     assert len(set(seen)) == 6  # slots differ
 
@@ -97,10 +100,10 @@ def test_partial_reset_does_not_affect_other_slots():
 
 
 def test_arguments_of_mock_functions():
-    told = []
+    calls = []
 
     def reward(**arguments):
-        told.append(arguments)
+        calls.append(arguments)
         return np.float32(0.25)
 
     transport = declared(
@@ -112,15 +115,15 @@ def test_arguments_of_mock_functions():
         ("1", 0.25, True),
         ("0", 0.25, False),
     ]
-    assert [(each["env_idx"], each["step_count"], each["action"]) for each in told] == [
+    assert [(each["env_idx"], each["step_count"], each["action"]) for each in calls] == [
         (1, 0, 1),
         (0, 0, 1),
     ]
-    np.testing.assert_array_equal(told[0]["obs"], np.float32(got[0].observation))
+    np.testing.assert_array_equal(calls[0]["obs"], np.float32(got[0].observation))
 
 
 @pytest.mark.parametrize(
-    ("asked", "why"),
+    ("invalid", "why"),
     [
         (request(RequestType.STEP, actions_of(0)), "never reset"),
         (request(RequestType.RESET, [GymAction(ns="3")]), "out of range"),
@@ -131,8 +134,8 @@ def test_arguments_of_mock_functions():
         (request(RequestType.NONE), "NONE"),
     ],
 )
-def test_mock_reports_invalid_requests(asked, why):
-    got = declared().step(asked)
+def test_mock_reports_invalid_requests(invalid, why):
+    got = declared().step(invalid)
     assert got.header.error_code.value == ErrorType.FAILURE
     assert why in got.header.error_msg
 
@@ -182,8 +185,8 @@ def test_one_request_for_all_slots():
     client.num_envs = 3
     client.reset_slots([0, 1, 2], [7, 8, 9], None)
     found = client.step_slots([2, 0], [1, 0])
-    assert len(transport.asked) == 2
-    reset, step = transport.asked
+    assert len(transport.requests) == 2
+    reset, step = transport.requests
     assert (reset.seed, reset.action, reset.header.request_type) == (7, [], RequestType.RESET)
     assert [(each.ns, each.discrete_action) for each in step.action] == [("2", [1]), ("0", [0])]
     assert step.env_name == "MockEnv"
@@ -305,7 +308,7 @@ def test_reset_options_are_rejected():
     client.reset(options={})
     with pytest.raises(ValueError, match="options"):
         client.reset(options={"gentle": True})
-    assert len(client.transport.asked) == 1
+    assert len(client.transport.requests) == 1
 
 
 def test_durations_of_newest_response():
@@ -328,8 +331,8 @@ def test_expected_duration_is_sent():
     client.reset(seed=1)
     client.step(0)
     client.close()
-    told = [asked.header.expected_duration for asked in client.transport.asked]
-    assert told == [0.0, 2.5, 0.0]
+    calls = [each.header.expected_duration for each in client.transport.requests]
+    assert calls == [0.0, 2.5, 0.0]
     assert client.expected_duration([0], [0]) == 2.5
 
 
@@ -342,7 +345,7 @@ def test_expected_duration_can_be_overridden():
         envs.reset(seed=1)
         envs.send([1, 1], [2, 0])
         envs.recv()
-        assert envs.single_env.transport.asked[-1].header.expected_duration == 22.0
+        assert envs.single_env.transport.requests[-1].header.expected_duration == 22.0
 
 
 @pytest.mark.parametrize("seconds", [-1.0, np.inf, np.nan])
@@ -357,7 +360,7 @@ def test_close_is_sent_once():
     client.reset(seed=1)
     client.close()
     client.close()
-    kinds = [asked.header.request_type for asked in transport.asked]
+    kinds = [each.header.request_type for each in transport.requests]
     assert kinds == [RequestType.RESET, RequestType.CLOSE]
     assert transport.closed == 1
     with pytest.raises(ClosedEnvironmentError):

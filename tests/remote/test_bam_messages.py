@@ -205,9 +205,9 @@ def test_observations_round_trip(space, seed):
     sent = space.sample()
     numbers, info = codec.encode(sent, {"lives": np.int64(3)})
     wire = from_json(to_json(GymFeedback(observation=numbers, info=info)), GymFeedback)
-    got, told = codec.decode(wire.observation, wire.info)
+    got, info = codec.decode(wire.observation, wire.info)
     assert same(got, sent)
-    assert told == {"lives": 3}
+    assert info == {"lives": 3}
 
 
 @settings(max_examples=60, deadline=None)
@@ -277,7 +277,7 @@ def test_invalid_action_is_rejected(space, action, error):
     client.reset(seed=0)
     with pytest.raises(error):
         client.step(action)
-    assert [asked.header.request_type for asked in client.transport.asked] == [RequestType.RESET]
+    assert [each.header.request_type for each in client.transport.requests] == [RequestType.RESET]
 
 
 @pytest.mark.parametrize(

@@ -143,11 +143,11 @@ def test_expected_duration_extends_the_timeout():
         time.sleep(0.4)
         send(service_response(call, to_dict(response())))
 
-    asked = request(RequestType.STEP)
-    asked.header.expected_duration = 2.0
+    step = request(RequestType.STEP)
+    step.header.expected_duration = 2.0
     with rosbridge(answer) as bridge:
         transport = RosbridgeTransport(port=bridge.port, timeout_sec=0.2)
-        transport.step(asked)
+        transport.step(step)
         with pytest.raises(ReceiveTimeoutError):
             transport.step(request(RequestType.STEP))
         transport.close()

@@ -16,7 +16,7 @@ from tests.remote.gymapi import (
     FailingTransport,
     GatedTransport,
     ScriptedTransport,
-    asked_slots,
+    requested_slots,
     response,
 )
 from tests.remote.peers import wait_until
@@ -24,9 +24,9 @@ from tests.remote.serving import connected
 
 
 def statuses(infos, rows):
-    told = infos.get("status", [None] * rows)
-    is_told = infos.get("_status", [False] * rows)
-    return [told[row] if is_told[row] else "ok" for row in range(rows)]
+    status = infos.get("status", [None] * rows)
+    has_status = infos.get("_status", [False] * rows)
+    return [status[row] if has_status[row] else "ok" for row in range(rows)]
 
 
 def observations_of(*numbers, **more):
@@ -79,14 +79,14 @@ def test_status_of_each_slot_is_sent(url):
         assert infos["why"][3] == "slipped"
         observations, *_, infos = envs.step([0] * 4)
         assert statuses(infos, 4) == ["ok"] * 4
-    assert asked_slots(transport) == [[0, 1, 2, 3], [0, 1, 2]]  # the last slot was reset
+    assert requested_slots(transport) == [[0, 1, 2, 3], [0, 1, 2]]  # the last slot was reset
 
 
 @pytest.mark.parametrize("url", [None, "tcp://127.0.0.1:0"])
 def test_missed_deadline_returns_status(url):
     transport = GatedTransport()
     with connected(lambda: MockEnv(transport), num_envs=3, url=url, timeout=10.0) as envs:
-        begun, _ = envs.reset(seed=0)
+        initial, _ = envs.reset(seed=0)
         transport.gate.clear()
         envs.send([0, 0], [0, 1], deadlines=0.1)
         envs.send([0], [2], deadlines=0.1)
@@ -96,11 +96,11 @@ def test_missed_deadline_returns_status(url):
             1: "timeout",
             2: "not executed",  # the client was busy and had not sent it
         }
-        np.testing.assert_array_equal(batch.observations, begun[batch.slots])
+        np.testing.assert_array_equal(batch.observations, initial[batch.slots])
         transport.gate.set()
         *_, infos = envs.step([1, 1, 1])
         assert infos["_late"].tolist() == [True, True, False]
-    stepped = [slot for slots in asked_slots(transport) for slot in slots]
+    stepped = [slot for slots in requested_slots(transport) for slot in slots]
     assert sorted(stepped) == [0, 0, 1, 1, 2]
 
 
@@ -117,7 +117,7 @@ def test_slow_client_does_not_block_others():
         assert statuses(envs.recv().infos, 1) == ["not executed"]
         transports[0].gate.set()
         assert envs.step([0, 0, 0])[4]["_late"].tolist() == [True, False, False]
-    assert asked_slots(transports[0]) == [[0], [0]]
+    assert requested_slots(transports[0]) == [[0], [0]]
 
 
 def test_cancel_over_the_network():
@@ -126,14 +126,14 @@ def test_cancel_over_the_network():
         envs.reset(seed=0)
         transport.gate.clear()
         envs.send([0], [0])
-        assert transport.began.wait(5.0)
+        assert transport.started.wait(5.0)
         envs.send([0, 0], [1, 2])
         envs.cancel()
         batch = envs.recv(slots=[1, 2])
         assert statuses(batch.infos, 2) == ["not executed"] * 2
         transport.gate.set()
         assert statuses(envs.recv().infos, 1) == ["ok"]
-    assert asked_slots(transport) == [[0]]
+    assert requested_slots(transport) == [[0]]
 
 
 def test_expected_duration_and_durations_over_the_network():
@@ -148,7 +148,7 @@ def test_expected_duration_and_durations_over_the_network():
     with connected(lambda: client(Slow()), num_envs=2, timeout=0.5) as envs:
         envs.reset(seed=0)
         envs.step([0, 0])  # takes 0.9 seconds
-        assert [tuple(told) for told in envs.get_attr("durations")] == [(1.5, 0.0)] * 2
+        assert [tuple(each) for each in envs.get_attr("durations")] == [(1.5, 0.0)] * 2
 
 
 @pytest.mark.parametrize("num_clients", [1, 2])

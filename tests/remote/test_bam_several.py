@@ -17,7 +17,12 @@ from shoal.errors import (
 )
 from shoal.remote.bam import GymAPIError, MockEnv, RequestType, make_bam_vec_env
 from shoal.testing import PoolConformance
-from tests.remote.gymapi import FailingTransport, GatedTransport, RecordingTransport, asked_slots
+from tests.remote.gymapi import (
+    FailingTransport,
+    GatedTransport,
+    RecordingTransport,
+    requested_slots,
+)
 from tests.remote.peers import wait_until
 
 
@@ -32,7 +37,9 @@ def ends_after(steps):
 
 
 class ClientConformance(PoolConformance):
-    test_a_finished_slot_is_refused_when_autoreset_is_disabled = None  # autoreset cannot be disabled
+    test_a_finished_slot_is_refused_when_autoreset_is_disabled = (
+        None  # autoreset cannot be disabled
+    )
 
     def counts(self, num_envs):
         raise NotImplementedError
@@ -104,7 +111,7 @@ def test_one_request_per_client_and_step():
     with several(*transports, num_envs=[2, 3]) as envs:
         envs.reset(seed=1)
         envs.step([0] * 5)
-    assert [asked_slots(transport) for transport in transports] == [[[0, 1]], [[0, 1, 2]]]
+    assert [requested_slots(transport) for transport in transports] == [[[0, 1]], [[0, 1, 2]]]
 
 
 def test_clients_work_concurrently():
@@ -146,8 +153,8 @@ def test_fast_client_does_not_wait_for_slow_one():
             envs.recv(slots=[0], timeout=0.05)
         slow.gate.set()
         assert envs.recv(slots=[1, 0]).slots.tolist() == [1, 0]
-    assert asked_slots(slow) == [[0, 1]]
-    assert asked_slots(fast) == [[0, 1], [1]]
+    assert requested_slots(slow) == [[0, 1]]
+    assert requested_slots(fast) == [[0, 1], [1]]
 
 
 def test_one_request_per_client_and_send():
@@ -157,9 +164,9 @@ def test_one_request_per_client_and_send():
         envs.send([1, 0, 1], [4, 0, 2])
         envs.send([0], [1])
         assert sorted(envs.recv().slots.tolist()) == [0, 1, 2, 4]
-    assert asked_slots(transports[0]) == [[0], [1]]
-    assert asked_slots(transports[1]) == [[2, 0]]
-    assert [action.discrete_action for action in transports[1].asked[1].action] == [[1], [1]]
+    assert requested_slots(transports[0]) == [[0], [1]]
+    assert requested_slots(transports[1]) == [[2, 0]]
+    assert [action.discrete_action for action in transports[1].requests[1].action] == [[1], [1]]
 
 
 def test_batch_size_first_come_first_served():
@@ -180,7 +187,7 @@ def test_cancel_for_each_client():
         for transport in transports:
             transport.gate.clear()
         envs.send([0, 0], [0, 2])
-        assert all(transport.began.wait(5.0) for transport in transports)
+        assert all(transport.started.wait(5.0) for transport in transports)
         envs.send([1], [1])
         envs.send([1], [3])
         assert envs.cancel([0, 3]) == [3]
@@ -192,7 +199,7 @@ def test_cancel_for_each_client():
         with pytest.raises(NoAsyncCallError):
             envs.recv()
         assert envs.step([0] * 4)[1].shape == (4,)
-    assert asked_slots(transports[0]) == asked_slots(transports[1]) == [[0], [0, 1]]
+    assert requested_slots(transports[0]) == requested_slots(transports[1]) == [[0], [0, 1]]
 
 
 def test_cancel_after_timeout_of_step():
@@ -265,7 +272,7 @@ def test_nothing_is_sent_if_one_slot_was_never_reset():
         with pytest.raises(InvalidActionError):
             envs.send([0, 0, 9], [0, 1, 2])
         assert envs.pool.in_flight == 0
-    assert asked_slots(transports[0]) == []
+    assert requested_slots(transports[0]) == []
 
 
 # Construction and closing
@@ -295,14 +302,14 @@ def test_clients_start_nothing_while_closing():
         transport.gate.clear()
     for slot in (0, 2, 1, 3):
         envs.send([0], [slot])
-    assert all(transport.began.wait(5.0) for transport in transports)
+    assert all(transport.started.wait(5.0) for transport in transports)
     closing = threading.Thread(target=envs.close)
     closing.start()
     assert wait_until(lambda: envs.pool.pools[1]._closed)
     transports[1].gate.set()
     transports[0].gate.set()
     closing.join(5.0)
-    assert [asked_slots(transport) for transport in transports] == [[[0]], [[0]]]
+    assert [requested_slots(transport) for transport in transports] == [[[0]], [[0]]]
     assert [transport.closed for transport in transports] == [1, 1]
 
 

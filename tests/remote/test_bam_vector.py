@@ -26,7 +26,7 @@ from tests.remote.gymapi import (
     GatedTransport,
     RecordingTransport,
     ScriptedTransport,
-    asked_slots,
+    requested_slots,
     response,
     scripted,
 )
@@ -120,11 +120,11 @@ def test_requests_per_step():
         ([False] * 3, [1, 0, 1]),  # slot 1 was reset
         ([False] * 3, [1, 1, 1]),
     ]
-    asked = [
+    requests = [
         (each.header.request_type.name, [action.ns for action in each.action])
-        for each in transport.asked
+        for each in transport.requests
     ]
-    assert asked == [
+    assert requests == [
         ("RESET", []),
         ("STEP", ["0", "1", "2"]),
         ("STEP", ["0", "1", "2"]),
@@ -197,8 +197,8 @@ def test_failed_step_drops_results_but_keeps_finished_slots():
             envs.step([0, 0, 0])
         assert envs.pool.in_flight == 0
         envs.step([0, 0, 0])
-    assert asked_slots(transport) == [[0, 1, 2], [1, 2], [2]]
-    assert asked_slots(transport, RequestType.RESET) == [[], [0], [0, 1]]
+    assert requested_slots(transport) == [[0, 1, 2], [1, 2], [2]]
+    assert requested_slots(transport, RequestType.RESET) == [[], [0], [0, 1]]
 
 
 def test_render_all_slots():
@@ -222,7 +222,7 @@ def test_one_request_per_send():
         envs.send([1, 1], [3, 1])
         assert envs.recv(slots=[1]).slots.tolist() == [1]
         assert envs.recv(slots=[3]).slots.tolist() == [3]
-    assert asked_slots(transport) == [[4, 0, 2], [1], [3, 1]]
+    assert requested_slots(transport) == [[4, 0, 2], [1], [3, 1]]
 
 
 def test_recv_while_client_is_busy():
@@ -265,7 +265,7 @@ def test_cancel_steps_that_have_not_started():
         envs.reset(seed=0)
         transport.gate.clear()
         envs.send([0], [0])
-        assert transport.began.wait(5.0)
+        assert transport.started.wait(5.0)
         envs.send([1, 1], [1, 2])
         envs.send([1], [3])
         assert envs.cancel([0]) == []  # is running
@@ -276,7 +276,7 @@ def test_cancel_steps_that_have_not_started():
         envs.send([1], [2])
         assert envs.recv().slots.tolist() == [2]
         assert envs.cancel() == []
-    assert asked_slots(transport) == [[0], [1], [2]]
+    assert requested_slots(transport) == [[0], [1], [2]]
 
 
 def test_cancelled_autoreset_happens_on_next_step():
@@ -293,7 +293,7 @@ def test_cancelled_autoreset_happens_on_next_step():
         transport.gate.set()
         envs.recv()
         assert envs.step([0, 0])[2].tolist() == [False, False]
-    assert asked_slots(transport, RequestType.RESET) == [[], [1]]
+    assert requested_slots(transport, RequestType.RESET) == [[], [1]]
 
 
 # Memory

@@ -16,14 +16,14 @@ from shoal.remote import Unsent
 from shoal.remote._space_codec import decode_space, encode_space
 from shoal.remote._value_codec import pack_values, unpack_values
 from shoal.remote._wire import Kind
-from tests.remote.mutations import LITTLE, peak_of
+from tests.remote.mutations import MAX_REJECT_MEMORY, peak_of
 from tests.remote.peers import Cell
-from tests.remote.proxy import retold
+from tests.remote.proxy import rewriting
 from tests.remote.serving import TCP, connected, served
 
 # Byte order
 
-OTHERS = np.dtype(">f4"), np.dtype(">i8")
+FOREIGN_DTYPES = np.dtype(">f4"), np.dtype(">i8")
 
 
 def made_of(observation, action):
@@ -34,28 +34,28 @@ def made_of(observation, action):
     return lambda: InlinePool([Made])
 
 
-FOREIGN = {
-    "observation": (spaces.Box(-1, 1, (2,), OTHERS[0]), spaces.Discrete(2)),
-    "action": (spaces.Discrete(2), spaces.Box(-1, 1, (2,), OTHERS[0])),
+FOREIGN_SPACES = {
+    "observation": (spaces.Box(-1, 1, (2,), FOREIGN_DTYPES[0]), spaces.Discrete(2)),
+    "action": (spaces.Discrete(2), spaces.Box(-1, 1, (2,), FOREIGN_DTYPES[0])),
     "part": (
-        spaces.Dict(near=spaces.Discrete(2), far=spaces.Box(-1, 1, (2,), OTHERS[0])),
+        spaces.Dict(near=spaces.Discrete(2), far=spaces.Box(-1, 1, (2,), FOREIGN_DTYPES[0])),
         spaces.Discrete(2),
     ),
 }
 
 
-@pytest.mark.parametrize("where", FOREIGN)
+@pytest.mark.parametrize("where", FOREIGN_SPACES)
 def test_space_in_foreign_byte_order_is_rejected(where):
     """Its bytes would be decoded as other numbers."""
     with (
-        served(made_of(*FOREIGN[where])) as url,
+        served(made_of(*FOREIGN_SPACES[where])) as url,
         pytest.raises(RefusedError, match=r"dtype >f4 cannot be sent, use float32"),
     ):
         shoal.connect(url, timeout=20.0)
 
 
 def test_array_in_foreign_byte_order_is_converted():
-    for dtype in OTHERS:
+    for dtype in FOREIGN_DTYPES:
         found = unpack_values(pack_values(np.array([1, 2], dtype)))
         assert found.dtype == dtype.newbyteorder("=")
         assert found.tolist() == [1, 2]
@@ -78,17 +78,17 @@ def many(part, count):
 
 LARGE = {
     "one box": box(1 << 25),
-    "one box of many sides": box(*[2] * 25),
+    "one box of many dimensions": box(*[2] * 25),
     "many boxes": many(box(1 << 16), 257),
     "many binaries": many(binary(1 << 16), 257),
     "a tuple of boxes": {"space": "Tuple", "parts": [box(1 << 16)] * 257},
     "one of many boxes": {"space": "OneOf", "parts": [box(1 << 16)] * 257},
     "boxes in dicts": many(many(box(1 << 16), 17), 17),
     "a sequence": {"space": "Sequence", "part": box(1 << 25), "stack": False},
-    "nodes and edges": {"space": "Graph", "node": box(1 << 24), "edge": box(1)},
+    "a graph": {"space": "Graph", "node": box(1 << 24), "edge": box(1)},
     "one binary": binary(1 << 29),
-    "one binary of many sides": binary(1 << 13, 1 << 13),
-    "less than nothing, and more": many(binary(-(1 << 30)), 2),
+    "one binary of two dimensions": binary(1 << 13, 1 << 13),
+    "negative size": many(binary(-(1 << 30)), 2),
 }
 
 
@@ -102,7 +102,7 @@ def test_oversized_space_is_rejected(what):
 
 def test_oversized_space_is_rejected_before_allocation():
     for what in ("one box", "one binary", "a sequence"):
-        assert peak_of(lambda what=what: decode_space(LARGE[what])) < LITTLE
+        assert peak_of(lambda what=what: decode_space(LARGE[what])) < MAX_REJECT_MEMORY
 
 
 def test_largest_allowed_space():
@@ -120,21 +120,19 @@ def test_largest_allowed_space():
     ids=["binaries", "discretes", "dicts", "slots"],
 )
 @pytest.mark.parametrize("where", ["observation", "action"])
-def test_oversized_slots_are_rejected_before_allocation(
-    where, space, num_envs
-):
+def test_oversized_slots_are_rejected_before_allocation(where, space, num_envs):
     described = {"observation": spaces.Discrete(2), "action": spaces.Discrete(2)} | {where: space}
-    told = {name: encode_space(each) for name, each in described.items()}
-    values = pack_values({**told, "batch": None, "metadata": {}})
+    encoded = {name: encode_space(each) for name, each in described.items()}
+    values = pack_values({**encoded, "batch": None, "metadata": {}})
     changes = {Kind.SESSION_INFO: {"num_envs": num_envs, "values": values}}
-    with served(Cell, TCP) as url, retold(url, changes) as (_, through):
+    with served(Cell, TCP) as url, rewriting(url, changes) as (_, through):
 
         def connect():
             shoal.connect(through, timeout=20.0, shared_memory=False)
 
         with pytest.raises(ProtocolError, match=r"too many|invalid session parameters"):
             connect()
-        assert peak_of(connect) < LITTLE
+        assert peak_of(connect) < MAX_REJECT_MEMORY
 
 
 # Hash collisions
@@ -157,19 +155,19 @@ def test_dict_of_colliding_tuples_is_rejected():
     # -1 and -2 have equal hashes, and so have tuples of them.
     keys = list(itertools.islice(itertools.product((-1, -2), repeat=16), 40_000))
     data = packed_dict(keys)
-    begun = time.process_time()
+    start_time = time.process_time()
     with pytest.raises(ProtocolError, match="keys"):
         unpack_values(data)
-    assert time.process_time() - begun < 5.0
+    assert time.process_time() - start_time < 5.0
 
 
 def test_dict_of_colliding_integers_is_rejected():
     keys = list(range(MODULUS, 60_000 * MODULUS, MODULUS))
     data = packed_dict(keys)
-    begun = time.monotonic()
+    start_time = time.monotonic()
     with pytest.raises(ProtocolError, match="too many keys"):
         unpack_values(data)
-    assert time.monotonic() - begun < 5.0  # building the dict would take minutes
+    assert time.monotonic() - start_time < 5.0  # building the dict would take minutes
 
 
 def test_dict_that_would_be_rejected_is_not_sent():
@@ -217,15 +215,15 @@ def test_surrogate_in_factory_error():
     assert caught.value.__notes__ == [r"no file \udc80"]
 
 
-@pytest.mark.parametrize("tells", [False, True])
-def test_surrogate_in_environment_error(tells):
-    class Saying(Cell):
+@pytest.mark.parametrize("with_traceback", [False, True])
+def test_surrogate_in_environment_error(with_traceback):
+    class Raising(Cell):
         def say(self):
-            error = RemoteError(HALF) if tells else OSError(HALF)
+            error = RemoteError(HALF) if with_traceback else OSError(HALF)
             error.add_note(HALF)
             raise error
 
-    envs = connected(Saying, timeout=20.0, server={"tracebacks": tells})
+    envs = connected(Raising, timeout=20.0, server={"tracebacks": with_traceback})
     envs.reset()
     with pytest.raises((OSError, RemoteError), match=r"no file \\udc80"):
         envs.call("say")

@@ -64,14 +64,14 @@ def test_status_of_each_slot(how, on_lost, info_format):
         _, observations, rewards, _, _, infos = envs.recv(slots=range(5))
     assert observations.tolist() == [[slot, 1, 1] for slot in range(5)]
     assert rewards.tolist() == [0.5, 1.5, 2.5, 3.5, 4.5]
-    told = ["ok", "not executed", "timeout", "error", "duplicate observation"]
+    statuses = ["ok", "not executed", "timeout", "error", "duplicate observation"]
     if info_format == "dict":
         assert infos["_status"].tolist() == [False, True, True, True, True]
-        assert infos["status"][1:].tolist() == told[1:]
+        assert infos["status"][1:].tolist() == statuses[1:]
         assert infos["slot"].tolist() == list(range(5))
     else:
         assert infos[0] == {"slot": 0}
-        assert [info["status"] for info in infos[1:]] == told[1:]
+        assert [info["status"] for info in infos[1:]] == statuses[1:]
     assert "status" not in str(envs.step(EACH_STATUS * 0)[4])
     envs.close()
 
@@ -117,20 +117,22 @@ def test_not_executed_reset_is_repeated():
     envs.close()
 
 
-@pytest.mark.parametrize("asked", [1, 3, 7])
-def test_set_num_envs(asked):
+@pytest.mark.parametrize("requested", [1, 3, 7])
+def test_set_num_envs(requested):
     class Adjustable(Cell):
-        told = []
+        counts = []
 
         def set_num_envs(self, count):
-            self.told.append(count)
+            self.counts.append(count)
 
     with served(Hosted(Adjustable, exclusive=True)) as url:
-        with shoal.connect(url, num_envs=asked) as envs:
-            assert envs.num_envs == asked
-            assert envs.reset(seed=0)[0].tolist() == [[slot, 0] for slot in range(asked)]
-            assert envs.step([0] * asked)[0].tolist() == [[slot, 1] for slot in range(asked)]
-        assert Adjustable.told == ([] if asked == Cell.num_envs else [asked])
+        with shoal.connect(url, num_envs=requested) as envs:
+            assert envs.num_envs == requested
+            assert envs.reset(seed=0)[0].tolist() == [[slot, 0] for slot in range(requested)]
+            assert envs.step([0] * requested)[0].tolist() == [
+                [slot, 1] for slot in range(requested)
+            ]
+        assert Adjustable.counts == ([] if requested == Cell.num_envs else [requested])
         with shoal.connect(url) as envs:
             assert envs.num_envs == Cell.num_envs
 

@@ -18,7 +18,7 @@ from tests.remote.serving import Factory, named
 
 # Exit with silent connections
 
-STRANGERS = """
+SILENT = """
 import threading, time
 import shoal
 from tests.remote.serving import Factory
@@ -39,7 +39,7 @@ UPGRADE = (
 )
 
 
-def strange(url, said):
+def connect_silently(url, data):
     """Connect, send this, and then nothing."""
     scheme, _, place = url.partition("://")
     if scheme == "unix":
@@ -47,7 +47,7 @@ def strange(url, said):
         connected.connect(place)
     else:
         connected = socket.create_connection(("127.0.0.1", int(place.rpartition(":")[2])), 10.0)
-    connected.sendall(said)
+    connected.sendall(data)
     return connected
 
 
@@ -68,30 +68,28 @@ SOCKETS = ("tls", "tcp", "unix")
 
 
 @pytest.mark.parametrize(
-    ("schemes", "said", "closes"),
+    ("schemes", "data", "closes"),
     [
         pytest.param(SOCKETS, b"", True, id="sockets, closed"),
         pytest.param(SOCKETS, b"", False, id="sockets"),
-        pytest.param(("ws",), b"", True, id="half a websocket, closed"),
-        pytest.param(("ws",), b"", False, id="half a websocket", marks=pytest.mark.slow),
+        pytest.param(("ws",), b"", True, id="incomplete websocket, closed"),
+        pytest.param(("ws",), b"", False, id="incomplete websocket", marks=pytest.mark.slow),
         pytest.param(("ws",), UPGRADE, True, id="a websocket, closed"),
         pytest.param(("ws",), UPGRADE, False, id="a websocket"),
     ],
 )
-def test_exit_does_not_wait_for_silent_connections(
-    schemes, said, closes, listen_at, certificate
-):
+def test_exit_does_not_wait_for_silent_connections(schemes, data, closes, listen_at, certificate):
     urls = [listen_at(scheme) for scheme in schemes]
     tls = certificate if "tls" in schemes else None
-    script = STRANGERS.format(urls=urls, tls=tls, count=len(urls), closes=closes)
-    with process(script) as ending, ExitStack() as strangers:
-        for url in ending.told:
-            strangers.enter_context(strange(url, said))
+    script = SILENT.format(urls=urls, tls=tls, count=len(urls), closes=closes)
+    with process(script) as ending, ExitStack() as connections:
+        for url in ending.ready_args:
+            connections.enter_context(connect_silently(url, data))
         assert ending.popen.stdout.readline() == "ends\n"
-        begun = time.monotonic()
-        assert ending.rest() == ""
+        start_time = time.monotonic()
+        assert ending.remaining_output() == ""
         # Handshake timeouts are ten seconds, and three seconds for opening a websocket.
-        assert time.monotonic() - begun < 8.0
+        assert time.monotonic() - start_time < 8.0
         assert ending.popen.returncode == 0
 
 
@@ -111,7 +109,7 @@ with shoal.serve({{"it": hosted}}, "tcp://127.0.0.1:0") as server:
 @pytest.mark.parametrize("shared", [False, True])
 def test_heartbeat_notices_a_killed_server(shared):
     with process(OWNED.format(lease=0.8)) as host:
-        url = f"{host.told[0]}/it"
+        url = f"{host.ready_args[0]}/it"
         envs = shoal.connect(url, on_lost="resume", timeout=10.0, shared_memory=shared)
         envs.reset()
         channel = envs.pool._dispatcher.link._channel
@@ -122,26 +120,29 @@ def test_heartbeat_notices_a_killed_server(shared):
 
 
 def test_close_during_background_reconnect():
-    with process(OWNED.format(lease=0.8)) as host, proxied(f"{host.told[0]}/it") as (proxy, url):
+    with (
+        process(OWNED.format(lease=0.8)) as host,
+        proxied(f"{host.ready_args[0]}/it") as (proxy, url),
+    ):
         envs = shoal.connect(url, on_lost="resume", timeout=60.0, shared_memory=False)
         envs.reset()
         link = envs.pool._dispatcher.link
         host.signal(signal.SIGSTOP)  # connections are accepted, but not answered
         proxy.cut()
         assert wait_until(lambda: link._channel.transport is None and proxy.connections > 1)
-        begun = time.monotonic()
+        start_time = time.monotonic()
         envs.close()
-        assert time.monotonic() - begun < 5.0
+        assert time.monotonic() - start_time < 5.0
 
 
 FORKED = """
 import os, signal, threading, time
 import shoal
-is_asked = threading.Event()
-signal.signal(signal.SIGUSR1, lambda *_: is_asked.set())
+is_requested = threading.Event()
+signal.signal(signal.SIGUSR1, lambda *_: is_requested.set())
 server = shoal.serve({"it": "CartPole-v1"}, "tcp://127.0.0.1:0")
 print("ready", server.url, flush=True)
-is_asked.wait(60)
+is_requested.wait(60)
 child = os.fork()
 if child:
     print(child, flush=True)
@@ -153,7 +154,7 @@ os._exit(0)
 @pytest.mark.parametrize("shared", [False, True])
 def test_forked_child_of_server_does_not_keep_connections(shared):
     with process(FORKED) as host:
-        envs = shoal.connect(f"{host.told[0]}/it", 2, timeout=60.0, shared_memory=shared)
+        envs = shoal.connect(f"{host.ready_args[0]}/it", 2, timeout=60.0, shared_memory=shared)
         envs.reset(seed=0)
         assert envs.pool._dispatcher.link._channel.transport.is_shared is shared
         host.signal(signal.SIGUSR1)
@@ -161,10 +162,10 @@ def test_forked_child_of_server_does_not_keep_connections(shared):
         try:
             envs.step([0, 0])
             host.signal(signal.SIGKILL)
-            begun = time.monotonic()
+            start_time = time.monotonic()
             with pytest.raises(ConnectionLostError):
                 envs.step([0, 0])
-            assert time.monotonic() - begun < 20.0
+            assert time.monotonic() - start_time < 20.0
         finally:
             os.kill(child, signal.SIGKILL)
             envs.close()

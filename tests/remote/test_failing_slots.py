@@ -12,7 +12,7 @@ from shoal.remote import Hosted
 from tests.remote.peers import LONG, Cell, WakeableCell, wait_until
 from tests.remote.serving import connected, served
 
-FAILS = 7
+FAIL = 7
 """The action that makes a slot fail."""
 
 
@@ -22,14 +22,14 @@ class FailingCell(Cell):
     def step_slots(self, slots, actions):
         found = super().step_slots(slots, [0] * len(slots))
         answers = zip(actions, found, strict=True)
-        return ["nonsense" if action == FAILS else each for action, each in answers]
+        return ["nonsense" if action == FAIL else each for action, each in answers]
 
 
 class JammedCell(Cell):
     """Raises for the whole call."""
 
     def step_slots(self, slots, actions):
-        if FAILS in actions:
+        if FAIL in actions:
             raise StepResultError("it is jammed")
         return super().step_slots(slots, actions)
 
@@ -45,8 +45,8 @@ class Failing(gymnasium.Env):
         return np.zeros(2), {}
 
     def step(self, action):
-        if action == FAILS:
-            raise StepResultError("it fails as asked")
+        if action == FAIL:
+            raise StepResultError("the test makes this slot fail")
         self._steps += 1
         return np.array([0.0, self._steps]), 1.0, False, False, {}
 
@@ -82,7 +82,7 @@ def vector_of(request):
 
 def actions(envs, failing=()):
     chosen = np.zeros(envs.num_envs, np.int64)
-    chosen[failing if failing else slice(0)] = FAILS
+    chosen[failing if failing else slice(0)] = FAIL
     return chosen
 
 
@@ -125,19 +125,19 @@ def test_other_slots_are_received_after_a_failure(on_lost, vector_of):
 # Devices that cannot be cancelled
 
 
-class BrokenButton(WakeableCell):
+class FailingCancel(WakeableCell):
     def cancel(self, slots):
-        raise RuntimeError("the stop button is broken")
+        raise RuntimeError("cancel has failed")
 
 
 def test_failing_cancel_raises():
-    cell = BrokenButton()
+    cell = FailingCancel()
     envs = connected(lambda: cell, timeout=20.0)
     envs.reset()
     envs.send([LONG] * 3)
     assert cell.running.wait(10.0)
     for _ in range(2):
-        with pytest.raises(RuntimeError, match="the stop button is broken"):
+        with pytest.raises(RuntimeError, match="cancel has failed"):
             envs.cancel()
     assert envs.pool.in_flight == 3
     cell.woken.set()
@@ -148,12 +148,12 @@ def test_failing_cancel_raises():
 
 
 def test_missed_deadline_with_failing_cancel():
-    cell = BrokenButton()
+    cell = FailingCancel()
     envs = connected(lambda: cell, timeout=20.0)
     envs.reset()
     infos = envs.step([LONG] * 3, deadlines=0.1)[4]
     assert infos["status"].tolist() == ["timeout"] * 3
-    assert infos["not cancelled"].tolist() == ["RuntimeError: the stop button is broken"] * 3
+    assert infos["not cancelled"].tolist() == ["RuntimeError: cancel has failed"] * 3
     cell.woken.set()
     assert wait_until(lambda: cell.total() == 3)
     observations, _, _, _, infos = envs.step([0, 0, 0])

@@ -19,7 +19,7 @@ from shoal.pools import InlinePool, ThreadPool
 from shoal.remote._wire import Kind
 from shoal.testing import ProbeEnv, assert_identical
 from shoal.vector import VectorEnv
-from tests.remote.proxy import POINTS, REPLY, cut_at, cut_at_random, proxied
+from tests.remote.proxy import POINTS, RESPONSE, cut_at, cut_at_random, proxied
 from tests.remote.serving import served
 
 NUM_ENVS = 4
@@ -127,8 +127,8 @@ def assert_plays_as_local(
     # Both make the same number of steps, even if it depends on the connection.
     numbers = itertools.tee(range(steps) if isinstance(steps, int) else steps)
     with during():
-        ours, theirs = play(envs, numbers[0], seed), play(reference, numbers[1], seed)
-        for got, expected in zip(ours, theirs, strict=True):
+        shoal_threads, theirs = play(envs, numbers[0], seed), play(reference, numbers[1], seed)
+        for got, expected in zip(shoal_threads, theirs, strict=True):
             assert_identical(got, expected)
     assert host.executed() == [env.total_steps for env in reference.envs]
     stats = envs.stats()
@@ -311,14 +311,14 @@ def test_cut_raises_without_resuming(point):
         envs = connected(host.url, timeout=20.0)
         envs.reset(seed=0)
         actions = actions_for(envs, 0).sample()
-        begun = time.monotonic()
-        if POINTS[point] == (REPLY, "after"):
+        start_time = time.monotonic()
+        if POINTS[point] == (RESPONSE, "after"):
             envs.step(actions)
         with pytest.raises(ConnectionLostError):
             envs.step(actions)
         with pytest.raises(ConnectionLostError):
             envs.recv() if envs.pool.in_flight else envs.step(actions)
-        assert time.monotonic() - begun < 2.0
+        assert time.monotonic() - start_time < 2.0
         envs.close()
         assert max(host.executed()) <= 1
 
@@ -341,10 +341,10 @@ def test_reconnect_timeout():
         envs = connected(host.url, on_lost="resume", timeout=0.8)
         envs.reset(seed=0)
         host.proxy.close()
-        begun = time.monotonic()
+        start_time = time.monotonic()
         with pytest.raises(ConnectionLostError) as caught:
             envs.step(actions_for(envs, 0).sample())
-        assert 0.3 < time.monotonic() - begun < 2.0
+        assert 0.3 < time.monotonic() - start_time < 2.0
         assert not isinstance(caught.value, SessionLostError)
         envs.close()
 
@@ -373,12 +373,12 @@ def test_restarted_server_has_lost_the_session():
         actions = actions_for(envs, 0).sample()
         envs.step(actions)
         restart()
-        begun = time.monotonic()
+        start_time = time.monotonic()
         with pytest.raises(SessionLostError):
             envs.step(actions)
         with pytest.raises(ConnectionLostError):
             envs.step(actions)
-        assert time.monotonic() - begun < 2.0
+        assert time.monotonic() - start_time < 2.0
         envs.close()
 
 
@@ -429,9 +429,9 @@ def test_close_without_server_is_fast(on_lost):
     server.close()
     with pytest.raises(ConnectionLostError):
         envs.step(actions_for(envs, 0).sample())
-    begun = time.monotonic()
+    start_time = time.monotonic()
     envs.close()
-    assert time.monotonic() - begun < 1.0
+    assert time.monotonic() - start_time < 1.0
 
 
 def test_every_call_raises_after_a_loss():

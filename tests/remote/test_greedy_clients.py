@@ -36,7 +36,7 @@ from tests.remote.serving import TCP, Factory, served
 SERVER = sys.modules["shoal.remote._server"]
 CHANNEL = sys.modules["shoal.remote._channel"]
 WS = "ws://127.0.0.1:0"
-PIECE = 1 << 20
+CHUNK = 1 << 20
 """Largest websocket message in bytes."""
 
 
@@ -54,7 +54,7 @@ def frame(size, *, is_last=True, is_first=True, data=b""):
 
 
 @contextmanager
-def stranger(url):
+def unauthenticated_websocket(url):
     """A raw websocket connection without authentication."""
     raw = Raw.__new__(Raw)
     raw.socket = socket.create_connection(
@@ -80,13 +80,13 @@ def stranger(url):
 
 
 def fragments():
-    yield frame(PIECE, is_last=False, data=bytes(PIECE))
-    yield frame(PIECE, is_first=False, is_last=False)
+    yield frame(CHUNK, is_last=False, data=bytes(CHUNK))
+    yield frame(CHUNK, is_first=False, is_last=False)
 
 
 OVERSIZED = {
-    "at once": lambda: [frame(1 << 40)],
-    "a little too much": lambda: [frame(PIECE + 1)],
+    "one frame": lambda: [frame(1 << 40)],
+    "one byte too large": lambda: [frame(CHUNK + 1)],
     "in fragments": fragments,
 }
 
@@ -95,10 +95,10 @@ OVERSIZED = {
 def test_oversized_websocket_message_is_closed(how):
     factory = Factory()
     with served(factory, WS, token="secret") as url:
-        with stranger(url) as raw:
+        with unauthenticated_websocket(url) as raw:
             for part in OVERSIZED[how]():
                 raw.socket.sendall(part)
-            assert raw.is_hung_up()  # long before the handshake timeout
+            assert raw.is_disconnected()  # long before the handshake timeout
         with shoal.connect(url, token="secret", timeout=10.0) as envs:
             envs.reset(seed=0)
         assert factory.calls == 1
@@ -126,14 +126,14 @@ def repeats(raw):
 
 def trickle(raw):
     """A long message, byte by byte."""
-    yield raw.message(Kind.RESET, announced={"meta": 1 << 20}), 0.0
+    yield raw.message(Kind.RESET, overrides={"meta": 1 << 20}), 0.0
     while True:
         yield b"x", 0.01
 
 
 def repeated_trickle(raw):
     """A long duplicate message, byte by byte."""
-    yield raw.message(Kind.RESET, number=1, announced={"meta": 1 << 20}), 0.0
+    yield raw.message(Kind.RESET, number=1, overrides={"meta": 1 << 20}), 0.0
     while True:
         yield b"x", 0.01
 
@@ -143,7 +143,7 @@ def feeding(url, feed):
     """An owner that sends until it is disconnected."""
     raw = Raw(url, num_envs=3)
     raw.write(Kind.RESET, reset_request(3))
-    raw.answer()
+    raw.last_response()
     is_over = threading.Event()
 
     def run():
@@ -181,22 +181,22 @@ def test_endless_input_does_not_block_server_close(feed, monkeypatch):
     cell = Cell()
     server = shoal.serve({"it": lambda: cell}, TCP)
     with feeding(f"{server.url}/it", feed):
-        begun = time.monotonic()
+        start_time = time.monotonic()
         server.close()
-        assert time.monotonic() - begun < 10.0
+        assert time.monotonic() - start_time < 10.0
         assert wait_until(lambda: cell.is_closed == 1)
 
 
-@pytest.mark.parametrize("announced", [{"body": 1 << 62}, {"meta": 1 << 31}, {"body": 1 << 27}])
-def test_oversized_duplicate_ends_the_session(announced):
+@pytest.mark.parametrize("overrides", [{"body": 1 << 62}, {"meta": 1 << 31}, {"body": 1 << 27}])
+def test_oversized_duplicate_ends_the_session(overrides):
     with served(Cell, TCP) as url, Raw(url, num_envs=3) as raw:
         raw.write(Kind.RESET, reset_request(3))
-        raw.answer()
-        raw.write(Kind.RESET, number=1, announced=announced)
-        header, meta = raw.answer()
+        raw.last_response()
+        raw.write(Kind.RESET, number=1, overrides=overrides)
+        header, meta = raw.last_response()
         assert header.kind is Kind.SESSION_ENDED
         assert unpack_message(SessionEnded, meta).reason == "protocol"
-        assert raw.is_hung_up()
+        assert raw.is_disconnected()
 
 
 # Messages that are kept for retransmission
@@ -213,20 +213,20 @@ class Wide(gymnasium.Env):
         return np.zeros(1 << 14, np.uint8), 0.0, False, False, {}
 
 
-@pytest.mark.parametrize(("limit", "most"), [("_MAX_UNACKNOWLEDGED", 64), ("_MAX_UNACKNOWLEDGED_BYTES", 1 << 20)])
-def test_session_ends_without_acknowledgements(
-    limit, most, monkeypatch
-):
+@pytest.mark.parametrize(
+    ("limit", "most"), [("_MAX_UNACKNOWLEDGED", 64), ("_MAX_UNACKNOWLEDGED_BYTES", 1 << 20)]
+)
+def test_session_ends_without_acknowledgements(limit, most, monkeypatch):
     monkeypatch.setattr(CHANNEL, limit, most)
     with (
         served(lambda: InlinePool([Wide]), TCP, max_inflight=4) as url,
         Raw(url, num_envs=1, resumable=True) as raw,
     ):
         raw.write(Kind.RESET, reset_request(1))
-        raw.answer()
+        raw.last_response()
         for _ in range(65):
             raw.write(Kind.STEP, body=bytes(8), rows=1, flags=2)
-            header, meta = raw.answer()
+            header, meta = raw.last_response()
             if header.kind is Kind.SESSION_ENDED:
                 break
         assert "does not acknowledge messages" in unpack_message(SessionEnded, meta).message

@@ -79,17 +79,17 @@ def test_interrupted_send_is_received(is_lost):
         assert [actions for _, actions in cell.executed] == [[0] * 3, [11] * 3]
 
 
-MIDDLES = {
+POSITIONS = {
     "before its meta": (Link, "read_meta", False),
     "before its tensors": (Link, "read_into", False),
     "after its tensors": (Link, "read_into", True),
-    "before it counts as received": (Link, "complete", False),
+    "before it is marked as received": (Link, "complete", False),
 }
 
 
-@pytest.mark.parametrize("middle", MIDDLES)
-def test_interrupted_response_is_received(middle):
-    owner, name, after = MIDDLES[middle]
+@pytest.mark.parametrize("position", POSITIONS)
+def test_interrupted_response_is_received(position):
+    owner, name, after = POSITIONS[position]
     with owned_cell(on_lost="resume") as (cell, pool):
         with interrupted_once(owner, name, after=after):
             pool.step([0, 0, 0])
@@ -99,10 +99,10 @@ def test_interrupted_response_is_received(middle):
         assert cell.total() == 9
 
 
-@pytest.mark.parametrize("middle", [each for each in MIDDLES if "counts" not in each])
-def test_interrupted_response_without_resuming_is_a_loss(middle):
+@pytest.mark.parametrize("position", [each for each in POSITIONS if "marked" not in each])
+def test_interrupted_response_without_resuming_is_a_loss(position):
     """The rest of the message would be taken for the start of a new one."""
-    owner, name, after = MIDDLES[middle]
+    owner, name, after = POSITIONS[position]
     with owned_cell(on_lost="raise") as (_, pool):
         with interrupted_once(owner, name, after=after):
             pool.step([0, 0, 0])

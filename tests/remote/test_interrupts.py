@@ -62,17 +62,17 @@ def pool(kind):
     return InlinePool([partial(ENVS[kind], label) for label in range(NUM_ENVS)])
 
 
-class Interrupted:
+class Interrupter:
     """Interrupts calls at random times with a timer."""
 
     def __init__(self, seed):
         self.count = 0
         self._is_armed = False
         self._random = random.Random(seed)
-        self._usual = 1e-4
-        signal.signal(signal.SIGALRM, self._ring)
+        self._duration = 1e-4
+        signal.signal(signal.SIGALRM, self._on_alarm)
 
-    def _ring(self, *_):
+    def _on_alarm(self, *_):
         if self._is_armed:
             self._is_armed = False
             raise KeyboardInterrupt
@@ -80,10 +80,10 @@ class Interrupted:
     def __call__(self, call):
         """Return whether the call was interrupted, and its result, if any."""
         found = None
-        begun = time.perf_counter()
+        start_time = time.perf_counter()
         try:
             self._is_armed = True
-            signal.setitimer(signal.ITIMER_REAL, self._random.uniform(1e-6, 1.2 * self._usual))
+            signal.setitimer(signal.ITIMER_REAL, self._random.uniform(1e-6, 1.2 * self._duration))
             found = call()
             self._is_armed = False
         except KeyboardInterrupt:
@@ -92,7 +92,7 @@ class Interrupted:
         finally:
             self._is_armed = False
             signal.setitimer(signal.ITIMER_REAL, 0)
-        self._usual += 0.2 * (time.perf_counter() - begun - self._usual)
+        self._duration += 0.2 * (time.perf_counter() - start_time - self._duration)
         return False, found
 
 
@@ -135,21 +135,21 @@ class Player:
 
     def groups(self, interrupted):
         actions = {slots[0]: self.some(slots) for slots in GROUPS}
-        flying = 0
+        in_flight = 0
         for slots in GROUPS:
-            given = actions[slots[0]]
-            interrupted(lambda given=given, slots=slots: self.envs.send(given, slots))
-            if self.envs.pool.in_flight == flying:
-                self.envs.send(given, slots)
-            flying += len(slots)
-            assert self.envs.pool.in_flight == flying
-            self.local.send(given, slots)
+            chosen = actions[slots[0]]
+            interrupted(lambda chosen=chosen, slots=slots: self.envs.send(chosen, slots))
+            if self.envs.pool.in_flight == in_flight:
+                self.envs.send(chosen, slots)
+            in_flight += len(slots)
+            assert self.envs.pool.in_flight == in_flight
+            self.local.send(chosen, slots)
         for slots in GROUPS:
             was_interrupted, batch = interrupted(lambda slots=slots: self.envs.recv(slots=slots))
-            if was_interrupted and batch is None and self.envs.pool.in_flight == flying:
+            if was_interrupted and batch is None and self.envs.pool.in_flight == in_flight:
                 batch = self.envs.recv(slots=slots)
-            flying -= len(slots)
-            assert self.envs.pool.in_flight == flying
+            in_flight -= len(slots)
+            assert self.envs.pool.in_flight == in_flight
             self.compare(batch, self.local.recv(slots=slots))
 
     def some(self, slots):
@@ -180,7 +180,7 @@ class Player:
 
 def play(url, kind, how, times, seed, **options):
     """Play until enough interrupts have happened; print their number and that of vectors."""
-    interrupted = Interrupted(seed)
+    interrupted = Interrupter(seed)
     players = 0
     until = time.monotonic() + 600.0
     while interrupted.count < times:
@@ -200,7 +200,7 @@ def play(url, kind, how, times, seed, **options):
             except ConnectionError:
                 pass
             else:
-                raise AssertionError("it has come back to life")
+                raise AssertionError("a lost connection works again")
         player.close()
     print("over", interrupted.count, players, player.lost, flush=True)
 
@@ -214,11 +214,11 @@ play({url!r}, {kind!r}, {how!r}, {times}, {seed}, on_lost={on_lost!r}, shared_me
 
 def assert_interrupts_change_nothing(kind, how, times, seed, on_lost, shared):
     with served(partial(pool, kind), "tcp://127.0.0.1:0") as url:
-        told = {"kind": kind, "how": how, "times": times, "seed": seed, "on_lost": on_lost}
-        with process(SCRIPT.format(url=url, shared=shared, **told)) as player:
-            said = player.rest(30.0 + times)
-    last = said.splitlines()[-1]
-    assert last.startswith("over"), said
+        arguments = {"kind": kind, "how": how, "times": times, "seed": seed, "on_lost": on_lost}
+        with process(SCRIPT.format(url=url, shared=shared, **arguments)) as player:
+            output = player.remaining_output(30.0 + times)
+    last = output.splitlines()[-1]
+    assert last.startswith("over"), output
     assert int(last.split()[1]) >= times
 
 

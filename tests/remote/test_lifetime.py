@@ -15,7 +15,7 @@ from shoal.errors import ConnectionLostError
 from shoal.pools import InlinePool
 from shoal.remote import Hosted
 from shoal.testing import ProbeEnv
-from tests.remote.peers import LONG, SOON, Cell, WakeableCell, ours, process, wait_until
+from tests.remote.peers import LONG, SOON, Cell, WakeableCell, process, shoal_threads, wait_until
 from tests.remote.serving import named, place
 
 SCHEMES = ["inproc", "unix", "tcp", "ws"]
@@ -34,17 +34,21 @@ def mapped():
     return Path("/proc/self/maps").read_text().count("shoal-rings")
 
 
-def held():
+def resources():
     """Numbers of descriptors, threads, mapped blocks and open environments."""
     return descriptors(), threading.active_count(), mapped(), ProbeEnv.open_count
 
 
-def assert_nothing_is_left(before, server=None):
+def assert_no_leaks(before, server=None):
     gc.collect()
     assert wait_until(lambda: server is None or server.sessions == 0, SOON)
-    wait_until(lambda: all(now <= then for now, then in zip(held(), before, strict=True)), SOON)
-    now = held()
-    assert all(left <= then for left, then in zip(now, before, strict=True)), (now, before, ours())
+    wait_until(lambda: all(now <= then for now, then in zip(resources(), before, strict=True)), SOON)
+    now = resources()
+    assert all(after <= earlier for after, earlier in zip(now, before, strict=True)), (
+        now,
+        before,
+        shoal_threads(),
+    )
 
 
 def cycles(url, count, **options):
@@ -56,20 +60,20 @@ def cycles(url, count, **options):
         envs.close()
 
 
-def held_after_cycles(server, **options):
+def resources_after_cycles(server, **options):
     """Return the resources of a server that has had clients and has none any more."""
     cycles(named(server.url, "it"), 3, **options)
     assert wait_until(lambda: server.sessions == 0, SOON)
-    return held()
+    return resources()
 
 
-def assert_cycles_leave_nothing(listen, count, on_lost):
-    outside = held()
+def assert_cycles_leak_nothing(listen, count, on_lost):
+    outside = resources()
     with shoal.serve({"it": factory}, listen) as server:
-        before = held_after_cycles(server, on_lost=on_lost)
+        before = resources_after_cycles(server, on_lost=on_lost)
         cycles(named(server.url, "it"), count, on_lost=on_lost)
-        assert_nothing_is_left(before, server)
-    assert_nothing_is_left(outside)
+        assert_no_leaks(before, server)
+    assert_no_leaks(outside)
 
 
 @pytest.mark.parametrize(
@@ -77,7 +81,7 @@ def assert_cycles_leave_nothing(listen, count, on_lost):
     [("inproc", "raise"), ("unix", "resume"), ("tcp", "raise"), ("ws", "resume")],
 )
 def test_connect_and_close_leak_nothing(scheme, on_lost, listen_at):
-    assert_cycles_leave_nothing(listen_at(scheme), 20, on_lost)
+    assert_cycles_leak_nothing(listen_at(scheme), 20, on_lost)
 
 
 @pytest.mark.slow
@@ -85,29 +89,29 @@ def test_connect_and_close_leak_nothing(scheme, on_lost, listen_at):
 @pytest.mark.parametrize("on_lost", ["raise", "resume"])
 @pytest.mark.parametrize("scheme", SCHEMES)
 def test_thousand_connections_leak_nothing(scheme, on_lost, listen_at):
-    assert_cycles_leave_nothing(listen_at(scheme), 1000, on_lost)
+    assert_cycles_leak_nothing(listen_at(scheme), 1000, on_lost)
 
 
 @pytest.mark.parametrize("scheme", SCHEMES)
 def test_servers_leak_nothing(scheme, listen_at):
-    before = held()
+    before = resources()
     for _ in range(5):
         with shoal.serve({"it": factory}, listen_at(scheme)) as server:
             cycles(named(server.url, "it"), 1)
-    assert_nothing_is_left(before)
+    assert_no_leaks(before)
     if scheme == "unix":
         assert not Path(listen_at("unix").partition("://")[2]).exists()
 
 
 def test_heartbeat_threads_end():
-    before, hearts = held(), ours().count("shoal heartbeat")
+    before, hearts = resources(), shoal_threads().count("shoal heartbeat")
     with shoal.serve({"it": Hosted(Cell, exclusive=True, lease=2.0)}, place()) as server:
         for _ in range(5):
             with shoal.connect(f"{server.url}#it") as envs:
                 envs.reset(seed=0)
-                assert ours().count("shoal heartbeat") > hearts
-    assert wait_until(lambda: ours().count("shoal heartbeat") <= hearts)
-    assert_nothing_is_left(before)
+                assert shoal_threads().count("shoal heartbeat") > hearts
+    assert wait_until(lambda: shoal_threads().count("shoal heartbeat") <= hearts)
+    assert_no_leaks(before)
 
 
 @pytest.mark.parametrize("scheme", SCHEMES)
@@ -116,22 +120,22 @@ def test_rejected_clients_leak_nothing(scheme, listen_at):
         raise OSError("nothing is free")
 
     with shoal.serve({"it": factory, "no": fails}, listen_at(scheme), token="t") as server:
-        before = held_after_cycles(server, token="t")
+        before = resources_after_cycles(server, token="t")
         for _ in range(10):
             for name, token in (("it", None), ("no", "t"), ("nothing", "t")):
                 with pytest.raises(ConnectionError):
                     shoal.connect(named(server.url, name), token=token, timeout=30.0)
-        assert_nothing_is_left(before, server)
+        assert_no_leaks(before, server)
 
 
 @pytest.mark.parametrize("scheme", ["unix", "tcp", "ws"])
 def test_failed_connects_leak_nothing(scheme, listen_at):
-    before = held()
+    before = resources()
     url = listen_at(scheme).replace(":0", ":1")
     for _ in range(5):
         with pytest.raises(ConnectionLostError):
             shoal.connect(named(url, "it"), timeout=1.0)
-    assert_nothing_is_left(before)
+    assert_no_leaks(before)
 
 
 @pytest.mark.parametrize(
@@ -140,7 +144,7 @@ def test_failed_connects_leak_nothing(scheme, listen_at):
 )
 def test_garbage_collected_vector_ends_its_session(how, on_lost):
     with shoal.serve({"it": factory}, "tcp://127.0.0.1:0", session_ttl=0.5) as server:
-        before = held_after_cycles(server)
+        before = resources_after_cycles(server)
         envs = shoal.connect(named(server.url, "it"), on_lost=on_lost)
         envs.reset(seed=0)
         if how == "terminate":
@@ -150,7 +154,7 @@ def test_garbage_collected_vector_ends_its_session(how, on_lost):
         del envs
         gc.collect()
         assert wait_until(lambda: server.sessions == 0, SOON)
-        assert_nothing_is_left(before, server)
+        assert_no_leaks(before, server)
 
 
 def test_garbage_collected_vector_of_several_servers_ends_its_sessions():
@@ -199,7 +203,7 @@ def kill_clients(count, on_lost, scheme="tcp://127.0.0.1:0", at_once=1):
     ttl = 0.6 if on_lost == "resume" else 10 * SOON
     with shoal.serve({"it": factory}, scheme, session_ttl=ttl) as server:
         url = named(server.url, "it")
-        before = held_after_cycles(server)
+        before = resources_after_cycles(server)
         for _ in range(count // at_once):
             clients = [
                 process(CLIENT.format(url=url, on_lost=on_lost, then="time.sleep(60)"))
@@ -209,7 +213,7 @@ def kill_clients(count, on_lost, scheme="tcp://127.0.0.1:0", at_once=1):
                 with client as running:
                     running.signal(signal.SIGKILL)
         assert wait_until(lambda: server.sessions == 0, SOON)
-        assert_nothing_is_left(before, server)
+        assert_no_leaks(before, server)
 
 
 @pytest.mark.parametrize("on_lost", ["raise", "resume"])
@@ -233,14 +237,14 @@ def test_clients_of_a_closed_server_are_notified(scheme, on_lost, listen_at):
     ]
     for envs in clients:
         envs.reset(seed=0)
-    begun = time.monotonic()
+    start_time = time.monotonic()
     server.close()
-    assert time.monotonic() - begun < SOON
+    assert time.monotonic() - start_time < SOON
     assert server.sessions == 0
     for envs in clients:
         with pytest.raises(ConnectionLostError):
             envs.step(envs.action_space.sample())
-    assert time.monotonic() - begun < 2 * SOON  # no client tries to reconnect
+    assert time.monotonic() - start_time < 2 * SOON  # no client tries to reconnect
     with pytest.raises(ConnectionError):
         shoal.connect(f"{clients[0].pool._target.address}", timeout=0.3)
     for envs in clients:
@@ -255,10 +259,10 @@ def test_waiting_client_is_notified_when_server_closes():
     envs.send([LONG, 0, 0])
     closing = threading.Timer(0.1, server.close)
     closing.start()
-    begun = time.monotonic()
+    start_time = time.monotonic()
     with pytest.raises(ConnectionLostError):
         envs.recv()
-    assert time.monotonic() - begun < SOON
+    assert time.monotonic() - start_time < SOON
     cell.woken.set()
     closing.join()
     envs.close()
@@ -284,7 +288,7 @@ def test_waiting_client_can_be_interrupted(shared):
             assert cell.running.wait(SOON)
             time.sleep(0.1)  # until the client waits for the response
             client.signal(signal.SIGINT)
-            assert client.rest(SOON) == "interrupted\n"
+            assert client.remaining_output(SOON) == "interrupted\n"
         cell.woken.set()
 
 
@@ -299,10 +303,10 @@ with shoal.serve({"it": lambda: InlinePool([ProbeEnv])}, "tcp://127.0.0.1:0") as
 print("closed", flush=True)
 """
     with process(script) as host:
-        envs = shoal.connect(f"{host.told[0]}/it", timeout=30.0)
+        envs = shoal.connect(f"{host.ready_args[0]}/it", timeout=30.0)
         envs.reset(seed=0)
         host.signal(signal.SIGINT)
-        assert "closed" in host.rest(2 * SOON)
+        assert "closed" in host.remaining_output(2 * SOON)
         with pytest.raises(ConnectionLostError):
             envs.reset(seed=0)
         envs.close()
@@ -324,5 +328,5 @@ if {closes!r} == "the server":
 print("ready", flush=True)
 """
     with process(script) as ending:
-        assert ending.rest(2 * SOON) == ""
+        assert ending.remaining_output(2 * SOON) == ""
         assert ending.popen.returncode == 0

@@ -11,10 +11,10 @@ from gymnasium.spaces import GraphInstance
 from hypothesis import example, given
 from hypothesis import strategies as st
 from msgspec import msgpack
-from shoal.remote._batch_meta import unpack_batch_meta
 
 from shoal.errors import ProtocolError
 from shoal.remote import Unsent
+from shoal.remote._batch_meta import unpack_batch_meta
 from shoal.remote._messages import (
     CallRequest,
     ClientHello,
@@ -32,7 +32,7 @@ from shoal.remote._messages import (
 from shoal.remote._space_codec import decode_space, encode_space
 from shoal.remote._value_codec import pack_values, unpack_values
 from shoal.testing import ProbeEnv
-from tests.remote.mutations import FUZZ, MOST, mutated, peak_of
+from tests.remote.mutations import FUZZ, MAX_MEMORY, mutated, peak_of
 
 
 def seeds_of_values():
@@ -119,7 +119,7 @@ EACH = -(-100_000 // len(READERS))
 @pytest.mark.parametrize("reader", READERS)
 def test_mutated_messages_are_decoded_or_rejected_in_little_memory(reader):
     found = []
-    assert peak_of(lambda: found.append(mutate(reader, EACH, 1))) < MOST
+    assert peak_of(lambda: found.append(mutate(reader, EACH, 1))) < MAX_MEMORY
     # Some mutations must be valid, and some must not.
     assert EACH / 50 < found[0] < EACH * 0.9
 
@@ -130,7 +130,7 @@ def test_mutated_messages_are_decoded_or_rejected_in_little_memory(reader):
 @pytest.mark.parametrize("seed", range(4))
 @pytest.mark.parametrize("reader", READERS)
 def test_many_mutated_messages_are_decoded_or_rejected(reader, seed):
-    assert peak_of(lambda: mutate(reader, 25_000, 100 + seed)) < MOST
+    assert peak_of(lambda: mutate(reader, 25_000, 100 + seed)) < MAX_MEMORY
 
 
 @FUZZ

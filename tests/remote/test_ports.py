@@ -31,7 +31,7 @@ def two_ends(capacity: int):
             end.close()
 
 
-class Other(threading.Thread):
+class BackgroundCall(threading.Thread):
     """A thread whose exception is raised by ``finish``."""
 
     def __init__(self, work, *args):
@@ -67,7 +67,7 @@ def test_messages_larger_than_the_ring(capacity):
             far.send([room])
 
     with two_ends(capacity) as (near, far):
-        other = Other(send_back, far)
+        other = BackgroundCall(send_back, far)
         for message in messages:
             near.send([message])
             room = np.empty_like(message)
@@ -98,10 +98,10 @@ def test_ring_with_suspended_threads():
 
     def both():
         with two_ends(1024) as (near, far):
-            sender = Other(send, near)
+            sender = BackgroundCall(send, near)
             receive(far)
             sender.finish()
 
-    pairs = [Other(both) for _ in range(3)]
+    pairs = [BackgroundCall(both) for _ in range(3)]
     for pair in pairs:
         pair.finish()

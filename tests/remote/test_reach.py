@@ -23,16 +23,18 @@ from tests.remote.serving import connected, served
 class SecretiveEnv(ProbeEnv):
     _secret = 42
 
-    def told(self, name):
+    def echo(self, name):
         return name
 
 
 PRIVATE = ["_secret", "__class__", "__dict__", "_fail_at"]
 
 
-def asked(envs, what, is_function, args, kwargs):
+def raw_call(envs, what, is_function, args, kwargs):
+    call = vars(type(envs.pool)).get("_call")
+    assert call is not None  # an AttributeError would look like a rejection
     request = CallRequest(what, is_function, (0,), pack_values([args, kwargs]))
-    return envs.pool._ask(Kind.CALL, pack_message(request))
+    return call(envs.pool, Kind.CALL, pack_message(request))
 
 
 @pytest.mark.parametrize("name", PRIVATE)
@@ -45,22 +47,22 @@ def test_private_names_are_not_accessible(name):
         lambda: envs.call("get_wrapper_attr", name),
         lambda: envs.call("set_wrapper_attr", name, 1),
         lambda: envs.call("get_wrapper_attr", name=name),
-        lambda: asked(envs, "get_attribute", True, [name], {}),
-        lambda: asked(envs, "get_attribute", True, [], {"name": name}),
-        lambda: asked(envs, "get_attribute", False, [name], {}),
-        lambda: asked(envs, "set_attribute", True, [name, 1], {}),
-        lambda: asked(envs, "call_method", True, [name, (), {}], {}),
-        lambda: asked(envs, "call_method", True, ["get_wrapper_attr", (name,), {}], {}),
-        lambda: asked(envs, "call_method", True, ["get_wrapper_attr", (), {"name": name}], {}),
-        lambda: asked(envs, "call_method", True, ["set_wrapper_attr", (name, 1), {}], {}),
-        lambda: asked(envs, "get_attribute", True, [(name,)], {}),
-        lambda: asked(envs, "get_attribute", True, [np.array(name)], {}),
-        lambda: asked(envs, "get_attribute", True, [np.str_(name)], {}),
+        lambda: raw_call(envs, "get_attribute", True, [name], {}),
+        lambda: raw_call(envs, "get_attribute", True, [], {"name": name}),
+        lambda: raw_call(envs, "get_attribute", False, [name], {}),
+        lambda: raw_call(envs, "set_attribute", True, [name, 1], {}),
+        lambda: raw_call(envs, "call_method", True, [name, (), {}], {}),
+        lambda: raw_call(envs, "call_method", True, ["get_wrapper_attr", (name,), {}], {}),
+        lambda: raw_call(envs, "call_method", True, ["get_wrapper_attr", (), {"name": name}], {}),
+        lambda: raw_call(envs, "call_method", True, ["set_wrapper_attr", (name, 1), {}], {}),
+        lambda: raw_call(envs, "get_attribute", True, [(name,)], {}),
+        lambda: raw_call(envs, "get_attribute", True, [np.array(name)], {}),
+        lambda: raw_call(envs, "get_attribute", True, [np.str_(name)], {}),
     ]
     for place_, reach in enumerate(reaches):
         with pytest.raises((AttributeError, TypeError)):
             pytest.fail(f"{place_}: {reach()!r}")
-    assert envs.call("told", name) == (name, name)  # an ordinary argument
+    assert envs.call("echo", name) == (name, name)  # an ordinary argument
     assert SecretiveEnv._secret == 42
     envs.close()
 
@@ -69,7 +71,7 @@ def test_private_names_are_not_accessible(name):
 def test_only_allowed_functions_can_be_called(what):
     envs = connected(lambda: InlinePool([ProbeEnv]), timeout=5.0)
     with pytest.raises((AttributeError, TypeError)):
-        asked(envs, what, True, ["label"], {})
+        raw_call(envs, what, True, ["label"], {})
     assert envs.call("label") == (0,)
     envs.close()
 
@@ -95,10 +97,12 @@ class Failing(gymnasium.Env):
         raise LookupError("nothing there")
 
 
-@pytest.mark.parametrize("tells", [False, True])
-def test_tracebacks_are_sent_only_if_enabled(tells):
+@pytest.mark.parametrize("with_traceback", [False, True])
+def test_tracebacks_are_sent_only_if_enabled(with_traceback):
     envs = connected(
-        lambda: InlinePool([Failing]), server={"tracebacks": tells} if tells else {}, timeout=5.0
+        lambda: InlinePool([Failing]),
+        server={"tracebacks": with_traceback} if with_traceback else {},
+        timeout=5.0,
     )
     envs.reset(seed=0)
     for reach, kind in (
@@ -108,20 +112,20 @@ def test_tracebacks_are_sent_only_if_enabled(tells):
         with pytest.raises(kind) as caught:
             reach()
         text = f"{caught.value.__cause__} {getattr(caught.value, '__notes__', '')} {caught.value}"
-        assert (Path(__file__).name in text) is tells
+        assert (Path(__file__).name in text) is with_traceback
     envs.close()
 
 
-@pytest.mark.parametrize("tells", [False, True])
-def test_factory_tracebacks_are_sent_only_if_enabled(tells):
+@pytest.mark.parametrize("with_traceback", [False, True])
+def test_factory_tracebacks_are_sent_only_if_enabled(with_traceback):
     def factory():
         raise ZeroDivisionError("no cell")
 
-    with served(factory, tracebacks=tells) as it:
+    with served(factory, tracebacks=with_traceback) as it:
         with pytest.raises(RefusedError, match="ZeroDivisionError: no cell") as caught:
             shoal.connect(it)
         text = f"{caught.value.__cause__} {getattr(caught.value, '__notes__', '')} {caught.value}"
-        if not tells:
+        if not with_traceback:
             assert Path(__file__).name not in text
 
 
@@ -131,7 +135,7 @@ def test_factory_tracebacks_are_sent_only_if_enabled(tells):
 def test_unknown_exceptions_are_remote_errors(builtin):
     from shoal._error_description import ErrorDescription, stand_in
 
-    error = stand_in(ErrorDescription("Boom", "told", builtin, [], ""))
+    error = stand_in(ErrorDescription("Boom", "echo", builtin, [], ""))
     assert isinstance(error, Exception)
     assert isinstance(error, shoal.errors.RemoteError)
 

@@ -53,14 +53,14 @@ def play_random(observation, action, mode, num_envs, seed, over, on_lost, where,
         made.append(InlinePool(factories, autoreset_mode=mode))
         return made[-1]
 
-    ours = SyncVectorEnv(factories, autoreset_mode=mode)
+    remote = SyncVectorEnv(factories, autoreset_mode=mode)
     url = where if over == "unix" else place()
     options = {"shared_memory": over != "inproc without memory", "on_lost": on_lost}
     with served(factory, url) as it, shoal.connect(it, timeout=20.0, **options) as envs:
-        assert_rollouts_are_equal(envs, ours, steps, seed)
-        for mine, reference in zip(made[0].envs, ours.envs, strict=True):
+        assert_rollouts_are_equal(envs, remote, steps, seed)
+        for mine, reference in zip(made[0].envs, remote.envs, strict=True):
             assert_identical(mine.unwrapped.received, reference.unwrapped.received)
-    ours.close()
+    remote.close()
 
 
 @settings(max_examples=25, deadline=None, suppress_health_check=CHECKS)
@@ -96,19 +96,19 @@ def test_unsupported_space_is_rejected():
 def test_real_environments(env_id, mode):
     factories = [partial(gymnasium.make, env_id, max_episode_steps=30)] * 3
     envs = connected(lambda: InlinePool(factories, autoreset_mode=mode), timeout=20.0)
-    ours = SyncVectorEnv(factories, autoreset_mode=mode)
-    assert_rollouts_are_equal(envs, ours, 100, seed=7)
+    remote = SyncVectorEnv(factories, autoreset_mode=mode)
+    assert_rollouts_are_equal(envs, remote, 100, seed=7)
     envs.close()
-    ours.close()
+    remote.close()
 
 
 @pytest.mark.parametrize("mode", MODES)
 def test_kernels(mode):
     made = partial(shoal.make, "CartPole-v1", 5, backend="kernel", autoreset_mode=mode)
-    envs, ours = connected(made, timeout=20.0), made()
-    assert_rollouts_are_equal(envs, ours, 300, seed=7)
+    envs, remote = connected(made, timeout=20.0), made()
+    assert_rollouts_are_equal(envs, remote, 300, seed=7)
     envs.close()
-    ours.close()
+    remote.close()
 
 
 @pytest.mark.parametrize("backend", ["kernel", "inline"])
@@ -121,22 +121,22 @@ def test_statistics(backend, mode, info_format):
         shoal.make, "CartPole-v1", 4, backend=backend, autoreset_mode=mode, statistics=True
     )
     envs = connected(made, timeout=20.0, info_format=info_format)
-    ours = made(info_format=info_format)
-    assert_identical(envs.reset(seed=3), ours.reset(seed=3))
+    remote = made(info_format=info_format)
+    assert_identical(envs.reset(seed=3), remote.reset(seed=3))
     ended = 0
-    ours.action_space.seed(1)
+    remote.action_space.seed(1)
     for _ in range(120):
-        actions = ours.action_space.sample()
-        got, expected = envs.step(actions), ours.step(actions)
+        actions = remote.action_space.sample()
+        got, expected = envs.step(actions), remote.step(actions)
         ended += without_times(got[4], info_format) + without_times(expected[4], info_format)
         assert_identical(got, expected)
         mask = expected[2] | expected[3]
         if mode is AutoresetMode.DISABLED and mask.any():
             options = {"reset_mask": mask}
-            assert_identical(envs.reset(options=options), ours.reset(options=options))
+            assert_identical(envs.reset(options=options), remote.reset(options=options))
     assert ended >= 8
     envs.close()
-    ours.close()
+    remote.close()
 
 
 def without_times(infos, info_format):
@@ -199,11 +199,11 @@ def test_worker_processes(mode):
     factories = [partial(ProbeEnv, label) for label in range(3)]
     made = partial(shoal.make, factories, backend="process", workers=2, autoreset_mode=mode)
     envs = connected(made, timeout=60.0, on_lost="resume")
-    ours = SyncVectorEnv(factories, autoreset_mode=mode)
-    assert_rollouts_are_equal(envs, ours, 80, seed=9)
+    remote = SyncVectorEnv(factories, autoreset_mode=mode)
+    assert_rollouts_are_equal(envs, remote, 80, seed=9)
     assert envs.call("label") == (0, 1, 2)
     envs.close()
-    ours.close()
+    remote.close()
 
 
 @pytest.mark.parametrize("mode", MODES)
@@ -228,10 +228,10 @@ def test_several_servers_equal_one_vector(observation, mode):
     envs = shoal.connect(
         [named(server.url, "it") for server in servers], num_envs=sizes, timeout=20.0
     )
-    ours = VectorEnv(InlinePool(random_envs(observation, action, 6), autoreset_mode=mode))
-    assert_rollouts_are_equal(envs, ours, 30, seed=13)
+    remote = VectorEnv(InlinePool(random_envs(observation, action, 6), autoreset_mode=mode))
+    assert_rollouts_are_equal(envs, remote, 30, seed=13)
     envs.close()
-    ours.close()
+    remote.close()
     for server in servers:
         server.close()
 
@@ -245,13 +245,13 @@ def test_seeds_and_options_are_preserved(seed):
 
     options = {"a": 1, "b": (1, 2.5), "c": np.arange(3, dtype=np.int16), 4: None}
     envs = connected(lambda: InlinePool([Told] * 3), timeout=5.0)
-    ours = VectorEnv(InlinePool([Told] * 3))
-    got, expected = envs.reset(seed=seed, options=options), ours.reset(seed=seed, options=options)
+    remote = VectorEnv(InlinePool([Told] * 3))
+    got, expected = envs.reset(seed=seed, options=options), remote.reset(seed=seed, options=options)
     if seed is not None and None not in np.atleast_1d(np.array(seed, object)):
         assert_identical(got, expected)
     assert_identical(got[1], expected[1])
     envs.close()
-    ours.close()
+    remote.close()
 
 
 def test_batches_belong_to_the_caller():
@@ -278,25 +278,25 @@ def test_render_and_attributes():
 
     factories = [partial(Painter, label) for label in range(3)]
     envs = connected(lambda: InlinePool(factories), timeout=5.0)
-    ours = VectorEnv(InlinePool(factories))
-    for vector in (envs, ours):
+    remote = VectorEnv(InlinePool(factories))
+    for vector in (envs, remote):
         vector.reset(seed=1)
     assert envs.render_mode == "rgb_array"
     assert envs.metadata["render_fps"] == 30
-    assert_identical(envs.render(), ours.render())
-    for vector in (envs, ours):
+    assert_identical(envs.render(), remote.render())
+    for vector in (envs, remote):
         vector.set_attr("label", [7, 8, 9])
         vector.set_attr("extra", {"nested": (1, np.float32(2))})
     for name in ("label", "extra", "total_steps", "render_mode"):
-        assert_identical(envs.get_attr(name), ours.get_attr(name))
-    assert_identical(envs.call("render"), ours.call("render"))
+        assert_identical(envs.get_attr(name), remote.get_attr(name))
+    assert_identical(envs.call("render"), remote.call("render"))
     assert_identical(envs.call("has_wrapper_attr", "label"), (True,) * 3)
     with pytest.raises(AttributeError, match="no_such_thing"):
         envs.get_attr("no_such_thing")
     assert all(isinstance(each, Unsent) for each in envs.get_attr("np_random"))
-    assert envs.get_attr("np_random_seed") == ours.get_attr("np_random_seed")
+    assert envs.get_attr("np_random_seed") == remote.get_attr("np_random_seed")
     envs.close()
-    ours.close()
+    remote.close()
 
 
 def test_values_that_cannot_be_sent_raise():
@@ -345,7 +345,9 @@ def test_factory_arguments():
                 shoal.connect(it, **options)
     with (
         served(lambda: InlinePool([ProbeEnv] * 2)) as it,
-        pytest.raises(shoal.errors.RefusedError, match="3 slots were requested, but the factory made 2"),
+        pytest.raises(
+            shoal.errors.RefusedError, match="3 slots were requested, but the factory made 2"
+        ),
     ):
         shoal.connect(it, 3)
 
@@ -379,8 +381,8 @@ def test_observations_whose_bounds_differ():
         for high in (1.0, 2.0, 3.0)
     ]
     envs = connected(lambda: InlinePool(factories, observation_mode="different"), timeout=5.0)
-    ours = SyncVectorEnv(factories, observation_mode="different")
-    assert envs.observation_space == ours.observation_space
-    assert_rollouts_are_equal(envs, ours, 30, seed=1)
+    remote = SyncVectorEnv(factories, observation_mode="different")
+    assert envs.observation_space == remote.observation_space
+    assert_rollouts_are_equal(envs, remote, 30, seed=1)
     envs.close()
-    ours.close()
+    remote.close()

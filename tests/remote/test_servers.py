@@ -36,8 +36,8 @@ def two():
 
 def statuses(batch):
     """Return the status of each slot in a batch that has one."""
-    told = batch.infos.get("status", [None] * len(batch.slots))
-    return dict(zip(batch.slots.tolist(), told, strict=True))
+    status = batch.infos.get("status", [None] * len(batch.slots))
+    return dict(zip(batch.slots.tolist(), status, strict=True))
 
 
 # Deadlines
@@ -64,12 +64,12 @@ def test_deadline_per_slot(how, two):
     actions = [0, 0, 0, LONG, LONG, LONG]
     if how == "step":
         observations, _, _, _, infos = envs.step(actions, deadlines=deadlines)
-        told = infos["status"].tolist()
+        status = infos["status"].tolist()
     else:
         envs.send(actions, deadlines=deadlines)
         batch = envs.recv()
-        observations, told = batch.observations, list(statuses(batch).values())
-    assert told == [None] * 3 + ["timeout"] * 3
+        observations, status = batch.observations, list(statuses(batch).values())
+    assert status == [None] * 3 + ["timeout"] * 3
     assert observations[:, 1].tolist() == [1, 1, 1, 0, 0, 0]
 
 

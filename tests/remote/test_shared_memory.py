@@ -22,7 +22,7 @@ from shoal.remote._transports.shared_memory import LocalUpgrade, fetch_memory, m
 from shoal.remote._wire import HEADER_BYTES, Kind
 from shoal.testing import assert_identical
 from tests.remote.peers import wait_until
-from tests.remote.proxy import retold
+from tests.remote.proxy import rewriting
 from tests.remote.serving import TCP, Factory, served
 
 pytestmark = pytest.mark.skipif(sys.platform != "linux", reason="shared memory is Linux's")
@@ -48,19 +48,19 @@ def test_local_upgrade_requires_a_session_key():
     with shoal.serve({"it": Factory()}, TCP) as server:
         envs = shoal.connect(f"{server.url}/it", timeout=5.0)
         envs.reset(seed=0)
-        frontend = envs.pool._dispatcher.link.info.local_upgrade
-        with closing(socket.socket(socket.AF_UNIX, socket.SOCK_STREAM)) as visitor:
-            visitor.settimeout(3.0)
-            visitor.connect("\0" + frontend)
-            visitor.sendall(b"k" * 16)
-            data, descriptors, _, _ = socket.recv_fds(visitor, 1, 1)
+        upgrade = envs.pool._dispatcher.link.info.local_upgrade
+        with closing(socket.socket(socket.AF_UNIX, socket.SOCK_STREAM)) as connection:
+            connection.settimeout(3.0)
+            connection.connect("\0" + upgrade)
+            connection.sendall(b"k" * 16)
+            data, descriptors, _, _ = socket.recv_fds(connection, 1, 1)
             assert (data, descriptors) == (b"", [])
-        with closing(socket.socket(socket.AF_UNIX, socket.SOCK_STREAM)) as visitor:
-            visitor.connect("\0" + frontend)  # and sends nothing
-            begun = time.monotonic()
+        with closing(socket.socket(socket.AF_UNIX, socket.SOCK_STREAM)) as connection:
+            connection.connect("\0" + upgrade)  # and sends nothing
+            start_time = time.monotonic()
             other = shoal.connect(f"{server.url}/it", timeout=10.0)
             other.reset(seed=0)
-            assert time.monotonic() - begun < 4.0
+            assert time.monotonic() - start_time < 4.0
             other.close()
         envs.close()
 
@@ -77,18 +77,18 @@ def rollout(envs, steps=20, before_step=lambda step: None):
     return shown
 
 
-def rolled_out_here():
+def local_rollout():
     with shoal.make("CartPole-v1", 2) as envs:
         return rollout(envs)
 
 
-def goes_over(proxy):
+def uses_shared_memory(proxy):
     """Whether a client has switched to shared memory."""
-    return unpack_message(ClientReady, proxy.heard[Kind.CLIENT_READY][HEADER_BYTES:]).is_shared
+    return unpack_message(ClientReady, proxy.original[Kind.CLIENT_READY][HEADER_BYTES:]).is_shared
 
 
 @contextmanager
-def without_a_word(capfd):
+def no_output(capfd):
     """Check that there are no warnings and no output."""
     with warnings.catch_warnings():
         warnings.simplefilter("error")
@@ -96,31 +96,31 @@ def without_a_word(capfd):
     assert capfd.readouterr() == ("", "")
 
 
-DOORS = {
-    "it is there": ({}, True),
+UPGRADES = {
+    "available": ({}, True),
     "another machine": ({"local_upgrade": "shoal-nowhere"}, False),
-    "a machine without one": ({"local_upgrade": ""}, False),
-    "a name that is none": ({"local_upgrade": "x" * 200}, False),
-    "a ring of nothing": ({"ring": 0}, False),
-    "a ring of less than nothing": ({"ring": -4096}, False),
-    "a ring of too much": ({"ring": 2**40}, False),
-    "another ring": ({"ring": 1 << 19}, False),
+    "not offered": ({"local_upgrade": ""}, False),
+    "an invalid name": ({"local_upgrade": "x" * 200}, False),
+    "capacity 0": ({"ring": 0}, False),
+    "negative capacity": ({"ring": -4096}, False),
+    "excessive capacity": ({"ring": 2**40}, False),
+    "another capacity": ({"ring": 1 << 19}, False),
 }
 
 
 @pytest.mark.parametrize("on_lost", ["raise", "resume"])
-@pytest.mark.parametrize("frontend", DOORS)
-def test_socket_is_used_without_local_upgrade(frontend, on_lost, capfd):
-    changes, is_shared = DOORS[frontend]
+@pytest.mark.parametrize("upgrade", UPGRADES)
+def test_socket_is_used_without_local_upgrade(upgrade, on_lost, capfd):
+    changes, is_shared = UPGRADES[upgrade]
     with (
         served("CartPole-v1", TCP) as it,
-        retold(it, {Kind.SESSION_INFO: changes, Kind.CLIENT_READY: {}}) as (proxy, url),
-        without_a_word(capfd),
+        rewriting(it, {Kind.SESSION_INFO: changes, Kind.CLIENT_READY: {}}) as (proxy, url),
+        no_output(capfd),
     ):
         with shoal.connect(url, 2, timeout=5.0, on_lost=on_lost) as envs:
-            assert_identical(rollout(envs), rolled_out_here())
+            assert_identical(rollout(envs), local_rollout())
         assert proxy.connections == 1
-        assert goes_over(proxy) is is_shared
+        assert uses_shared_memory(proxy) is is_shared
 
 
 # Invalid memory
@@ -151,10 +151,10 @@ def plain_file():
 BOTH = ("SHRINK", "GROW")
 BLOCKS = {
     "sealed": (partial(block, *BOTH), True),
-    "sealed for good": (partial(block, *BOTH, "SEAL"), True),
+    "sealed completely": (partial(block, *BOTH, "SEAL"), True),
     "not sealed": (block, False),
-    "free to shrink": (partial(block, "GROW"), False),
-    "free to grow": (partial(block, "SHRINK"), False),
+    "can shrink": (partial(block, "GROW"), False),
+    "can grow": (partial(block, "SHRINK"), False),
     "too small": (partial(block, *BOTH, size=4096), False),
     "too large": (partial(block, *BOTH, size=1 << 22), False),
     "empty": (partial(block, *BOTH, size=0), False),
@@ -170,10 +170,10 @@ def test_client_accepts_only_sealed_memory(what):
     """A server that shrinks the memory could kill the client with SIGBUS."""
     make, is_taken = BLOCKS[what]
     descriptors = len(os.listdir("/proc/self/fd"))
-    with closing(LocalUpgrade(lambda key: make() if key == b"k" * 16 else None)) as frontend:
-        memory = fetch_memory(frontend.name, b"k" * 16, CAPACITY)
+    with closing(LocalUpgrade(lambda key: make() if key == b"k" * 16 else None)) as upgrade:
+        memory = fetch_memory(upgrade.name, b"k" * 16, CAPACITY)
         assert (memory is not None) is is_taken
-        assert fetch_memory(frontend.name, b"x" * 16, CAPACITY) is None
+        assert fetch_memory(upgrade.name, b"x" * 16, CAPACITY) is None
     del memory
     gc.collect()
     assert len(os.listdir("/proc/self/fd")) <= descriptors
@@ -188,17 +188,17 @@ def test_socket_is_used_if_memory_is_not_sealed(monkeypatch, capfd):
     monkeypatch.setattr(sys.modules["shoal.remote._session"], "make_memory", unsealed)
     with (
         served("CartPole-v1", TCP) as it,
-        retold(it, {Kind.CLIENT_READY: {}}) as (proxy, url),
-        without_a_word(capfd),
+        rewriting(it, {Kind.CLIENT_READY: {}}) as (proxy, url),
+        no_output(capfd),
     ):
         with shoal.connect(url, 2, timeout=5.0) as envs:
-            assert_identical(rollout(envs), rolled_out_here())
-        assert not goes_over(proxy)
+            assert_identical(rollout(envs), local_rollout())
+        assert not uses_shared_memory(proxy)
 
 
 # Corrupted memory
 
-WORDS = {
+COUNTERS = {
     "written by the server": 0,
     "read by the client": 64,
     "written by the client": 128,
@@ -212,31 +212,31 @@ def memories(monkeypatch):
     """The blocks that a server shares with its clients; the newest one is the last."""
     kept = []
 
-    def noted(capacity):
+    def recorded(capacity):
         descriptor, memory = make_memory(capacity)
         kept.append(memory)
         return descriptor, memory
 
-    monkeypatch.setattr(sys.modules["shoal.remote._session"], "make_memory", noted)
+    monkeypatch.setattr(sys.modules["shoal.remote._session"], "make_memory", recorded)
     yield kept
     kept.clear()
 
 
 @contextmanager
-def undisturbed(it):
+def unaffected_client(it):
     """Check that another client of the server is not affected, and that no thread fails."""
-    told = []
-    hook, threading.excepthook = threading.excepthook, lambda args: told.append(args.exc_value)
+    errors = []
+    hook, threading.excepthook = threading.excepthook, lambda args: errors.append(args.exc_value)
     try:
         with shoal.connect(it, 2, timeout=10.0) as other:
             other.reset(seed=3)
             yield
             other.step(np.arange(2) % 2)
         with shoal.connect(it, 2, timeout=10.0) as newcomer:
-            assert_identical(rollout(newcomer), rolled_out_here())
+            assert_identical(rollout(newcomer), local_rollout())
     finally:
         threading.excepthook = hook
-    assert not told, told
+    assert not errors, errors
 
 
 def put(memory, place, value):
@@ -244,60 +244,58 @@ def put(memory, place, value):
 
 
 @pytest.mark.parametrize("value", [2**64 - 1, 2**63, 2**40])
-@pytest.mark.parametrize("word", WORDS)
-def test_invalid_counters_end_the_connection(word, value, memories):
+@pytest.mark.parametrize("counter", COUNTERS)
+def test_invalid_counters_end_the_connection(counter, value, memories):
     with shoal.serve({"it": "CartPole-v1"}, TCP) as server:
         it = f"{server.url}/it"
-        with undisturbed(it):
+        with unaffected_client(it):
             envs = shoal.connect(it, 2, timeout=10.0)
             rollout(envs, 3)
-            begun = time.monotonic()
-            put(memories[-1], WORDS[word], value)
+            start_time = time.monotonic()
+            put(memories[-1], COUNTERS[counter], value)
             with pytest.raises(ConnectionError):
                 envs.step(np.zeros(2, np.int64))
             with pytest.raises(ConnectionError):
                 envs.reset()
             envs.close()
-            assert time.monotonic() - begun < 8.0  # less than the timeout
+            assert time.monotonic() - start_time < 8.0  # less than the timeout
             assert wait_until(lambda: server.sessions == 1)
 
 
-@pytest.mark.parametrize("word", WORDS)
-def test_session_resumes_after_invalid_counters(word, memories):
+@pytest.mark.parametrize("counter", COUNTERS)
+def test_session_resumes_after_invalid_counters(counter, memories):
     def change(step):
         if step in (5, 6, 13):
-            put(memories[-1], WORDS[word], 2**63)
+            put(memories[-1], COUNTERS[counter], 2**63)
 
     with served("CartPole-v1", TCP) as it:
         with shoal.connect(it, 2, timeout=10.0, on_lost="resume") as envs:
-            assert_identical(rollout(envs, before_step=change), rolled_out_here())
+            assert_identical(rollout(envs, before_step=change), local_rollout())
             assert envs.stats().reconnects == 3
         assert len(memories) == 4
 
 
-def spoil(envs, memory, seed):
+def corrupt(envs, memory, seed):
     """Step, and change a byte or a counter of the rings before each step."""
     rng = np.random.default_rng(seed)
     for _ in range(1000):
         if seed % 2:
             memory[rng.integers(0, 448)] = rng.integers(0, 256)
         else:
-            place = list(WORDS.values())[rng.integers(4)]
+            place = list(COUNTERS.values())[rng.integers(4)]
             count = int(memory[place : place + 8].view(np.uint64)[0])
             put(memory, place, (count + int(rng.integers(-200, 200))) % 2**64)
         envs.step(np.zeros(2, np.int64))
 
 
 @pytest.mark.parametrize("seed", range(8))
-def test_corrupted_memory_is_an_error_of_the_client(
-    seed, memories
-):
+def test_corrupted_memory_is_an_error_of_the_client(seed, memories):
     """Includes plausible but wrong counters, which repeat old bytes or block the reader."""
-    with served("CartPole-v1", TCP) as it, undisturbed(it):
+    with served("CartPole-v1", TCP) as it, unaffected_client(it):
         envs = shoal.connect(it, 2, timeout=1.0)
         rollout(envs, 3)
-        begun = time.monotonic()
+        start_time = time.monotonic()
         with pytest.raises((ConnectionError, ReceiveTimeoutError)):
-            spoil(envs, memories[-1], seed)
+            corrupt(envs, memories[-1], seed)
         envs.close()
-        assert time.monotonic() - begun < 15.0
+        assert time.monotonic() - start_time < 15.0

@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 from shoal.errors import ProtocolError
 from shoal.remote._space_codec import decode_space, encode_space
 from shoal.remote._value_codec import pack_values, unpack_values
-from tests.remote.mutations import FUZZ, MOST, peak_of
+from tests.remote.mutations import FUZZ, MAX_MEMORY, peak_of
 from tests.strategies import SPACES, travels
 
 
@@ -40,17 +40,17 @@ DESCRIPTIONS = {
 
 @pytest.mark.parametrize("space", DESCRIPTIONS)
 def test_description_has_a_supported_dtype(space):
-    told = {"space": space, **DESCRIPTIONS[space]}
-    assert decode_space({**told, "dtype": "<i4"}).dtype == np.int32
+    description = {"space": space, **DESCRIPTIONS[space]}
+    assert decode_space({**description, "dtype": "<i4"}).dtype == np.int32
     for dtype in OTHER_DTYPES:
         with pytest.raises(ProtocolError):
-            decode_space({**told, "dtype": dtype})
+            decode_space({**description, "dtype": dtype})
     with pytest.raises(ProtocolError):
-        decode_space(told)
+        decode_space(description)
 
 
 @pytest.mark.parametrize(
-    "told",
+    "description",
     [
         None,
         3,
@@ -67,7 +67,7 @@ def test_description_has_a_supported_dtype(space):
     ],
     ids=repr,
 )
-def test_invalid_descriptions_are_rejected_in_little_memory(told):
+def test_invalid_descriptions_are_rejected_in_little_memory(description):
     with pytest.raises(ProtocolError):
-        decode_space(told)
-    assert peak_of(lambda: decode_space(told)) < MOST
+        decode_space(description)
+    assert peak_of(lambda: decode_space(description)) < MAX_MEMORY

@@ -140,14 +140,14 @@ def test_server_time_is_part_of_round_trip(how, shared):
     envs = connected(lambda: pool(Slow), url="tcp://127.0.0.1:0", shared_memory=shared)
     envs.reset(seed=0)
     actions = envs.action_space.sample()
-    begun = time.perf_counter()
+    start_time = time.perf_counter()
     for _ in range(20):
         if how == "step":
             envs.step(actions)
         else:
             envs.send(actions)
             envs.recv()
-    longest = time.perf_counter() - begun
+    longest = time.perf_counter() - start_time
     stats = envs.stats()
     assert PAUSE <= stats.server_time <= stats.round_trip <= stats.round_trip_p95
     assert how == "send" or stats.server_time >= NUM_ENVS * PAUSE

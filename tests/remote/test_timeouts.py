@@ -29,7 +29,7 @@ from tests.remote.peers import (
 )
 from tests.remote.serving import connected, place, served
 
-AMPLE = 60.0
+LONG_TIMEOUT = 60.0
 """Seconds that are enough on a busy machine."""
 
 alarm = threading.Event()
@@ -37,7 +37,7 @@ alarm = threading.Event()
 
 
 @pytest.fixture(autouse=True)
-def _alarm():
+def _wake_up():
     alarm.clear()
     yield
     alarm.set()
@@ -74,7 +74,7 @@ def sleepers(pool=InlinePool, count=2):
     return lambda: pool(factories)
 
 
-def let_wait(envs, seconds):
+def set_timeout(envs, seconds):
     """Set a shorter timeout after connecting, which may take long on a busy machine."""
     pool = envs.pool
     pool._target = pool._dispatcher.link.target = replace(pool._target, timeout=seconds)
@@ -89,37 +89,37 @@ URLS = ["inproc", "tcp", "unix", "ws"]
     ("scheme", "on_lost"), [*((scheme, "raise") for scheme in URLS), slow("tcp", "resume")]
 )
 def test_late_step_is_received(scheme, on_lost, listen_at):
-    envs = connected(sleepers(), url=listen_at(scheme), timeout=AMPLE, on_lost=on_lost)
+    envs = connected(sleepers(), url=listen_at(scheme), timeout=LONG_TIMEOUT, on_lost=on_lost)
     envs.reset(seed=0)
-    let_wait(envs, 0.15)
-    begun = time.monotonic()
+    set_timeout(envs, 0.15)
+    start_time = time.monotonic()
     with pytest.raises(ReceiveTimeoutError, match="can still be received"):
         envs.step([LONG, LONG])
-    assert 0.1 < time.monotonic() - begun < SOON
+    assert 0.1 < time.monotonic() - start_time < SOON
     with pytest.raises(AlreadyPendingCallError):
         envs.step([0, 0])
     alarm.set()
-    batch = envs.recv(timeout=AMPLE)
+    batch = envs.recv(timeout=LONG_TIMEOUT)
     assert batch.observations.tolist() == [[0, 1], [1, 1]]
     assert batch.infos["took"].tolist() == [LONG, LONG]
     envs.send([1, 2])
-    assert envs.recv(timeout=AMPLE).infos["took"].tolist() == [1, 2]
+    assert envs.recv(timeout=LONG_TIMEOUT).infos["took"].tolist() == [1, 2]
     assert envs.pool.in_flight == 0
     envs.close()
 
 
 @pytest.mark.parametrize("pause", [0.0, 0.3])
 def test_late_reply_is_ignored(pause):
-    envs = connected(sleepers(), url="tcp://127.0.0.1:0", timeout=AMPLE)
+    envs = connected(sleepers(), url="tcp://127.0.0.1:0", timeout=LONG_TIMEOUT)
     envs.reset(seed=0)
-    let_wait(envs, 0.15)
+    set_timeout(envs, 0.15)
     with pytest.raises(ReceiveTimeoutError):
         envs.call("slow", LONG)
     with pytest.raises(ReceiveTimeoutError):
         envs.call("slow", 1)  # waits for the first call
     alarm.set()
     time.sleep(pause)  # replies arrive before or after the next call
-    let_wait(envs, AMPLE)
+    set_timeout(envs, LONG_TIMEOUT)
     assert envs.call("slow", 2) == (2, 2)
     assert envs.call("label") == (0, 1)
     assert envs.step([3, 4])[4]["took"].tolist() == [3, 4]
@@ -127,12 +127,12 @@ def test_late_reply_is_ignored(pause):
 
 
 def test_call_during_a_late_step():
-    envs = connected(sleepers(), timeout=AMPLE)
+    envs = connected(sleepers(), timeout=LONG_TIMEOUT)
     envs.reset(seed=0)
-    let_wait(envs, 0.1)
+    set_timeout(envs, 0.1)
     with pytest.raises(ReceiveTimeoutError):
         envs.step([LONG, LONG])
-    let_wait(envs, AMPLE)
+    set_timeout(envs, LONG_TIMEOUT)
     threading.Timer(0.1, alarm.set).start()
     assert envs.call("label") == (0, 1)
     assert envs.recv().rewards.tolist() == [1.0, 1.0]
@@ -140,14 +140,14 @@ def test_call_during_a_late_step():
 
 
 def test_late_replies_are_not_retained():
-    envs = connected(sleepers(), timeout=AMPLE)
+    envs = connected(sleepers(), timeout=LONG_TIMEOUT)
     envs.reset(seed=0)
-    let_wait(envs, 0.05)
+    set_timeout(envs, 0.05)
     for _ in range(3):
         with pytest.raises(ReceiveTimeoutError):
             envs.call("slow", LONG)
     alarm.set()
-    let_wait(envs, AMPLE)
+    set_timeout(envs, LONG_TIMEOUT)
     assert envs.call("label") == (0, 1)  # its reply arrives after them
     assert not envs.pool._dispatcher.pending.replies
     assert not envs.pool._dispatcher.pending.sent_at
@@ -155,14 +155,14 @@ def test_late_replies_are_not_retained():
 
 
 def test_recv_timeout_keeps_slots_in_flight():
-    envs = connected(sleepers(ThreadPool, 3), timeout=AMPLE)
+    envs = connected(sleepers(ThreadPool, 3), timeout=LONG_TIMEOUT)
     envs.reset(seed=0)
     envs.send([0, LONG, LONG])
     assert envs.recv(min_slots=1).slots.tolist() == [0]
-    begun = time.monotonic()
+    start_time = time.monotonic()
     with pytest.raises(ReceiveTimeoutError):
         envs.recv(timeout=0.1)
-    assert time.monotonic() - begun < SOON
+    assert time.monotonic() - start_time < SOON
     alarm.set()
     assert sorted(envs.recv().slots.tolist()) == [1, 2]
     envs.close()
@@ -184,12 +184,12 @@ def test_timeout_of_several_servers(method):
             envs.pool.begin_step([0, LONG])
             envs.pool.end_step()
 
-    begun = time.monotonic()
+    start_time = time.monotonic()
     with pytest.raises(ReceiveTimeoutError):
         wait()
-    assert time.monotonic() - begun < SOON
+    assert time.monotonic() - start_time < SOON
     alarm.set()
-    assert envs.recv(timeout=AMPLE).rewards.tolist() == [1.0, 1.0]
+    assert envs.recv(timeout=LONG_TIMEOUT).rewards.tolist() == [1.0, 1.0]
     envs.close()
     for host in hosts:
         host.close()
@@ -208,19 +208,19 @@ server.wait()
 @pytest.mark.parametrize("shared", [slow(False), True])
 def test_timeout_of_a_stopped_server(shared):
     with process(SERVER.format(url="tcp://127.0.0.1:0")) as host:
-        envs = shoal.connect(f"{host.told[0]}/it", timeout=AMPLE, shared_memory=shared)
+        envs = shoal.connect(f"{host.ready_args[0]}/it", timeout=LONG_TIMEOUT, shared_memory=shared)
         envs.reset(seed=0)
-        let_wait(envs, 0.5)
+        set_timeout(envs, 0.5)
         host.stop()
         for wait in (lambda: envs.step([0]), envs.recv, lambda: envs.recv(timeout=0.3)):
-            begun = time.monotonic()
+            start_time = time.monotonic()
             with pytest.raises(ReceiveTimeoutError):
                 wait()
-            assert 0.25 < time.monotonic() - begun < SOON
+            assert 0.25 < time.monotonic() - start_time < SOON
         with pytest.raises(ReceiveTimeoutError):
             envs.call("label")
         host.signal(signal.SIGCONT)
-        let_wait(envs, AMPLE)
+        set_timeout(envs, LONG_TIMEOUT)
         assert envs.recv().observations.tolist() == [[0, 1]]
         assert envs.step([0])[0].tolist() == [[0, 2]]
         assert envs.call("count") == (2,)
@@ -231,10 +231,10 @@ def test_timeout_of_a_stopped_server(shared):
 def test_timeout_of_the_handshake(on_lost):
     with process(SERVER.format(url="tcp://127.0.0.1:0")) as host:
         host.stop()
-        begun = time.monotonic()
+        start_time = time.monotonic()
         with pytest.raises(ConnectionError):
-            shoal.connect(f"{host.told[0]}/it", timeout=0.5, on_lost=on_lost)
-        assert time.monotonic() - begun < SOON
+            shoal.connect(f"{host.ready_args[0]}/it", timeout=0.5, on_lost=on_lost)
+        assert time.monotonic() - start_time < SOON
 
 
 # Deadlines of slots
@@ -250,20 +250,20 @@ def status_of(infos, rows=3):
 @pytest.mark.parametrize("how", ["step", "send"])
 @pytest.mark.parametrize(
     ("deadlines", "late"),
-    [([0.3, AMPLE, AMPLE], [0]), (0.3, [0, 1, 2]), ([0.3, AMPLE, 0.2], [0, 2])],
+    [([0.3, LONG_TIMEOUT, LONG_TIMEOUT], [0]), (0.3, [0, 1, 2]), ([0.3, LONG_TIMEOUT, 0.2], [0, 2])],
 )
 def test_missed_deadlines_return_status(how, deadlines, late):
-    envs = connected(sleepers(ThreadPool, 3), timeout=AMPLE)
+    envs = connected(sleepers(ThreadPool, 3), timeout=LONG_TIMEOUT)
     envs.reset(seed=0)
     is_late = [slot in late for slot in range(3)]
     actions = [LONG if each else 0 for each in is_late]
-    begun = time.monotonic()
+    start_time = time.monotonic()
     if how == "step":
         observations, rewards, _, _, infos = envs.step(actions, deadlines=deadlines)
     else:
         envs.send(actions, deadlines=deadlines)
         _, observations, rewards, _, _, infos = envs.recv()
-    assert 0.25 < time.monotonic() - begun < SOON
+    assert 0.25 < time.monotonic() - start_time < SOON
     assert status_of(infos) == ["timeout" if each else "ok" for each in is_late]
     assert observations.tolist() == [[slot, 0 if slot in late else 1] for slot in range(3)]
     assert rewards.tolist() == [0.0 if each else 1.0 for each in is_late]
@@ -286,9 +286,9 @@ def test_missed_deadlines_return_status(how, deadlines, late):
 def test_late_results_in_every_info_format():
     for form in ("dict", "list"):
         alarm.clear()
-        envs = connected(sleepers(ThreadPool, 2), timeout=AMPLE, info_format=form)
+        envs = connected(sleepers(ThreadPool, 2), timeout=LONG_TIMEOUT, info_format=form)
         envs.reset(seed=0)
-        envs.step([LONG, 0], deadlines=[0.1, AMPLE])
+        envs.step([LONG, 0], deadlines=[0.1, LONG_TIMEOUT])
         alarm.set()
         infos = envs.step([5, 0])[4]
         if form == "dict":
@@ -302,9 +302,9 @@ def test_late_results_in_every_info_format():
 
 
 def test_step_that_has_not_started_by_its_deadline_is_not_executed():
-    envs = connected(sleepers(ThreadPool, 2), timeout=AMPLE)
+    envs = connected(sleepers(ThreadPool, 2), timeout=LONG_TIMEOUT)
     envs.reset(seed=0)
-    assert status_of(envs.step([LONG, 0], deadlines=[0.1, AMPLE])[4], 2) == ["timeout", "ok"]
+    assert status_of(envs.step([LONG, 0], deadlines=[0.1, LONG_TIMEOUT])[4], 2) == ["timeout", "ok"]
     envs.send([0], [0], deadlines=0.1)
     batch = envs.recv()
     assert status_of(batch.infos, 1) == ["not executed"]
@@ -318,14 +318,14 @@ def test_step_that_has_not_started_by_its_deadline_is_not_executed():
 
 
 def test_late_slot_does_not_block_others():
-    envs = connected(sleepers(ThreadPool, 3), timeout=AMPLE)
+    envs = connected(sleepers(ThreadPool, 3), timeout=LONG_TIMEOUT)
     envs.reset(seed=0)
-    envs.step([LONG, 0, 0], deadlines=[0.1, AMPLE, AMPLE])
+    envs.step([LONG, 0, 0], deadlines=[0.1, LONG_TIMEOUT, LONG_TIMEOUT])
     envs.send([0], [0])  # waits for the late step
-    begun = time.monotonic()
-    envs.send([0], [1], deadlines=AMPLE)
+    start_time = time.monotonic()
+    envs.send([0], [1], deadlines=LONG_TIMEOUT)
     batch = envs.recv(slots=[1])
-    assert time.monotonic() - begun < SOON
+    assert time.monotonic() - start_time < SOON
     assert status_of(batch.infos, 1) == ["ok"]
     alarm.set()
     assert envs.recv().observations.tolist() == [[0, 2]]
@@ -333,13 +333,13 @@ def test_late_slot_does_not_block_others():
 
 
 def test_deadline_per_slot_of_a_waiting_request():
-    envs = connected(sleepers(ThreadPool, 2), timeout=AMPLE)
+    envs = connected(sleepers(ThreadPool, 2), timeout=LONG_TIMEOUT)
     envs.reset(seed=0)
     envs.step([LONG, LONG], deadlines=0.1)
-    begun = time.monotonic()
-    envs.send([0, 0], deadlines=[0.1, AMPLE])
+    start_time = time.monotonic()
+    envs.send([0, 0], deadlines=[0.1, LONG_TIMEOUT])
     assert status_of(envs.recv(slots=[0]).infos, 1) == ["not executed"]
-    assert time.monotonic() - begun < SOON
+    assert time.monotonic() - start_time < SOON
     alarm.set()
     assert status_of(envs.recv(slots=[1]).infos, 1) == ["ok"]
     assert envs.call("count") == (1, 2)
@@ -348,7 +348,7 @@ def test_deadline_per_slot_of_a_waiting_request():
 
 @pytest.mark.parametrize("deadlines", [0.0, -1.0, [1.0, 0.0], float("nan"), [1.0, 1.0, 1.0]])
 def test_invalid_deadlines(deadlines):
-    envs = connected(sleepers(), timeout=AMPLE)
+    envs = connected(sleepers(), timeout=LONG_TIMEOUT)
     envs.reset(seed=0)
     with pytest.raises(ValueError, match=r"deadlines|broadcast"):
         envs.step([0, 0], deadlines=deadlines)
@@ -363,11 +363,11 @@ def test_invalid_deadlines(deadlines):
 @pytest.mark.parametrize("exclusive", [False, True])
 def test_late_results_of_a_device(exclusive):
     cell = WakeableCell()
-    envs = connected(Hosted(lambda: cell, exclusive=exclusive), timeout=AMPLE)
+    envs = connected(Hosted(lambda: cell, exclusive=exclusive), timeout=LONG_TIMEOUT)
     envs.reset(seed=0)
-    begun = time.monotonic()
+    start_time = time.monotonic()
     infos = envs.step([LONG, 0, 0], deadlines=[1.0, 1.1, 1.0])[4]  # enough time to start
-    assert time.monotonic() - begun < SOON
+    assert time.monotonic() - start_time < SOON
     assert status_of(infos) == ["timeout"] * 3
     envs.send([0], [0], deadlines=0.05)
     assert status_of(envs.recv(slots=[0]).infos, 1) == ["not executed"]
@@ -383,15 +383,15 @@ def test_late_results_of_a_device(exclusive):
 
 def test_cancel_steps_that_have_not_started():
     cell = WakeableCell()
-    envs = connected(lambda: cell, timeout=AMPLE)
+    envs = connected(lambda: cell, timeout=LONG_TIMEOUT)
     envs.reset(seed=0)
     envs.send([LONG], [0])
-    assert cell.running.wait(AMPLE)
+    assert cell.running.wait(LONG_TIMEOUT)
     envs.send([1, 1], [1, 2])
-    begun = time.monotonic()
+    start_time = time.monotonic()
     envs.cancel([1, 2])
     batch = envs.recv(slots=[1, 2])
-    assert time.monotonic() - begun < SOON
+    assert time.monotonic() - start_time < SOON
     assert status_of(batch.infos, 2) == ["not executed"] * 2
     assert batch.observations.tolist() == [[1, 0], [2, 0]]
     cell.woken.set()
@@ -403,21 +403,21 @@ def test_cancel_steps_that_have_not_started():
 
 def test_running_device_is_cancelled():
     cell = CancellableCell()
-    envs = connected(lambda: cell, timeout=AMPLE)
+    envs = connected(lambda: cell, timeout=LONG_TIMEOUT)
     envs.reset(seed=0)
     envs.send([LONG, LONG, LONG])
-    assert cell.running.wait(AMPLE)
-    begun = time.monotonic()
+    assert cell.running.wait(LONG_TIMEOUT)
+    start_time = time.monotonic()
     envs.cancel()
     batch = envs.recv()
-    assert time.monotonic() - begun < SOON
+    assert time.monotonic() - start_time < SOON
     assert status_of(batch.infos) == ["not executed"] * 3
     assert cell.executed == []
     envs.close()
 
 
 def test_cancel_without_slots_in_flight():
-    envs = connected(Cell, timeout=AMPLE)
+    envs = connected(Cell, timeout=LONG_TIMEOUT)
     envs.reset(seed=0)
     envs.cancel()
     envs.cancel([0, 2])
@@ -427,14 +427,14 @@ def test_cancel_without_slots_in_flight():
 
 def test_cancel_reset_that_has_not_started():
     cell = WakeableCell(reset_seconds=LONG / 1000)
-    envs = connected(lambda: cell, timeout=AMPLE)
+    envs = connected(lambda: cell, timeout=LONG_TIMEOUT)
     envs.pool.reset([0])
     envs.pool.reset([1])
-    begun = time.monotonic()
+    start_time = time.monotonic()
     envs.cancel([1])
     with pytest.raises(gymnasium.error.ResetNeeded):
         envs.recv(slots=[1])
-    assert time.monotonic() - begun < SOON
+    assert time.monotonic() - start_time < SOON
     cell.woken.set()
     assert envs.recv().slots.tolist() == [0]
     envs.close()
@@ -447,12 +447,12 @@ class WakeableExpectingCell(ExpectingCell, WakeableCell):
 @pytest.mark.parametrize(("exclusive", "seconds"), [(False, 1.0), slow(True, 2.5)])
 def test_expected_duration_extends_the_timeout(exclusive, seconds):
     cell = WakeableExpectingCell()
-    envs = connected(Hosted(lambda: cell, exclusive=exclusive, lease=1.5), timeout=AMPLE)
+    envs = connected(Hosted(lambda: cell, exclusive=exclusive, lease=1.5), timeout=LONG_TIMEOUT)
     envs.reset(seed=0)
-    let_wait(envs, 0.4)
+    set_timeout(envs, 0.4)
     threading.Timer(seconds, cell.woken.set).start()
     assert envs.step([LONG, 0, 0])[0][:, 1].tolist() == [1, 1, 1]
-    let_wait(envs, AMPLE)
+    set_timeout(envs, LONG_TIMEOUT)
     envs.close()
 
 
@@ -461,7 +461,7 @@ def test_cancel_close_and_heartbeat_with_max_inflight_requests(max_inflight):
     lost = threading.Event()
     cell = WakeableCell()
     hosted = Hosted(lambda: cell, exclusive=True, lease=1.2, safe_state=lost.set)
-    envs = connected(hosted, timeout=AMPLE, server={"max_inflight": max_inflight})
+    envs = connected(hosted, timeout=LONG_TIMEOUT, server={"max_inflight": max_inflight})
     envs.reset(seed=0)
     for slot in range(max_inflight):
         envs.send([LONG], [slot])
@@ -496,10 +496,10 @@ def test_other_results_are_kept_if_a_slot_fails():
 
 def test_remote_vector_can_be_hosted():
     with served(sleepers(ThreadPool, 2)) as inner:
-        envs = connected(lambda: shoal.connect(inner, timeout=AMPLE), timeout=AMPLE)
+        envs = connected(lambda: shoal.connect(inner, timeout=LONG_TIMEOUT), timeout=LONG_TIMEOUT)
         envs.reset(seed=0)
         assert envs.step([0, 0])[0].tolist() == [[0, 1], [1, 1]]
-        infos = envs.step([LONG, 0], deadlines=[0.1, AMPLE])[4]
+        infos = envs.step([LONG, 0], deadlines=[0.1, LONG_TIMEOUT])[4]
         assert status_of(infos, 2) == ["timeout", "ok"]
         alarm.set()
         assert envs.step([0, 0])[4]["late"]["reward"][0] == 2.0

@@ -47,9 +47,7 @@ def files(folder, name, authority=None):
 
 
 @pytest.mark.parametrize("scheme", ["tls", "wss"])
-def test_server_certificate_is_verified(
-    certificates, scheme
-):
+def test_server_certificate_is_verified(certificates, scheme):
     factory = Factory()
     with served(factory, f"{scheme}://127.0.0.1:0", tls=files(certificates, "server")) as it:
         with shoal.connect(it, tls=certificates / "authority.pem", timeout=5.0) as envs:

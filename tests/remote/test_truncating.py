@@ -20,7 +20,7 @@ from tests.remote.proxy import proxied
 from tests.remote.serving import TCP, named, served
 
 MODES = ["NextStep", "Disabled", "SameStep"]
-WAITS = 1
+BLOCK = 1
 """The action of a step that does not end before the end of the test."""
 
 
@@ -42,7 +42,7 @@ class Counter(gymnasium.Env):
         return self._seen(), {}
 
     def step(self, action):
-        if action == WAITS:
+        if action == BLOCK:
             self.is_over.wait(LONG / 1000)
         self._steps += 1
         return self._seen(), 1.0, False, False, {}
@@ -61,7 +61,7 @@ def counters():
     return make
 
 
-class Pair:
+class ServerPair:
     """Two servers behind one address, which look like one restarted server."""
 
     def __init__(self, proxy, url, first, second):
@@ -90,12 +90,12 @@ def pair(factory):
         proxied(named(first.url, "it")) as (proxy, through),
     ):
         try:
-            yield Pair(proxy, through, first, second)
+            yield ServerPair(proxy, through, first, second)
         finally:
             Counter.is_over.set()  # the server waits for the step when it is closed
 
 
-def told(batch):
+def results_of(batch):
     """Return the observation, the truncated flag and the info of each slot."""
     infos = [{} for _ in batch.slots]
     for row, info in (batch.raw_infos or ([], None))[0]:
@@ -106,7 +106,7 @@ def told(batch):
 
 def stepped(pool, *slots):
     pool.send([0] * len(slots), slots)
-    return told(pool.recv(slots=slots))
+    return results_of(pool.recv(slots=slots))
 
 
 def loss(slot, mode, shown):
@@ -117,23 +117,23 @@ def loss(slot, mode, shown):
     return [slot, 0], True, info
 
 
-def plain(found):
+def as_lists(results):
     """Convert arrays in results to lists."""
-    for _, _, info in found.values():
+    for _, _, info in results.values():
         if "final_obs" in info:
             info["final_obs"] = info["final_obs"].tolist()
-    return found
+    return results
 
 
 def await_unreceived(pool, slot):
     """Wait for a response without receiving it; slot 1 does not finish its step."""
 
-    def has_come():
+    def has_arrived():
         with pytest.raises(ReceiveTimeoutError):
             pool.recv(slots=[1], timeout=0.02)
         return slot in pool._dispatcher.pending.arrivals.done
 
-    assert wait_until(has_come)
+    assert wait_until(has_arrived)
 
 
 @pytest.mark.parametrize("mode", MODES)
@@ -143,13 +143,13 @@ def test_slot_with_received_response_reports_loss_next(mode, counters):
         envs.reset()
         envs.step([0, 0, 0])
         pool.send([0], [0])
-        pool.send([WAITS], [1])
+        pool.send([BLOCK], [1])
         await_unreceived(pool, 0)
         servers.restart()
-        assert plain(told(pool.recv(slots=[1]))) == {1: loss(1, mode, 1)}
-        assert told(pool.recv(slots=[0])) == {0: ([0, 2], False, {})}
-        assert plain(stepped(pool, 0)) == {0: loss(0, mode, 2)}
-        assert plain(stepped(pool, 2)) == {2: loss(2, mode, 1)}
+        assert as_lists(results_of(pool.recv(slots=[1]))) == {1: loss(1, mode, 1)}
+        assert results_of(pool.recv(slots=[0])) == {0: ([0, 2], False, {})}
+        assert as_lists(stepped(pool, 0)) == {0: loss(0, mode, 2)}
+        assert as_lists(stepped(pool, 2)) == {2: loss(2, mode, 1)}
         for k in (1, 2):
             expected = {slot: ([slot, k], False, {}) for slot in range(3)}
             assert stepped(pool, 0, 1, 2) == expected
@@ -161,10 +161,10 @@ def test_slots_in_flight_report_loss_once(mode, counters):
         pool = envs.pool
         envs.reset()
         envs.step([0, 0, 0])
-        pool.begin_step([WAITS] * 3)
+        pool.begin_step([BLOCK] * 3)
         servers.restart()
         expected = {slot: loss(slot, mode, 1) for slot in range(3)}
-        assert plain(told(pool.recv())) == expected
+        assert as_lists(results_of(pool.recv())) == expected
         observations, _, _, truncated, infos = envs.step([0, 0, 0])
         assert observations.tolist() == [[0, 1], [1, 1], [2, 1]]
         assert not truncated.any()
@@ -192,7 +192,7 @@ def test_reset_slot_reports_no_loss(counters):
         servers.restart()
         assert stepped(pool, 1) == {1: loss(1, "NextStep", 0)}
         pool.reset([0])
-        assert told(pool.recv(slots=[0])) == {0: ([0, 0], False, {})}
+        assert results_of(pool.recv(slots=[0])) == {0: ([0, 0], False, {})}
         assert stepped(pool, 0) == {0: ([0, 1], False, {})}
         assert stepped(pool, 2) == {2: loss(2, "NextStep", 0)}
 
@@ -223,7 +223,9 @@ def test_call_after_heartbeat_noticed_the_loss(use):
         observations, _, _, truncated, infos = envs.step([0, 0, 0])
         assert not truncated.any()
         assert "crashed" not in infos
-        assert len(set(observations[:, 1])) <= 2  # one step less for a slot that has reported its loss
+        assert (
+            len(set(observations[:, 1])) <= 2
+        )  # one step less for a slot that has reported its loss
 
 
 # Servers that are closed and restarted
@@ -256,9 +258,9 @@ def test_reconnect_waits_for_a_server_that_is_closing():
 
         coming_back = threading.Thread(target=reconnect)
         coming_back.start()
-        assert told(pool.recv(slots=[1])) == {1: loss(1, "NextStep", 0)}
+        assert results_of(pool.recv(slots=[1])) == {1: loss(1, "NextStep", 0)}
         coming_back.join()
-        assert told(pool.recv(slots=[0])) == {0: ([0, 1], False, {})}
+        assert results_of(pool.recv(slots=[0])) == {0: ([0, 1], False, {})}
         assert stepped(pool, 0) == {0: loss(0, "NextStep", 1)}
         assert stepped(pool, 2) == {2: loss(2, "NextStep", 0)}
         assert stepped(pool, 0, 1, 2) == {slot: ([slot, 1], False, {}) for slot in range(3)}
@@ -324,11 +326,11 @@ def test_slots_in_flight_are_received_after_interrupt(counters):
     with pair(counters) as servers, servers.connected() as envs:
         envs.reset()
         envs.step([0, 0, 0])
-        envs.pool.begin_step([WAITS] * 3)
+        envs.pool.begin_step([BLOCK] * 3)
         servers.restart()
         with interrupted_before_the_reset():
             envs.recv()
-        assert told(envs.pool.recv()) == {k: loss(k, "NextStep", 1) for k in range(3)}
+        assert results_of(envs.pool.recv()) == {k: loss(k, "NextStep", 1) for k in range(3)}
 
 
 def test_restarted_server_with_other_slots_is_rejected():

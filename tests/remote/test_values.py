@@ -15,7 +15,7 @@ from shoal.errors import ProtocolError
 from shoal.remote import Unsent
 from shoal.remote._value_codec import pack_values, unpack_values
 from shoal.testing import assert_identical
-from tests.remote.mutations import FUZZ, MOST, peak_of
+from tests.remote.mutations import FUZZ, MAX_MEMORY, peak_of
 
 
 def arrays_of(draw):
@@ -112,7 +112,7 @@ def test_every_encoded_value_can_be_decoded(wrap, depth):
 HALF = Unsent("str", r"'\udcff'")
 """A surrogate, as in file names that are not valid UTF-8."""
 
-THING = object()
+OBJECT = object()
 UNSENT = {
     "half a character": ("\udcff", HALF),
     "a key of half a character": ({"\udcff": 1}, {HALF: 1}),
@@ -122,11 +122,11 @@ UNSENT = {
         np.str_("\udcff"),
         Unsent("str_", repr(np.str_("\udcff")).replace("\udcff", r"\udcff")),
     ),
-    "an object": (THING, Unsent("object", repr(THING))),
-    "an object in the depth": ({"deep": [THING]}, {"deep": [Unsent("object", repr(THING))]}),
+    "an object": (OBJECT, Unsent("object", repr(OBJECT))),
+    "an object in the depth": ({"deep": [OBJECT]}, {"deep": [Unsent("object", repr(OBJECT))]}),
     "an object among objects": (
-        np.array([1, THING], object),
-        np.array([1, Unsent("object", repr(THING))], object),
+        np.array([1, OBJECT], object),
+        np.array([1, Unsent("object", repr(OBJECT))], object),
     ),
     "a set": ({1, 2}, Unsent("set", "{1, 2}")),
     "a date": (
@@ -236,11 +236,11 @@ BOMBS = {
     "objects in a large shape": (extension(7, [[2**31, 2**31, 0], []]), REFUSED),
     "no objects in a large shape": (extension(7, [[2**62], []]), REFUSED),
     "an integer of many digits": (msgpack.encode(msgpack.Ext(4, b"9" * 60_000)), READ),
-    "a list that is announced": (b"\xdd\x7f\xff\xff\xff", REFUSED),
-    "a dict that is announced": (b"\xdf\x7f\xff\xff\xff", REFUSED),
-    "bytes that are announced": (b"\xc6\x7f\xff\xff\xff", REFUSED),
-    "an extension that is announced": (b"\xc9\x7f\xff\xff\xff\x05", REFUSED),
-    "a tuple that is announced": (msgpack.encode(msgpack.Ext(1, b"\xdd\x7f\xff\xff\xff")), REFUSED),
+    "a list that is overrides": (b"\xdd\x7f\xff\xff\xff", REFUSED),
+    "a dict that is overrides": (b"\xdf\x7f\xff\xff\xff", REFUSED),
+    "bytes that are overrides": (b"\xc6\x7f\xff\xff\xff", REFUSED),
+    "an extension that is overrides": (b"\xc9\x7f\xff\xff\xff\x05", REFUSED),
+    "a tuple that is overrides": (msgpack.encode(msgpack.Ext(1, b"\xdd\x7f\xff\xff\xff")), REFUSED),
     "lists a little too deep": (b"\x91" * 150 + b"\x01", REFUSED),
     "lists of lists": (b"\x91" * 60_000 + b"\x01", REFUSED),
     "tuples of tuples": (deep_tuples(), REFUSED),
@@ -254,8 +254,8 @@ def test_small_input_needs_little_memory(bomb):
     data, is_read = BOMBS[bomb]
     assert len(data) <= 1 << 16
     outcome = nullcontext() if is_read else pytest.raises(ProtocolError)
-    begun = time.monotonic()
+    start_time = time.monotonic()
     with outcome:
         unpack_values(data)
-    assert time.monotonic() - begun < 3.0
-    assert peak_of(lambda: unpack_values(data)) < MOST
+    assert time.monotonic() - start_time < 3.0
+    assert peak_of(lambda: unpack_values(data)) < MAX_MEMORY

@@ -12,31 +12,31 @@ from shoal.remote._messages import (
     unpack_message,
 )
 from shoal.remote._wire import HEADER_BYTES, Kind, read_header
-from tests.remote.peers import Raw, fake_server, plain
-from tests.remote.proxy import retold
+from tests.remote.peers import Raw, fake_server, unnumbered_message
+from tests.remote.proxy import rewriting
 from tests.remote.serving import TCP, Factory, served
 
 
 @pytest.mark.parametrize("versions", [(2, 3), (0, 0)])
 def test_incompatible_server_version(versions):
-    greeting = plain(Kind.SERVER_HELLO, ServerHello(*versions, b"n" * 32))
+    hello_message = unnumbered_message(Kind.SERVER_HELLO, ServerHello(*versions, b"n" * 32))
     with (
-        fake_server(greeting) as (url, heard),
+        fake_server(hello_message) as (url, received),
         pytest.raises(RefusedError, match=f"versions {versions[0]} to {versions[1]}"),
     ):
         shoal.connect(url, timeout=5.0, token="secret")
-    assert heard in ([], [b""])  # nothing was sent to it
+    assert received in ([], [b""])  # nothing was sent to it
 
 
 @pytest.mark.parametrize("versions", [(1, 3), (0, 1), (0, 9)])
 def test_newest_common_version_is_used(versions):
-    greeting = plain(Kind.SERVER_HELLO, ServerHello(*versions, b"n" * 32))
-    refusal = plain(Kind.REJECTION, Rejection("full", "come back later"))
-    with fake_server(greeting, refusal) as (url, heard):
+    hello_message = unnumbered_message(Kind.SERVER_HELLO, ServerHello(*versions, b"n" * 32))
+    rejection = unnumbered_message(Kind.REJECTION, Rejection("full", "come back later"))
+    with fake_server(hello_message, rejection) as (url, received):
         with pytest.raises(RefusedError, match="come back later"):
             shoal.connect(url, timeout=5.0)
-        hello = unpack_message(ClientHello, heard[0][HEADER_BYTES:])
-        assert read_header(heard[0]).kind is Kind.CLIENT_HELLO
+        hello = unpack_message(ClientHello, received[0][HEADER_BYTES:])
+        assert read_header(received[0]).kind is Kind.CLIENT_HELLO
         assert hello.version == 1
 
 
@@ -49,10 +49,10 @@ def test_incompatible_client_version(version):
             raw.write(Kind.CLIENT_HELLO, pack_message(ClientHello(version, "it")), number=0)
             header, meta = raw.read()
             assert header.kind is Kind.REJECTION
-            refusal = unpack_message(Rejection, meta)
-            assert refusal.reason == "version"
-            assert f"version {version}" in refusal.message
-            assert raw.is_hung_up()
+            rejection = unpack_message(Rejection, meta)
+            assert rejection.reason == "version"
+            assert f"version {version}" in rejection.message
+            assert raw.is_disconnected()
         assert factory.calls == 0
 
 
@@ -65,24 +65,24 @@ NEWS = {"news": [1, {"of": None}, "a later version"]}
 @pytest.mark.parametrize("on_lost", ["raise", "resume"])
 def test_unknown_fields_are_ignored(kind, on_lost):
     """So later versions can add fields."""
-    with served(Factory(), TCP, token="secret") as it, retold(it, {kind: NEWS}) as (proxy, url):
+    with served(Factory(), TCP, token="secret") as it, rewriting(it, {kind: NEWS}) as (proxy, url):
         with shoal.connect(url, token="secret", timeout=5.0, on_lost=on_lost) as envs:
             envs.reset(seed=0)
             for _ in range(3):
                 envs.step(envs.action_space.sample())
-        assert kind in proxy.heard
+        assert kind in proxy.original
 
 
 @pytest.mark.parametrize(
-    ("told", "shared"),
+    ("requested", "shared"),
     [
         (("shared memory", "telepathy"), ("shared memory",)),
         (("telepathy",), ()),
         ((), ()),
     ],
 )
-def test_common_capabilities(told, shared):
-    with served(Factory(), TCP) as it, Raw(it, capabilities=told) as raw:
+def test_common_capabilities(requested, shared):
+    with served(Factory(), TCP) as it, Raw(it, capabilities=requested) as raw:
         assert raw.info.capabilities == shared
         assert bool(raw.info.local_upgrade) == ("shared memory" in shared)
 
@@ -90,7 +90,7 @@ def test_common_capabilities(told, shared):
 def test_server_without_shared_memory():
     changes = {Kind.SESSION_INFO: {"capabilities": ["telepathy"]}}
     with served(Factory(), TCP) as it:
-        with retold(it, changes) as (_, url), shoal.connect(url, timeout=5.0) as envs:
+        with rewriting(it, changes) as (_, url), shoal.connect(url, timeout=5.0) as envs:
             envs.reset(seed=0)
             assert "shared memory" not in envs.stats().transport
         with shoal.connect(it, timeout=5.0) as envs:

@@ -57,7 +57,7 @@ REACHING = {
 
 
 @dataclass(frozen=True)
-class Found:
+class Finding:
     """A finding; ``function`` is the enclosing function, or empty."""
 
     function: str
@@ -65,21 +65,21 @@ class Found:
     line: int
 
 
-def found_in(source):
+def find_execution(source):
     """Return all findings in a source."""
     finder = _Finder()
     finder.visit(ast.parse(source))
-    return finder.found
+    return finder.findings
 
 
 class _Finder(ast.NodeVisitor):
     def __init__(self):
-        self.found = []
+        self.findings = []
         self._inside = []
         self._modules = {}  # the modules that names refer to
 
     def _note(self, node, what):
-        self.found.append(Found(".".join(self._inside), what, node.lineno))
+        self.findings.append(Finding(".".join(self._inside), what, node.lineno))
 
     # Scopes
 
@@ -110,7 +110,7 @@ class _Finder(ast.NodeVisitor):
             self._check_member(node, base, alias.name)
             self._modules[alias.asname or alias.name] = whole
             if alias.name == "*":
-                self._note(node, f"all of {base}")
+                self._note(node, f"import * from {base}")
 
     def _check_module(self, node, module):
         parts = module.split(".")
@@ -123,7 +123,7 @@ class _Finder(ast.NodeVisitor):
         if node.id in NAMES:
             self._note(node, node.id)
         elif node.id in REACHING or node.id == "vars":
-            self._note(node, f"{node.id} under another name")
+            self._note(node, f"{node.id} used as a value")
 
     def visit_Attribute(self, node):
         module = self._module_of(node.value)
@@ -155,7 +155,7 @@ class _Finder(ast.NodeVisitor):
         if name == "vars" and node.args:
             self._note(node, f"vars of {_text(node.args[0])}")
         if name == "type" and len(node.args) == 3:
-            self._note(node, f"a class that is made: {_text(node.args[0])}")
+            self._note(node, f"dynamic class: {_text(node.args[0])}")
         if name in ("dtype", "frombuffer", "astype", "view"):
             self._check_dtype(node, name)
         for keyword in node.keywords:
@@ -167,12 +167,12 @@ class _Finder(ast.NodeVisitor):
                 self.visit(part)
 
     def _check_reaching(self, node, name):
-        place = REACHING[name]
-        given = [*node.args[place : place + 1], *(each.value for each in node.keywords)]
-        key = given[0] if given else None
+        position = REACHING[name]
+        candidates = [*node.args[position : position + 1], *(each.value for each in node.keywords)]
+        key = candidates[0] if candidates else None
         is_written = isinstance(key, ast.Constant) and isinstance(key.value, str)
         if not is_written:
-            self._note(node, f"{name} of a name: {_text(key)}")
+            self._note(node, f"{name} with variable name: {_text(key)}")
         elif key.value in NAMES | ATTRIBUTES:
             self._note(node, f"{name} of {key.value}")
 
@@ -184,7 +184,7 @@ class _Finder(ast.NodeVisitor):
                 self._note(node, f"{name} of objects")
         is_open = name == "dtype" and node.args and not isinstance(node.args[0], ast.Constant)
         if is_open and self._module_of(node.func).startswith("numpy"):
-            self._note(node, f"a dtype that is made: {_text(node.args[0])}")
+            self._note(node, f"dynamic dtype: {_text(node.args[0])}")
 
 
 def _text(node):

@@ -167,13 +167,13 @@ class Raw:
         return header, self._exactly(header.meta + header.body)[: header.meta]
 
     def _exactly(self, size):
-        data = bytearray()
-        while len(data) < size:
-            data = self.socket.recv(size - len(data))
+        received = bytearray()
+        while len(received) < size:
+            data = self.socket.recv(size - len(received))
             if not data:
                 raise EOFError
-            data += data
-        return bytes(data)
+            received += data
+        return bytes(received)
 
     def last_response(self, number=None):
         """Return the last response to a request, by default the newest request."""

@@ -270,7 +270,7 @@ def test_reconnect_during_a_step():
 def test_environment_errors_after_reconnect():
     fails = lambda: InlinePool([partial(ProbeEnv, k, at, 10**6) for k, at in ((0, 2), (1, None))])  # noqa: E731
     with served(fails, "tcp://127.0.0.1:0") as url:
-        decide = cut_at("in the middle of the reply", {4})
+        decide = cut_at("in the middle of the response", {4})
         with proxied(url, decide) as (proxy, through):
             envs = connected(through, on_lost="resume", timeout=10.0)
             envs.reset(seed=0)
@@ -294,7 +294,7 @@ def test_cut_inside_large_observations():
 
     reference = VectorEnv(InlinePool([Wide] * 3))
     with served(lambda: InlinePool([Wide] * 3), "tcp://127.0.0.1:0") as url:
-        decide = cut_at("in the middle of the reply", {1, 2, 4, 5})
+        decide = cut_at("in the middle of the response", {1, 2, 4, 5})
         with proxied(url, decide) as (proxy, through):
             envs = connected(through, on_lost="resume", timeout=20.0)
             for got, expected in zip(

@@ -8,9 +8,9 @@ import time
 import numpy as np
 import pytest
 from gymnasium import spaces
-from shoal.errors import ConnectionLostError, LeaseError, ReceiveTimeoutError
 
 import shoal
+from shoal.errors import ConnectionLostError, LeaseError, ReceiveTimeoutError
 from shoal.pools import InlinePool
 from shoal.remote import Hosted
 from shoal.remote._messages import ResetRequest, pack_message
@@ -95,7 +95,7 @@ def test_higher_priority_takes_over(scheme, on_lost, pause, tmp_path):
         assert len(hosted_cell.safe) == 1
         assert hosted_cell.cells[0].is_closed == 1
         time.sleep(pause)  # the heartbeat continues
-        with pytest.raises(LeaseError, match="has takeover over"):
+        with pytest.raises(LeaseError, match="has taken over"):
             first.step([0, 0, 0])
         second.reset(seed=0)
         with pytest.raises((LeaseError, ConnectionLostError)):
@@ -114,10 +114,12 @@ def test_owner_is_notified_while_it_waits():
         first.reset(seed=0)
         first.send([LONG, 0, 0])
         takeover = []
-        thread = threading.Timer(0.1, lambda: takeover.append(shoal.connect(hosted_cell.url, priority=5)))
+        thread = threading.Timer(
+            0.1, lambda: takeover.append(shoal.connect(hosted_cell.url, priority=5))
+        )
         thread.start()
         start_time = time.monotonic()
-        with pytest.raises(LeaseError, match="has takeover over"):
+        with pytest.raises(LeaseError, match="has taken over"):
             first.recv()
         assert time.monotonic() - start_time < SOON
         assert takeover == []  # the call in progress ends first
@@ -350,7 +352,10 @@ def test_owner_keeps_the_lease_during_a_long_step():
 
 
 def test_owner_resumes_within_the_lease():
-    with HostedCell(TCP, lease=2.0, session_ttl=60.0) as hosted_cell, proxied(hosted_cell.url) as (proxy, through):
+    with (
+        HostedCell(TCP, lease=2.0, session_ttl=60.0) as hosted_cell,
+        proxied(hosted_cell.url) as (proxy, through),
+    ):
         envs = shoal.connect(through, on_lost="resume", shared_memory=False)
         envs.reset(seed=0)
         port, proxy.port = proxy.port, 1
@@ -377,7 +382,10 @@ def test_owner_resumes_within_the_lease():
 
 def test_busy_owner_reconnects_in_background():
     """Otherwise the lease would end although the client is alive."""
-    with HostedCell(TCP, lease=1.6, session_ttl=60.0) as hosted_cell, proxied(hosted_cell.url) as (proxy, through):
+    with (
+        HostedCell(TCP, lease=1.6, session_ttl=60.0) as hosted_cell,
+        proxied(hosted_cell.url) as (proxy, through),
+    ):
         envs = shoal.connect(through, on_lost="resume", shared_memory=False)
         envs.reset(seed=0)
         proxy.cut()

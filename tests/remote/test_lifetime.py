@@ -42,7 +42,9 @@ def resources():
 def assert_no_leaks(before, server=None):
     gc.collect()
     assert wait_until(lambda: server is None or server.sessions == 0, SOON)
-    wait_until(lambda: all(now <= then for now, then in zip(resources(), before, strict=True)), SOON)
+    wait_until(
+        lambda: all(now <= then for now, then in zip(resources(), before, strict=True)), SOON
+    )
     now = resources()
     assert all(after <= earlier for after, earlier in zip(now, before, strict=True)), (
         now,

@@ -130,16 +130,16 @@ def test_oversized_request_is_not_sent():
 @pytest.mark.parametrize("meta", [MAX_META + 1, 2**32 - 1])
 @pytest.mark.parametrize("kind", [Kind.RESET, Kind.CALL, Kind.LATEST, Kind.CANCEL, Kind.STEP])
 def test_oversized_request_ends_the_session_before_allocation(kind, meta):
-    header_only = {"meta": meta}
+    overrides = {"meta": meta}
     if kind is Kind.STEP:
-        header_only |= {"rows": 2, "flags": 2, "body": 16}
+        overrides |= {"rows": 2, "flags": 2, "body": 16}
     with (
         served(lambda: InlinePool([InfoEnv] * 2), TCP, max_meta=MAX_META) as it,
         Raw(it) as raw,
     ):
 
         def ask():
-            raw.write(kind, header_only=header_only)
+            raw.write(kind, overrides=overrides)
             raw.socket.settimeout(5.0)  # the server does not wait for the rest
             header, meta = raw.read()
             assert header.kind is Kind.SESSION_ENDED
@@ -161,7 +161,7 @@ class OversizedMetaProxy(RewritingProxy):
     def rewrite(self, direction, header, message):
         if direction == RESPONSE and header.kind is self._kind:
             return pack_header(header._replace(meta=self._meta))
-        return super().altered(direction, header, message)
+        return super().rewrite(direction, header, message)
 
 
 @contextmanager
@@ -181,7 +181,7 @@ def announcing_server(kind, meta, info):
 @pytest.mark.parametrize(
     ("info", "limit"),
     [({}, MAX_META), ({"max_meta": 2**40}, 1 << 28)],
-    ids=["more than header_only by the server", "more than the limit of the client"],
+    ids=["more than announced by the server", "more than the limit of the client"],
 )
 @pytest.mark.parametrize("kind", [Kind.REPLY, Kind.BATCH])
 def test_oversized_response_is_rejected_before_allocation(kind, info, limit):
@@ -209,10 +209,13 @@ HANDSHAKE = {
     "a huge server hello": [header_only(Kind.SERVER_HELLO, 2**32 - 1)],
     "a server hello with a body": [header_only(Kind.SERVER_HELLO, 10, body=2**63)],
     "a long rejection first": [header_only(Kind.REJECTION, (1 << 16) + 1)],
-    "a info in its place": [header_only(Kind.SESSION_INFO, 10)],
-    "a long info": [SERVER_HELLO_MESSAGE, header_only(Kind.SESSION_INFO, (1 << 26) + 1)],
-    "a info without end": [SERVER_HELLO_MESSAGE, header_only(Kind.SESSION_INFO, 2**32 - 1)],
-    "a info with a body": [SERVER_HELLO_MESSAGE, header_only(Kind.SESSION_INFO, 10, body=1)],
+    "a session info first": [header_only(Kind.SESSION_INFO, 10)],
+    "a long session info": [SERVER_HELLO_MESSAGE, header_only(Kind.SESSION_INFO, (1 << 26) + 1)],
+    "a huge session info": [SERVER_HELLO_MESSAGE, header_only(Kind.SESSION_INFO, 2**32 - 1)],
+    "a session info with a body": [
+        SERVER_HELLO_MESSAGE,
+        header_only(Kind.SESSION_INFO, 10, body=1),
+    ],
     "a huge rejection": [SERVER_HELLO_MESSAGE, header_only(Kind.REJECTION, 2**32 - 1)],
     "a second server hello": [SERVER_HELLO_MESSAGE, SERVER_HELLO_MESSAGE],
 }
@@ -235,7 +238,10 @@ def test_oversized_handshake_is_rejected_before_allocation(what):
 def test_long_rejection_message():
     """The size limit of handshake messages does not apply to rejections."""
     refusal = unnumbered_message(Kind.REJECTION, Rejection("factory", "x" * 100_000))
-    with fake_server(SERVER_HELLO_MESSAGE, refusal) as (url, _), pytest.raises(ConnectionError, match="x" * 99):
+    with (
+        fake_server(SERVER_HELLO_MESSAGE, refusal) as (url, _),
+        pytest.raises(ConnectionError, match="x" * 99),
+    ):
         shoal.connect(url, timeout=20.0)
 
 

@@ -250,7 +250,11 @@ def status_of(infos, rows=3):
 @pytest.mark.parametrize("how", ["step", "send"])
 @pytest.mark.parametrize(
     ("deadlines", "late"),
-    [([0.3, LONG_TIMEOUT, LONG_TIMEOUT], [0]), (0.3, [0, 1, 2]), ([0.3, LONG_TIMEOUT, 0.2], [0, 2])],
+    [
+        ([0.3, LONG_TIMEOUT, LONG_TIMEOUT], [0]),
+        (0.3, [0, 1, 2]),
+        ([0.3, LONG_TIMEOUT, 0.2], [0, 2]),
+    ],
 )
 def test_missed_deadlines_return_status(how, deadlines, late):
     envs = connected(sleepers(ThreadPool, 3), timeout=LONG_TIMEOUT)

@@ -47,7 +47,7 @@ def connect(
     Args:
         url: The address and the name of a hosted vector: ``tcp://host:port/name``,
             ``tls://host:port/name``, ``ws://``, ``wss://``, ``unix://path#name`` or
-            ``inproc://name#name``. A list makes one vector over several servers; its slots follow
+            ``inproc://server#name``. A list makes one vector over several servers; its slots follow
             the order of the list.
         num_envs: Number of slots; None for the default of the server's factory. For several
             servers, a list with one number per server, or one number for all.

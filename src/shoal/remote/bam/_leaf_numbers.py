@@ -97,9 +97,8 @@ def observation_array(leaf: Leaf, numbers: Array) -> Array:
     else:
         return array.reshape(leaf.shape)
     if not is_exact.all():
-        raise ObservationError(
-            f"observation{leaf.path}: got {numbers[np.argmin(is_exact)]}, expected {leaf.description}"
-        )
+        number = numbers[np.argmin(is_exact)]
+        raise ObservationError(f"observation{leaf.path}: got {number}, expected {leaf.description}")
     return array.reshape(leaf.shape)
 
 

@@ -174,9 +174,7 @@ def _make_clients(
 
 def _check_client(client: GenericGymClient, others: Sequence[GenericGymClient]) -> None:
     if not hasattr(client, "single_action_space"):
-        raise ValueError(
-            f"{client!r} has no action space: call set_action_space first"
-        )
+        raise ValueError(f"{client!r} has no action space: call set_action_space first")
     if any(client.transport is other.transport for other in others):
         # Clients send requests concurrently, but a transport handles one at a time.
         raise ValueError(f"{client!r} shares the transport of another client: each needs its own")

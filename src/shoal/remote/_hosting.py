@@ -43,7 +43,7 @@ class Hosted:
 
     def __post_init__(self) -> None:
         if not callable(self.factory):
-            raise TypeError(f"expected a factory function, got {self.factory!r}")
+            raise TypeError(f"expected a function that makes a vector, got {self.factory!r}")
         if not self.lease > 0:
             raise ValueError(f"lease must be a positive number of seconds, got {self.lease!r}")
 

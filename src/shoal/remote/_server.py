@@ -390,7 +390,7 @@ def _acquire(lease: Lease, claim: Claim) -> None:
 
 def _check_address(address: Address, token: str | None, tls: TLS | None) -> None:
     if address.name:
-        raise ValueError(f"{address}: the address of a server has no name, remove {address.name!r}")
+        raise ValueError(f"{address}: a server listens for all names, remove {address.name!r}")
     if address.is_encrypted and tls is None:
         raise ValueError(f"{address} needs tls=(certificate, key)")
     if not address.is_loopback and token is None and not address.is_encrypted:

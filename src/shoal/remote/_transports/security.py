@@ -37,7 +37,7 @@ def client_context(tls: TLS | str | Path | None) -> ssl.SSLContext:
         return ssl.create_default_context()
     if isinstance(tls, str | Path):
         if not Path(tls).is_file():
-            raise FileNotFoundError(f"tls: file {tls} does not exist")
+            raise FileNotFoundError(f"tls: there is no file {tls}")
         return ssl.create_default_context(cafile=str(tls))
     certificate, key, authority = _files(tls)
     context = ssl.create_default_context(cafile=None if authority is None else str(authority))
@@ -48,7 +48,7 @@ def client_context(tls: TLS | str | Path | None) -> ssl.SSLContext:
 def _files(tls: tuple[str | Path, ...]) -> tuple[str | Path, str | Path, str | Path | None]:
     for file in tls:
         if not Path(file).is_file():
-            raise FileNotFoundError(f"tls: file {file} does not exist")
+            raise FileNotFoundError(f"tls: there is no file {file}")
     if len(tls) == 2:
         return tls[0], tls[1], None
     if len(tls) == 3:

@@ -214,7 +214,7 @@ class GenericGymClient(gymnasium.Env[Any, Any]):
         return observation, reward, terminated, truncated, _info(feedback)
 
     def render(self, slots: Sequence[int] | None = None) -> Any:
-        """Return the image of slot 0, or a list with that of each slot; None without render mode."""
+        """Return the image of slot 0, or a list of images; None without a render mode."""
         if self.render_mode is None:
             return None if slots is None else [None] * len(slots)
         return self.picture(0) if slots is None else [self.picture(slot) for slot in slots]

@@ -184,13 +184,13 @@ def test_one_request_for_all_slots():
     client = MockEnv(transport)
     client.num_envs = 3
     client.reset_slots([0, 1, 2], [7, 8, 9], None)
-    found = client.step_slots([2, 0], [1, 0])
+    feedbacks = client.step_slots([2, 0], [1, 0])
     assert len(transport.requests) == 2
     reset, step = transport.requests
     assert (reset.seed, reset.action, reset.header.request_type) == (7, [], RequestType.RESET)
     assert [(each.ns, each.discrete_action) for each in step.action] == [("2", [1]), ("0", [0])]
     assert step.env_name == "MockEnv"
-    assert [feedback.status for feedback in found] == [Status.OK] * 2
+    assert [feedback.status for feedback in feedbacks] == [Status.OK] * 2
 
 
 @pytest.mark.parametrize("code", [ErrorType.FAILURE, ErrorType.UNDEFINED, 77])
@@ -261,17 +261,17 @@ def test_duplicate_observation():
         GymFeedback(duplicate=1, reward=3.0),
     )
     client = scripted(answers, num_envs=3)
-    found = client.step_slots([0, 1, 2], [0, 0, 0])
-    for feedback in found:
+    feedbacks = client.step_slots([0, 1, 2], [0, 0, 0])
+    for feedback in feedbacks:
         np.testing.assert_array_equal(feedback.observation, [0.5, 0.5])
-    assert [feedback.status for feedback in found] == [
+    assert [feedback.status for feedback in feedbacks] == [
         Status.DUPLICATE,
         Status.OK,
         Status.DUPLICATE,
     ]
-    assert [feedback.reward for feedback in found] == [1.0, 2.0, 3.0]
-    assert [feedback.info for feedback in found] == [{"n": 0}, {"n": 1}, {}]
-    assert found[0].observation is not found[1].observation
+    assert [feedback.reward for feedback in feedbacks] == [1.0, 2.0, 3.0]
+    assert [feedback.info for feedback in feedbacks] == [{"n": 0}, {"n": 1}, {}]
+    assert feedbacks[0].observation is not feedbacks[1].observation
 
 
 @pytest.mark.parametrize("repeated", [(0, -1), (1, 0), (5, -1)])
@@ -284,8 +284,8 @@ def test_invalid_duplicate_is_rejected(repeated):
 def test_feedback_is_assigned_by_ns():
     answers = [GymFeedback(ns=str(slot), observation=[slot / 4, 0]) for slot in (2, 0, 1)]
     client = scripted(response(*answers), num_envs=3)
-    found = client.step_slots([0, 1, 2], [0, 0, 0])
-    assert [feedback.observation[0] for feedback in found] == [0, 0.25, 0.5]
+    feedbacks = client.step_slots([0, 1, 2], [0, 0, 0])
+    assert [feedback.observation[0] for feedback in feedbacks] == [0, 0.25, 0.5]
 
 
 @pytest.mark.parametrize("names", [("1", "1"), ("0", "2"), ("0", ""), ("0",), ("", "", "")])
@@ -299,8 +299,8 @@ def test_ns_that_is_not_a_number_is_ignored():
     answers = [
         GymFeedback(ns=name, observation=[k, 0]) for k, name in enumerate(["/left", "/right"])
     ]
-    found = scripted(response(*answers), num_envs=2).step_slots([0, 1], [0, 0])
-    assert [feedback.observation[0] for feedback in found] == [0, 1]
+    feedbacks = scripted(response(*answers), num_envs=2).step_slots([0, 1], [0, 0])
+    assert [feedback.observation[0] for feedback in feedbacks] == [0, 1]
 
 
 def test_reset_options_are_rejected():

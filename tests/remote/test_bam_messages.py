@@ -163,8 +163,8 @@ def test_slots_and_seeds_round_trip(data):
     seeds = data.draw(st.lists(seed, min_size=len(slots), max_size=len(slots)))
     number, actions = reset_fields(slots, seeds, num_envs)
     sent = from_json(to_json(request(RequestType.RESET, actions, number)), GymAPIRequest)
-    found = read_reset(sent, num_envs)
-    assert list(found.items()) == list(zip(slots, seeds, strict=True))
+    decoded = read_reset(sent, num_envs)
+    assert list(decoded.items()) == list(zip(slots, seeds, strict=True))
 
 
 def test_seed_zero_is_a_seed():

@@ -56,9 +56,9 @@ def test_space_in_foreign_byte_order_is_rejected(where):
 
 def test_array_in_foreign_byte_order_is_converted():
     for dtype in FOREIGN_DTYPES:
-        found = unpack_values(pack_values(np.array([1, 2], dtype)))
-        assert found.dtype == dtype.newbyteorder("=")
-        assert found.tolist() == [1, 2]
+        decoded = unpack_values(pack_values(np.array([1, 2], dtype)))
+        assert decoded.dtype == dtype.newbyteorder("=")
+        assert decoded.tolist() == [1, 2]
 
 
 # Small messages that describe large spaces
@@ -171,9 +171,9 @@ def test_dict_of_colliding_integers_is_rejected():
 
 
 def test_dict_that_would_be_rejected_is_not_sent():
-    found = unpack_values(pack_values({"infos": colliding(300)}))
-    assert isinstance(found["infos"], Unsent)
-    assert found["infos"].kind == "dict"
+    decoded = unpack_values(pack_values({"infos": colliding(300)}))
+    assert isinstance(decoded["infos"], Unsent)
+    assert decoded["infos"].kind == "dict"
     with pytest.raises(TypeError, match="cannot be sent"):
         pack_values(colliding(300), strict=True)
 

@@ -163,8 +163,10 @@ def test_set_num_envs_may_raise():
 def test_invalid_feedback_is_an_error_of_its_slot():
     class Broken(Reporting):
         def step_slots(self, slots, actions):
-            found = super().step_slots(slots, actions)
-            return [None if slot == 2 else each for slot, each in zip(slots, found, strict=True)]
+            feedbacks = super().step_slots(slots, actions)
+            return [
+                None if slot == 2 else each for slot, each in zip(slots, feedbacks, strict=True)
+            ]
 
     envs = connected(Broken)
     envs.reset(seed=0)

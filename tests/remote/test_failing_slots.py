@@ -20,8 +20,8 @@ class FailingCell(Cell):
     """Returns an invalid feedback for failing slots."""
 
     def step_slots(self, slots, actions):
-        found = super().step_slots(slots, [0] * len(slots))
-        answers = zip(actions, found, strict=True)
+        feedbacks = super().step_slots(slots, [0] * len(slots))
+        answers = zip(actions, feedbacks, strict=True)
         return ["nonsense" if action == FAIL else each for action, each in answers]
 
 

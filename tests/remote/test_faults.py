@@ -126,8 +126,8 @@ def assert_plays_as_local(
     # Both make the same number of steps, even if it depends on the connection.
     numbers = itertools.tee(range(steps) if isinstance(steps, int) else steps)
     with during():
-        shoal_threads, theirs = play(envs, numbers[0], seed), play(reference, numbers[1], seed)
-        for got, expected in zip(shoal_threads, theirs, strict=True):
+        remote, expected_results = play(envs, numbers[0], seed), play(reference, numbers[1], seed)
+        for got, expected in zip(remote, expected_results, strict=True):
             assert_identical(got, expected)
     assert host.executed() == [env.total_steps for env in reference.envs]
     stats = envs.stats()
@@ -233,9 +233,9 @@ def test_cut_while_nothing_is_in_flight(shared):
     with hosted() as host:
         reference = local()
         envs = shoal.connect(host.url, on_lost="resume", timeout=10.0, shared_memory=shared)
-        theirs = play_steps(reference, range(4), 1)
+        expected_results = play_steps(reference, range(4), 1)
         for got in play_steps(envs, range(4), 1):
-            assert_identical(got, next(theirs))
+            assert_identical(got, next(expected_results))
             host.proxy.cut()
         envs.close()
 

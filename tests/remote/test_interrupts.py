@@ -79,21 +79,21 @@ class Interrupter:
 
     def __call__(self, call):
         """Return whether the call was interrupted, and its result, if any."""
-        found = None
+        result = None
         start_time = time.perf_counter()
         try:
             self._is_armed = True
             signal.setitimer(signal.ITIMER_REAL, self._random.uniform(1e-6, 1.2 * self._duration))
-            found = call()
+            result = call()
             self._is_armed = False
         except KeyboardInterrupt:
             self.count += 1
-            return True, found
+            return True, result
         finally:
             self._is_armed = False
             signal.setitimer(signal.ITIMER_REAL, 0)
         self._duration += 0.2 * (time.perf_counter() - start_time - self._duration)
-        return False, found
+        return False, result
 
 
 class Player:
@@ -163,8 +163,8 @@ class Player:
         name = f"number{self.calls}"
         interrupted(lambda: self.envs.set_attr(name, self.calls))
         self.envs.set_attr(name, self.calls)
-        was_interrupted, found = interrupted(lambda: self.envs.get_attr(name))
-        assert was_interrupted or found == (self.calls,) * NUM_ENVS
+        was_interrupted, result = interrupted(lambda: self.envs.get_attr(name))
+        assert was_interrupted or result == (self.calls,) * NUM_ENVS
         assert self.envs.get_attr("label") == (0, 1, 2, 3)
 
     def compare(self, got, expected):

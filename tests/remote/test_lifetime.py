@@ -106,13 +106,13 @@ def test_servers_leak_nothing(scheme, listen_at):
 
 
 def test_heartbeat_threads_end():
-    before, hearts = resources(), shoal_threads().count("shoal heartbeat")
+    before, heartbeats = resources(), shoal_threads().count("shoal heartbeat")
     with shoal.serve({"it": Hosted(Cell, exclusive=True, lease=2.0)}, place()) as server:
         for _ in range(5):
             with shoal.connect(f"{server.url}#it") as envs:
                 envs.reset(seed=0)
-                assert shoal_threads().count("shoal heartbeat") > hearts
-    assert wait_until(lambda: shoal_threads().count("shoal heartbeat") <= hearts)
+                assert shoal_threads().count("shoal heartbeat") > heartbeats
+    assert wait_until(lambda: shoal_threads().count("shoal heartbeat") <= heartbeats)
     assert_no_leaks(before)
 
 
@@ -172,7 +172,7 @@ def test_garbage_collected_vector_of_several_servers_ends_its_sessions():
 def test_unreachable_server_leaves_no_sessions_at_others():
     with shoal.serve({"it": factory}, place()) as one:
         with pytest.raises(ConnectionLostError):
-            shoal.connect([f"{one.url}#it", "inproc://nobody#it"], timeout=2.0)
+            shoal.connect([f"{one.url}#it", "inproc://unused#it"], timeout=2.0)
         assert wait_until(lambda: one.sessions == 0)
 
 

@@ -103,13 +103,13 @@ def mutate(reader, count, seed):
     rng = random.Random(seed)
     for original in originals:
         read(original)
-    found = 0
+    valid = 0
     for _ in range(count):
         data = mutated(rng, rng.choice(originals)) if rng.random() < 0.9 else rng.randbytes(40)
         with suppress(ProtocolError):
             read(data)
-            found += 1
-    return found
+            valid += 1
+    return valid
 
 
 EACH = -(-100_000 // len(READERS))
@@ -118,10 +118,10 @@ EACH = -(-100_000 // len(READERS))
 @pytest.mark.filterwarnings("ignore")
 @pytest.mark.parametrize("reader", READERS)
 def test_mutated_messages_are_decoded_or_rejected_in_little_memory(reader):
-    found = []
-    assert peak_of(lambda: found.append(mutate(reader, EACH, 1))) < MAX_MEMORY
+    valid = []
+    assert peak_of(lambda: valid.append(mutate(reader, EACH, 1))) < MAX_MEMORY
     # Some mutations must be valid, and some must not.
-    assert EACH / 50 < found[0] < EACH * 0.9
+    assert EACH / 50 < valid[0] < EACH * 0.9
 
 
 @pytest.mark.slow

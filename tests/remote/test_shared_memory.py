@@ -232,8 +232,8 @@ def unaffected_client(it):
             other.reset(seed=3)
             yield
             other.step(np.arange(2) % 2)
-        with shoal.connect(it, 2, timeout=10.0) as newcomer:
-            assert_identical(rollout(newcomer), local_rollout())
+        with shoal.connect(it, 2, timeout=10.0) as new_client:
+            assert_identical(rollout(new_client), local_rollout())
     finally:
         threading.excepthook = hook
     assert not errors, errors

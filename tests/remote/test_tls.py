@@ -21,7 +21,7 @@ def certificates(tmp_path_factory):
         subprocess.run(["openssl", *arguments], check=True, cwd=folder, capture_output=True)
 
     new = ["-newkey", "ec", "-pkeyopt", "ec_paramgen_curve:prime256v1", "-nodes"]
-    for authority in ("authority", "stranger"):
+    for authority in ("authority", "other_authority"):
         run(
             *("req", "-x509", *new, "-days", "2", "-subj", f"/CN={authority}"),
             *("-keyout", f"{authority}.key", "-out", f"{authority}.pem"),
@@ -30,7 +30,7 @@ def certificates(tmp_path_factory):
     for name, authority in (
         ("server", "authority"),
         ("client", "authority"),
-        ("thief", "stranger"),
+        ("foreign_client", "other_authority"),
     ):
         run("req", *new, "-subj", f"/CN={name}", "-keyout", f"{name}.key", "-out", f"{name}.csr")
         run(
@@ -42,8 +42,8 @@ def certificates(tmp_path_factory):
 
 
 def files(folder, name, authority=None):
-    found = (folder / f"{name}.pem", folder / f"{name}.key")
-    return found if authority is None else (*found, folder / f"{authority}.pem")
+    pair = (folder / f"{name}.pem", folder / f"{name}.key")
+    return pair if authority is None else (*pair, folder / f"{authority}.pem")
 
 
 @pytest.mark.parametrize("scheme", ["tls", "wss"])
@@ -55,7 +55,7 @@ def test_server_certificate_is_verified(certificates, scheme):
             assert observations in envs.observation_space
             for _ in range(20):
                 envs.step(envs.action_space.sample())
-        for tls in (None, certificates / "stranger.pem"):
+        for tls in (None, certificates / "other_authority.pem"):
             with pytest.raises(ConnectionLostError, match="certificate"):
                 shoal.connect(it, tls=tls, timeout=5.0)
         with pytest.raises(ConnectionError):
@@ -70,7 +70,7 @@ def test_client_certificate_is_required(certificates, scheme):
     with served(factory, f"{scheme}://127.0.0.1:0", tls=tls) as it:
         for refused in (
             certificates / "authority.pem",
-            files(certificates, "thief", "authority"),
+            files(certificates, "foreign_client", "authority"),
         ):
             with pytest.raises(ConnectionError):
                 shoal.connect(it, tls=refused, timeout=5.0)

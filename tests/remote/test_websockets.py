@@ -95,10 +95,10 @@ class LongText(gymnasium.Env):
 
     def long_text(self):
         self._calls.append(threading.current_thread().name)
-        return bytes(STORY)
+        return bytes(TEXT_BYTES)
 
 
-STORY, NUM_REQUESTS = 4_000_000, 60
+TEXT_BYTES, NUM_REQUESTS = 4_000_000, 60
 
 
 @contextmanager

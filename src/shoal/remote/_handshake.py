@@ -156,18 +156,18 @@ def client_handshake(
         Kind.SERVER_HELLO: ServerHello,
         Kind.REJECTION: Rejection,
     }
-    greeting = receive_unnumbered(transport, expected, deadline, _MAX_HELLO)
-    if isinstance(greeting, Rejection):
-        raise _error_of(transport, greeting)
-    assert isinstance(greeting, ServerHello)
+    server_hello = receive_unnumbered(transport, expected, deadline, _MAX_HELLO)
+    if isinstance(server_hello, Rejection):
+        raise _error_of(transport, server_hello)
+    assert isinstance(server_hello, ServerHello)
     oldest, newest = VERSIONS
-    version = min(newest, greeting.newest)
-    if version < max(oldest, greeting.oldest):
+    version = min(newest, server_hello.newest)
+    if version < max(oldest, server_hello.oldest):
         raise RefusedError(
-            f"{transport.name} supports protocol versions {greeting.oldest} to {greeting.newest}, "
-            f"this client {oldest} to {newest}"
+            f"{transport.name} supports protocol versions {server_hello.oldest} to "
+            f"{server_hello.newest}, this client {oldest} to {newest}"
         )
-    proof = _proof(token, greeting.nonce) if token is not None else b""
+    proof = _proof(token, server_hello.nonce) if token is not None else b""
     hello = ClientHello(
         version,
         name,

@@ -239,21 +239,21 @@ NB_MODULE(_native, module) {
   nb::class_<shoal::Port>(module, "Port")
       .def_static(
           "of_socket",
-          [](int descriptor, std::string name, bool may_spin, double patience) {
+          [](int descriptor, std::string name, bool may_spin, double stall_timeout) {
             return std::make_unique<shoal::Port>(shoal::make_socket_pipe(descriptor),
-                                                 std::move(name), may_spin, patience);
+                                                 std::move(name), may_spin, stall_timeout);
           },
-          "descriptor"_a, "name"_a, "may_spin"_a, "patience"_a)
-      .def_static("shared_bytes", &shoal::Port::shared_bytes, "capacity"_a, "trays"_a)
+          "descriptor"_a, "name"_a, "may_spin"_a, "stall_timeout"_a)
+      .def_static("shared_bytes", &shoal::ring_pipe_bytes, "capacity"_a)
       .def("send", &shoal::Port::send, "parts"_a, "reads"_a = true)
       .def("peek", &shoal::Port::peek, "needed"_a, "timeout"_a.none(),
            nb::sig("def peek(self, needed: int, timeout: float | None) -> bytes | None"))
       .def("skip", &shoal::Port::skip, "count"_a)
       .def("receive_into", &shoal::Port::receive_into, "buffers"_a)
-      .def("share", &shoal::Port::share, "memory"_a, "capacity"_a, "trays"_a, "end"_a)
+      .def("share", &shoal::Port::share, "memory"_a, "capacity"_a, "end"_a)
       .def("close", &shoal::Port::close)
-      .def("abandon", &shoal::Port::abandon)
-      .def_prop_rw("patience", &shoal::Port::patience, &shoal::Port::set_patience)
+      .def("release_in_child", &shoal::Port::release_in_child)
+      .def_prop_rw("stall_timeout", &shoal::Port::stall_timeout, &shoal::Port::set_stall_timeout)
       .def_prop_ro("is_shared", &shoal::Port::is_shared)
       .def_prop_ro("name", &shoal::Port::name)
       .def_prop_ro("bytes_sent", &shoal::Port::bytes_sent)
@@ -264,28 +264,24 @@ NB_MODULE(_native, module) {
       .def(
           "__init__",
           [](shoal::FastPathClient* self, shoal::ActionIntake& intake, shoal::SlotState& state,
-             const shoal::Tree& observations, bool notes_endings, uint8_t step, uint8_t batch,
-             uint8_t whole, uint8_t in_tray) {
-            new (self) shoal::FastPathClient(intake, state, observations, notes_endings,
-                                             shoal::FastPathState{step, batch, whole, in_tray});
+             const shoal::Tree& observations, bool updates_finished, uint8_t step, uint8_t batch,
+             uint8_t whole) {
+            new (self) shoal::FastPathClient(intake, state, observations, updates_finished,
+                                             shoal::FastPathCodes{step, batch, whole});
           },
-          "intake"_a, "state"_a, "observations"_a, "notes_endings"_a, "step"_a, "batch"_a,
-          "whole"_a, "in_tray"_a, nb::keep_alive<1, 2>(), nb::keep_alive<1, 3>(),
-          nb::keep_alive<1, 4>())
+          "intake"_a, "state"_a, "observations"_a, "updates_finished"_a, "step"_a, "batch"_a,
+          "whole"_a, nb::keep_alive<1, 2>(), nb::keep_alive<1, 3>(), nb::keep_alive<1, 4>())
       .def("step", &shoal::FastPathClient::step, "port"_a, "actions"_a.none(), "number"_a, "ack"_a,
            "timeout"_a.none(),
            nb::sig("def step(self, port: Port, actions: typing.Any, number: int, ack: int, "
                    "timeout: float | None) -> Results | typing.Literal[False] | None"))
-      .def("from_tray", &shoal::FastPathClient::from_tray, "about"_a,
-           nb::sig("def from_tray(self, about: int) -> list[numpy.typing.NDArray[typing.Any]]"))
-      .def("part_from_held", &shoal::FastPathClient::part_from_held)
-      .def_prop_ro("newest", &shoal::FastPathClient::newest)
-      .def_prop_ro("answered", &shoal::FastPathClient::answered)
-      .def_prop_ro("received", &shoal::FastPathClient::received)
+      .def_prop_ro("last_request", &shoal::FastPathClient::last_request)
+      .def_prop_ro("last_answered", &shoal::FastPathClient::last_answered)
+      .def_prop_ro("last_received", &shoal::FastPathClient::last_received)
       .def_prop_ro("results", &shoal::FastPathClient::results,
                    nb::for_getter(nb::sig("def results(self, /) -> Results | None")))
-      .def_prop_ro("is_torn", &shoal::FastPathClient::is_torn)
-      .def_prop_ro("is_inside", &shoal::FastPathClient::is_inside)
+      .def_prop_ro("is_send_incomplete", &shoal::FastPathClient::is_send_incomplete)
+      .def_prop_ro("is_receive_incomplete", &shoal::FastPathClient::is_receive_incomplete)
       .def_prop_ro("micros", &shoal::FastPathClient::micros);
 
   nb::class_<shoal::FastPathServer>(module, "FastPathServer")
@@ -293,38 +289,38 @@ NB_MODULE(_native, module) {
           "__init__",
           [](shoal::FastPathServer* self, const shoal::Tree& actions,
              const shoal::Tree& observations, Py_ssize_t rows, uint8_t step, uint8_t batch,
-             uint8_t whole, uint8_t in_tray) {
+             uint8_t whole) {
             new (self) shoal::FastPathServer(actions, observations, rows,
-                                             shoal::FastPathState{step, batch, whole, in_tray});
+                                             shoal::FastPathCodes{step, batch, whole});
           },
-          "actions"_a, "observations"_a, "rows"_a, "step"_a, "batch"_a, "whole"_a, "in_tray"_a,
+          "actions"_a, "observations"_a, "rows"_a, "step"_a, "batch"_a, "whole"_a,
           nb::keep_alive<1, 2>(), nb::keep_alive<1, 3>())
-      .def("next", &shoal::FastPathServer::next, "port"_a, "received"_a, "timeout"_a.none(),
-           nb::sig("def next(self, port: Port, received: int, timeout: float | None) -> tuple[int, "
-                   "typing.Any] | typing.Literal[False] | None"))
-      .def("answer", &shoal::FastPathServer::answer, "port"_a, "results"_a, "number"_a, "about"_a,
-           "micros"_a)
-      .def_prop_ro("tray_bytes", &shoal::FastPathServer::tray_bytes);
+      .def("receive", &shoal::FastPathServer::receive, "port"_a, "received"_a, "timeout"_a.none(),
+           nb::sig("def receive(self, port: Port, received: int, timeout: float | None) -> "
+                   "tuple[int, typing.Any] | typing.Literal[False] | None"))
+      .def("respond", &shoal::FastPathServer::respond, "port"_a, "results"_a, "number"_a,
+           "reply_to"_a, "micros"_a);
 
   module.attr("HEADER_BYTES") = shoal::Header::kBytes;
   module.def(
       "pack_header",
       [](uint8_t kind, uint8_t flags, uint32_t rows, uint32_t meta, uint32_t micros,
-         uint64_t number, uint64_t ack, uint64_t about, uint64_t body) {
+         uint64_t number, uint64_t ack, uint64_t reply_to, uint64_t body) {
         const auto bytes =
-            shoal::Header{kind, flags, 0, rows, meta, micros, number, ack, about, body}.packed();
+            shoal::Header{kind, flags, rows, meta, micros, number, ack, reply_to, body}.packed();
         return nb::bytes(bytes.data(), bytes.size());
       },
       nb::sig("def pack_header(kind: int, flags: int, rows: int, meta: int, micros: int, number: "
-              "int, ack: int, about: int, body: int) -> bytes"));
+              "int, ack: int, reply_to: int, body: int) -> bytes"));
   module.def(
       "read_header",
       [](nb::bytes data) -> nb::object {
         if (data.size() < shoal::Header::kBytes) return nb::none();
-        const std::optional<shoal::Header> found = shoal::Header::read(data.c_str());
-        if (!found) return nb::none();
-        return nb::make_tuple(found->kind, found->flags, found->rows, found->meta, found->micros,
-                              found->number, found->ack, found->about, found->body);
+        const std::optional<shoal::Header> header = shoal::Header::read(data.c_str());
+        if (!header) return nb::none();
+        return nb::make_tuple(header->kind, header->flags, header->rows, header->meta,
+                              header->micros, header->number, header->ack, header->reply_to,
+                              header->body);
       },
       nb::sig("def read_header(data: bytes) -> tuple[int, int, int, int, int, int, int, int, int] "
               "| None"));

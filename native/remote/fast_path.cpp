@@ -6,8 +6,7 @@ namespace shoal {
 
 namespace {
 
-constexpr size_t kResultColumns = 3;
-constexpr size_t kResultBytes = sizeof(double) + 2;  // of a row: a reward and two flags
+constexpr size_t kResultBytes = sizeof(double) + 2;  // per row: a reward and two flags
 
 uint64_t leaf_bytes(const Tree& tree) {
   uint64_t bytes = 0;
@@ -15,7 +14,7 @@ uint64_t leaf_bytes(const Tree& tree) {
   return bytes;
 }
 
-/// Whether this is an array of so many rows of these numbers, one after the other in memory.
+/// Whether the object is a C-contiguous array of this dtype and of shape (rows, *shape).
 bool is_column(PyObject* object, PyArray_Descr* descr, Py_ssize_t rows,
                const std::vector<npy_intp>& shape) {
   if (!PyArray_CheckExact(object)) return false;
@@ -31,14 +30,14 @@ iovec bytes_of(PyObject* object) {
   return {PyArray_DATA(array), static_cast<size_t>(PyArray_NBYTES(array))};
 }
 
-/// Collects the arrays of a batch in the order of the leaves; false if one is not as it must be.
+/// Collects the arrays of a batch in the order of the leaves; returns false if one does not match.
 bool collect(const Tree& tree, const Node& node, PyObject* batch, Py_ssize_t rows,
-             std::vector<Ref>& found) {
+             std::vector<Ref>& arrays) {
   switch (node.kind) {
     case Node::Kind::kLeaf: {
       const Leaf& leaf = tree.leaves[node.index];
       if (!is_column(batch, leaf.dtype(), rows, leaf.shape)) return false;
-      found.push_back(Ref::borrow(batch));
+      arrays.push_back(Ref::borrow(batch));
       return true;
     }
     case Node::Kind::kObject:
@@ -46,13 +45,13 @@ bool collect(const Tree& tree, const Node& node, PyObject* batch, Py_ssize_t row
     case Node::Kind::kDict:
       for (size_t k = 0; k < node.children.size(); ++k) {
         Ref part = Ref::checked(PyObject_GetItem(batch, node.keys[k].get()));
-        if (!collect(tree, node.children[k], part.get(), rows, found)) return false;
+        if (!collect(tree, node.children[k], part.get(), rows, arrays)) return false;
       }
       return true;
     case Node::Kind::kTuple:
       for (size_t k = 0; k < node.children.size(); ++k) {
         Ref part = Ref::checked(PySequence_GetItem(batch, static_cast<Py_ssize_t>(k)));
-        if (!collect(tree, node.children[k], part.get(), rows, found)) return false;
+        if (!collect(tree, node.children[k], part.get(), rows, arrays)) return false;
       }
       return true;
   }
@@ -68,23 +67,11 @@ std::vector<iovec> bytes_of(const Tree& tree, const Columns& columns, Py_ssize_t
   return parts;
 }
 
-/// Copies the leaves that follow the results into a tray.
-void put_in_tray(const TrayPlan& plan, char* tray, const std::vector<Ref>& arrays) {
-  std::vector<iovec> sources;
-  for (size_t k = kResultColumns; k < arrays.size(); ++k) {
-    sources.push_back(bytes_of(arrays[k].get()));
-  }
-  nb::gil_scoped_release release;
-  for (size_t leaf = 0; leaf < sources.size(); ++leaf) {
-    std::memcpy(tray + plan.offset(leaf), sources[leaf].iov_base, sources[leaf].iov_len);
-  }
-}
-
-/// Refuses bytes that are no booleans: NumPy trusts that there are none in its arrays.
+/// Rejects bytes other than 0 and 1: NumPy assumes that boolean arrays contain nothing else.
 void check_flags(const uint8_t* flags, size_t count) {
   if (std::all_of(flags, flags + count, [](uint8_t flag) { return flag <= 1; })) return;
   Ref type = error_class("ProtocolError");
-  raise(type.get(), "a flag is neither true nor false");
+  raise(type.get(), "a boolean is neither 0 nor 1");
 }
 
 void check_flags(const Tree& tree, const Columns& columns, Py_ssize_t rows) {
@@ -99,16 +86,15 @@ void check_flags(const Tree& tree, const Columns& columns, Py_ssize_t rows) {
 }  // namespace
 
 FastPathClient::FastPathClient(ActionIntake& intake, SlotState& state, const Tree& observations,
-                               bool notes_endings, FastPathState words)
+                               bool updates_finished, FastPathCodes codes)
     : intake_(intake),
       state_(state),
       observations_(observations),
-      notes_endings_(notes_endings),
-      words_(words),
-      trays_(observations, state.count) {
+      updates_finished_(updates_finished),
+      codes_(codes) {
   const auto rows = static_cast<uint64_t>(state.count);
   request_bytes_ = rows * leaf_bytes(intake.tree());
-  answer_bytes_ = rows * (kResultBytes + leaf_bytes(observations));
+  response_bytes_ = rows * (kResultBytes + leaf_bytes(observations));
 }
 
 nb::object FastPathClient::step(Port& port, nb::handle actions, uint64_t number, uint64_t ack,
@@ -117,11 +103,10 @@ nb::object FastPathClient::step(Port& port, nb::handle actions, uint64_t number,
   const Py_ssize_t rows = state_.count;
   intake_.take_in(actions, {nullptr, rows, 0});
   if (has_extras(intake_.columns(), {nullptr, rows, 0})) return nb::none();
-  results_ = Ref();  // the user may have let go of them, and of their tray
+  results_ = Ref();  // so that their arrays can be recycled
   Header request;
-  request.kind = words_.step;
-  request.flags = words_.whole;
-  request.tray = trays_.free_one(port.trays());
+  request.kind = codes_.step;
+  request.flags = codes_.whole;
   request.rows = static_cast<uint32_t>(rows);
   request.number = number;
   request.ack = ack;
@@ -129,95 +114,68 @@ nb::object FastPathClient::step(Port& port, nb::handle actions, uint64_t number,
   auto head = request.packed();
   std::vector<iovec> parts = bytes_of(intake_.tree(), intake_.columns(), rows);
   parts.insert(parts.begin(), {head.data(), head.size()});
-  newest_ = number;
-  offered_ = request.tray;
-  is_inside_ = false;
-  is_torn_ = true;
+  last_request_ = number;
+  is_receive_incomplete_ = false;
+  is_send_incomplete_ = true;
   port.send_parts(std::move(parts));
-  is_torn_ = false;
+  is_send_incomplete_ = false;
 
-  const char* seen = port.await_bytes(Header::kBytes, seconds);
-  const std::optional<Header> answer = seen ? Header::read(seen) : std::nullopt;
-  if (!answer || !is_plain(*answer, number, ack)) return nb::steal(Py_NewRef(Py_False));
-  is_inside_ = true;
+  const char* bytes = port.await_bytes(Header::kBytes, seconds);
+  const std::optional<Header> response = bytes ? Header::read(bytes) : std::nullopt;
+  if (!response || !is_plain(*response, number, ack)) return nb::steal(Py_NewRef(Py_False));
+  is_receive_incomplete_ = true;
   port.skip(Header::kBytes);
   Bank& bank = banks_.renewed(observations_, rows);
   const auto count = static_cast<size_t>(rows);
-  const bool in_tray = answer->flags == words_.in_tray;
-  const Columns& observed = in_tray ? trays_[offered_] : bank.observations;
-  std::vector<iovec> targets;
-  if (!in_tray) targets = bytes_of(observations_, observed, rows);
+  std::vector<iovec> targets = bytes_of(observations_, bank.observations, rows);
   const iovec results[] = {{bank.rewards.data, count * sizeof(double)},
                            {bank.terminated.data, count},
                            {bank.truncated.data, count}};
   targets.insert(targets.begin(), std::begin(results), std::end(results));
   port.receive_parts(targets);
-  is_inside_ = false;
+  is_receive_incomplete_ = false;
   check_flags(bank.terminated.data, count);
   check_flags(bank.truncated.data, count);
-  check_flags(observations_, observed, rows);
-  for (Py_ssize_t k = 0; notes_endings_ && k < rows; ++k) {
+  check_flags(observations_, bank.observations, rows);
+  for (Py_ssize_t k = 0; updates_finished_ && k < rows; ++k) {
     state_.finished[k] = bank.terminated[k] | bank.truncated[k];
   }
-  micros_ = answer->micros;
+  micros_ = response->micros;
   Ref tuple = Ref::checked(PyTuple_New(5));
-  PyTuple_SET_ITEM(tuple.get(), 0, assemble(observations_, observed, rows).release());
+  PyTuple_SET_ITEM(tuple.get(), 0, assemble(observations_, bank.observations, rows).release());
   PyTuple_SET_ITEM(tuple.get(), 1, Ref(bank.rewards.owner).release());
   PyTuple_SET_ITEM(tuple.get(), 2, Ref(bank.terminated.owner).release());
   PyTuple_SET_ITEM(tuple.get(), 3, Ref(bank.truncated.owner).release());
   PyTuple_SET_ITEM(tuple.get(), 4, Py_NewRef(Py_None));
-  answered_ = number;
-  received_ = answer->number;
+  last_answered_ = number;
+  last_received_ = response->number;
   results_ = tuple;
   return nb::steal(tuple.release());
 }
 
 bool FastPathClient::is_plain(const Header& header, uint64_t number, uint64_t ack) const {
-  const bool in_tray = header.flags == words_.in_tray && offered_ != 0;
-  const uint64_t body =
-      in_tray ? static_cast<uint64_t>(state_.count) * kResultBytes : answer_bytes_;
-  return header.kind == words_.batch && (header.flags == 0 || in_tray) && header.meta == 0 &&
-         header.rows == static_cast<uint32_t>(state_.count) && header.body == body &&
-         header.about == number && header.number == ack + 1 && header.ack <= number;
-}
-
-nb::object FastPathClient::from_tray(uint64_t about) const {
-  if (about != newest_ || offered_ == 0) {
-    Ref type = error_class("ProtocolError");
-    raise(type.get(), "an answer to request %llu lies in a tray that was not offered",
-          static_cast<unsigned long long>(about));
-  }
-  Ref list = Ref::checked(PyList_New(0));
-  for (const Ref& array : trays_[offered_].arrays) {
-    Ref copy =
-        Ref::checked(PyArray_NewCopy(reinterpret_cast<PyArrayObject*>(array.get()), NPY_CORDER));
-    check(PyList_Append(list.get(), copy.get()));
-  }
-  return nb::steal(list.release());
+  return header.kind == codes_.batch && header.flags == 0 && header.meta == 0 &&
+         header.rows == static_cast<uint32_t>(state_.count) && header.body == response_bytes_ &&
+         header.reply_to == number && header.number == ack + 1 && header.ack <= number;
 }
 
 FastPathServer::FastPathServer(const Tree& actions, const Tree& observations, Py_ssize_t rows,
-                               FastPathState words)
-    : actions_(actions),
-      observations_(observations),
-      rows_(rows),
-      words_(words),
-      plan_(observations, rows) {
+                               FastPathCodes codes)
+    : actions_(actions), observations_(observations), rows_(rows), codes_(codes) {
   request_bytes_ = static_cast<uint64_t>(rows) * leaf_bytes(actions);
-  answer_bytes_ = static_cast<uint64_t>(rows) * (kResultBytes + leaf_bytes(observations));
+  response_bytes_ = static_cast<uint64_t>(rows) * (kResultBytes + leaf_bytes(observations));
 }
 
-nb::object FastPathServer::next(Port& port, uint64_t received, std::optional<double> seconds) {
-  const char* seen = port.await_bytes(Header::kBytes, seconds);
-  if (seen == nullptr) return nb::none();
-  const std::optional<Header> request = Header::read(seen);
-  const bool is_plain = request && request->kind == words_.step && request->meta == 0 &&
-                        request->flags == words_.whole &&
+nb::object FastPathServer::receive(Port& port, uint64_t received, std::optional<double> seconds) {
+  const char* bytes = port.await_bytes(Header::kBytes, seconds);
+  if (bytes == nullptr) return nb::none();
+  const std::optional<Header> request = Header::read(bytes);
+  const bool is_plain = request && request->kind == codes_.step && request->meta == 0 &&
+                        request->flags == codes_.whole &&
                         request->rows == static_cast<uint32_t>(rows_) &&
                         request->body == request_bytes_ && request->number == received + 1;
   if (!is_plain) return nb::steal(Py_NewRef(Py_False));
   port.skip(Header::kBytes);
-  offered_ = request->tray;
   received_.renew(actions_, rows_);
   port.receive_parts(bytes_of(actions_, received_, rows_));
   check_flags(actions_, received_, rows_);
@@ -227,34 +185,28 @@ nb::object FastPathServer::next(Port& port, uint64_t received, std::optional<dou
   return nb::steal(pair.release());
 }
 
-bool FastPathServer::answer(Port& port, nb::tuple results, uint64_t number, uint64_t about,
-                            uint32_t micros) {
+bool FastPathServer::respond(Port& port, nb::tuple results, uint64_t number, uint64_t reply_to,
+                             uint32_t micros) {
   if (results.size() != 5 || !results[4].is_none()) return false;
-  static PyArray_Descr* const number_descr = PyArray_DescrFromType(NPY_FLOAT64);
+  static PyArray_Descr* const reward_descr = PyArray_DescrFromType(NPY_FLOAT64);
   static PyArray_Descr* const flag_descr = PyArray_DescrFromType(NPY_BOOL);
   std::vector<Ref> arrays;
   for (size_t k = 1; k < 4; ++k) {
     PyObject* column = nb::handle(results[k]).ptr();
-    if (!is_column(column, k == 1 ? number_descr : flag_descr, rows_, {})) return false;
+    if (!is_column(column, k == 1 ? reward_descr : flag_descr, rows_, {})) return false;
     arrays.push_back(Ref::borrow(column));
   }
   if (!collect(observations_, observations_.root, nb::handle(results[0]).ptr(), rows_, arrays)) {
     return false;
   }
   Header header;
-  header.kind = words_.batch;
+  header.kind = codes_.batch;
   header.rows = static_cast<uint32_t>(rows_);
   header.micros = micros;
   header.number = number;
-  header.ack = about;
-  header.about = about;
-  header.body = answer_bytes_;
-  if (offered_ != 0 && offered_ <= plan_.count_in(port.trays())) {
-    put_in_tray(plan_, port.trays().data + (offered_ - 1) * plan_.bytes(), arrays);
-    arrays.resize(kResultColumns);
-    header.flags = words_.in_tray;
-    header.body = static_cast<uint64_t>(rows_) * kResultBytes;
-  }
+  header.ack = reply_to;
+  header.reply_to = reply_to;
+  header.body = response_bytes_;
   auto head = header.packed();
   std::vector<iovec> parts = {{head.data(), head.size()}};
   for (const Ref& array : arrays) parts.push_back(bytes_of(array.get()));

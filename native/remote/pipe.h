@@ -1,4 +1,4 @@
-// What moves bytes between two ends, one at each: neither reading nor writing ever waits.
+// A non-blocking byte stream between two ends: a socket, or two rings in shared memory.
 #pragma once
 
 #include <sys/uio.h>
@@ -10,7 +10,7 @@
 
 namespace shoal {
 
-/// The other end is gone, or has broken the rules: nothing more will come.
+/// The connection is lost: the other end is gone or has violated the protocol.
 struct PipeLost : std::runtime_error {
   using std::runtime_error::runtime_error;
 };
@@ -19,31 +19,34 @@ class Pipe {
  public:
   virtual ~Pipe() = default;
 
-  /// Reads what there is, at most so much; 0 if there is nothing now. Throws PipeLost.
+  /// Reads up to `size` bytes without blocking; returns 0 if none are available. Throws PipeLost.
   virtual size_t read_some(char* target, size_t size) = 0;
 
-  /// Writes as much of these parts as there is room for; 0 if there is none now. Throws PipeLost.
+  /// Writes as much of these parts as fits without blocking; returns the number of bytes written.
+  /// Throws PipeLost.
   virtual size_t write_some(const iovec* parts, int count) = 0;
 
-  /// Sleeps until there may be something to read, or room to write; at most so long, and not
-  /// longer than until a signal comes.
+  /// Sleeps until the pipe may be readable or writable, until a signal arrives, or at most for
+  /// `nanoseconds`.
   virtual void sleep(bool to_read, bool to_write, int64_t nanoseconds) = 0;
 
-  /// Gives up its socket, if it is one; it is of no use any more then.
+  /// Gives up ownership of the socket and returns its descriptor, or -1 if there is none. The pipe
+  /// is unusable afterwards.
   virtual int release_socket() { return -1; }
 
-  /// Ends the connection for both ends, and wakes who sleeps here; may be called by any thread.
+  /// Closes the connection for both ends and wakes a thread that sleeps here. Thread-safe.
   virtual void shut_down() = 0;
 };
 
-/// A connected socket, which it owns.
+/// Wraps a connected socket and takes ownership of it.
 std::unique_ptr<Pipe> make_socket_pipe(int descriptor);
 
-/// Bytes of the shared memory that two rings of this capacity need.
+/// The size in bytes of the shared memory for two rings of this capacity.
 size_t ring_pipe_bytes(size_t capacity);
 
-/// Two rings in shared memory, which stay the caller's; `end` is 0 for one of them and 1 for the
-/// other. By the socket, which it owns and never writes to, it notices that the other end is gone.
+/// A pipe over two rings in shared memory, which the caller owns and keeps alive. `end` is 0 for
+/// one end and 1 for the other. The pipe takes ownership of `socket`, never writes to it, and polls
+/// it to detect the death of the other end.
 std::unique_ptr<Pipe> make_ring_pipe(char* memory, size_t capacity, int end, int socket);
 
 }  // namespace shoal

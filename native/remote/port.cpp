@@ -12,24 +12,24 @@ namespace shoal {
 
 namespace {
 
-constexpr size_t kRoom = 1 << 16;       // bytes that are received ahead
-constexpr int64_t kLook = 50'000'000;   // nanoseconds between looks at signals and the clock
-constexpr size_t kLargest = 1 << 20;    // bytes of a buffer that is kept when it is empty
-constexpr size_t kMostAhead = 1 << 26;  // bytes, while the other end does not read
-constexpr double kSlowest = 1 << 16;    // bytes a second: who is slower wants to keep us busy
-constexpr size_t kMostParts = 256;      // that are written at once
-constexpr double kForever = 1e9;        // seconds, a few decades
-constexpr int kTurns = 8;               // of a spin, after which others may run on this core
+constexpr size_t kBufferBytes = 1 << 16;        // initial size of the receive buffer
+constexpr size_t kMaxKeptBuffer = 1 << 20;      // an empty buffer above this size is shrunk
+constexpr size_t kMaxBuffered = 1 << 26;        // bytes buffered while a send is blocked
+constexpr int64_t kCheckInterval = 50'000'000;  // nanoseconds between checks for signals
+constexpr double kMinRate = 1 << 16;            // bytes per second; a slower sender is dropped
+constexpr size_t kMaxParts = 256;               // per write; below IOV_MAX
+constexpr double kForever = 1e9;                // seconds
+constexpr int kSpinsPerYield = 8;
 
-/// A buffer of Python's, held while it is in use.
-class Held {
+/// Holds a Python buffer for the duration of a call.
+class BufferView {
  public:
-  Held(PyObject* object, bool writes) {
+  BufferView(PyObject* object, bool writes) {
     check(PyObject_GetBuffer(object, &view_, writes ? PyBUF_CONTIG : PyBUF_CONTIG_RO));
   }
-  Held(Held&& other) noexcept : view_(other.view_) { other.view_.obj = nullptr; }
-  Held(const Held&) = delete;
-  ~Held() {
+  BufferView(BufferView&& other) noexcept : view_(other.view_) { other.view_.obj = nullptr; }
+  BufferView(const BufferView&) = delete;
+  ~BufferView() {
     if (view_.obj != nullptr) PyBuffer_Release(&view_);
   }
   char* data() const { return static_cast<char*>(view_.buf); }
@@ -39,24 +39,18 @@ class Held {
   Py_buffer view_{};
 };
 
-std::vector<Held> held(nb::sequence buffers, bool writes) {
+std::vector<BufferView> buffer_views(nb::sequence buffers, bool writes) {
   Ref fast = Ref::checked(PySequence_Fast(buffers.ptr(), "expected a sequence of buffers"));
   const Py_ssize_t count = PySequence_Fast_GET_SIZE(fast.get());
-  std::vector<Held> found;
-  found.reserve(static_cast<size_t>(count));
+  std::vector<BufferView> views;
+  views.reserve(static_cast<size_t>(count));
   for (Py_ssize_t k = 0; k < count; ++k) {
-    found.emplace_back(PySequence_Fast_GET_ITEM(fast.get(), k), writes);
+    views.emplace_back(PySequence_Fast_GET_ITEM(fast.get(), k), writes);
   }
-  return found;
+  return views;
 }
 
-/// Where in shared memory the rings end, and trays begin: whole pages.
-size_t rings_end(size_t capacity) {
-  const auto page = static_cast<size_t>(::sysconf(_SC_PAGESIZE));
-  return (ring_pipe_bytes(capacity) + page - 1) / page * page;
-}
-
-/// Handlers of signals that have come while the GIL was released run now, and may raise.
+/// Runs the handlers of signals that arrived while the GIL was released; they may raise.
 void run_signal_handlers() {
   nb::gil_scoped_acquire gil;
   if (PyErr_CheckSignals() != 0) throw nb::python_error();
@@ -64,34 +58,35 @@ void run_signal_handlers() {
 
 }  // namespace
 
-Port::Port(std::unique_ptr<Pipe> pipe, std::string name, bool may_spin, double patience)
+Port::Port(std::unique_ptr<Pipe> pipe, std::string name, bool may_spin, double stall_timeout)
     : pipe_(std::move(pipe)),
       name_(std::move(name)),
-      patience_(static_cast<int64_t>(patience * 1e9)),
+      stall_timeout_(static_cast<int64_t>(stall_timeout * 1e9)),
       policy_(may_spin),
-      buffer_(kRoom) {}
+      buffer_(kBufferBytes) {}
 
-/// The pipe for the time of one call; the GIL is released, and what the pipe throws is translated.
-class Port::Use {
+/// Keeps the pipe alive for one call, releases the GIL while it runs, and turns PipeLost into a
+/// ConnectionLostError.
+class Port::PipeCall {
  public:
-  explicit Use(Port& port) : port_(port) {
+  explicit PipeCall(Port& port) : port_(port) {
     const std::lock_guard<std::mutex> guard(port.lock_);
     pipe_ = port.pipe_;
-    if (pipe_ == nullptr) port.lost("the connection was closed");
+    if (pipe_ == nullptr) port.raise_lost("the connection is closed");
   }
 
   template <class Work>
   auto run(Work&& work) {
-    std::string problem;
+    std::string reason;
     {
       nb::gil_scoped_release release;
       try {
         return work(*pipe_);
       } catch (const PipeLost& lost) {
-        problem = lost.what();
+        reason = lost.what();
       }
     }
-    port_.lost(problem);
+    port_.raise_lost(reason);
   }
 
  private:
@@ -100,17 +95,17 @@ class Port::Use {
 };
 
 void Port::send(nb::sequence parts, bool reads) {
-  const std::vector<Held> buffers = held(parts, false);
+  const std::vector<BufferView> buffers = buffer_views(parts, false);
   std::vector<iovec> pieces;
   pieces.reserve(buffers.size());
-  for (const Held& buffer : buffers) {
+  for (const BufferView& buffer : buffers) {
     if (buffer.size() > 0) pieces.push_back({buffer.data(), buffer.size()});
   }
   send_parts(std::move(pieces), reads);
 }
 
 void Port::send_parts(std::vector<iovec> parts, bool reads) {
-  Use(*this).run([&](Pipe& pipe) { write_all(pipe, std::move(parts), reads); });
+  PipeCall(*this).run([&](Pipe& pipe) { write_all(pipe, std::move(parts), reads); });
 }
 
 void Port::write_all(Pipe& pipe, std::vector<iovec> parts, bool reads) {
@@ -118,10 +113,10 @@ void Port::write_all(Pipe& pipe, std::vector<iovec> parts, bool reads) {
   int64_t idle_since = monotonic_ns();
   while (first < parts.size()) {
     if (parts[first].iov_len == 0) {
-      ++first;  // nothing of it can be written, which would look as if there were no room
+      ++first;  // writing an empty part returns 0, which would look like a full pipe
       continue;
     }
-    const size_t count = std::min(parts.size() - first, kMostParts);
+    const size_t count = std::min(parts.size() - first, kMaxParts);
     size_t written = pipe.write_some(parts.data() + first, static_cast<int>(count));
     if (written > 0) {
       sent_ += written;
@@ -136,13 +131,14 @@ void Port::write_all(Pipe& pipe, std::vector<iovec> parts, bool reads) {
       }
       continue;
     }
-    if (reads && ahead() < kMostAhead) {
-      if (end_ == buffer_.size()) make_room(2 * ahead() + kRoom);
+    if (reads && buffered() < kMaxBuffered) {
+      if (end_ == buffer_.size()) make_room(2 * buffered() + kBufferBytes);
       if (fill_once(pipe)) continue;
     }
-    if (monotonic_ns() - idle_since > patience_)
+    if (monotonic_ns() - idle_since > stall_timeout_) {
       throw PipeLost("the other end has stopped reading");
-    pipe.sleep(reads && ahead() < kMostAhead, true, kLook);
+    }
+    pipe.sleep(reads && buffered() < kMaxBuffered, true, kCheckInterval);
     run_signal_handlers();
   }
 }
@@ -153,30 +149,30 @@ nb::object Port::peek(size_t needed, std::optional<double> seconds) {
 }
 
 const char* Port::await_bytes(size_t needed, std::optional<double> seconds) {
-  if (ahead() < needed) {
-    const double patience = std::clamp(seconds.value_or(kForever), 0.0, kForever);
-    const int64_t deadline = monotonic_ns() + static_cast<int64_t>(patience * 1e9);
-    Use use(*this);
-    if (!use.run([&](Pipe& pipe) { return await(pipe, needed, deadline); })) return nullptr;
+  if (buffered() < needed) {
+    const double timeout = std::clamp(seconds.value_or(kForever), 0.0, kForever);
+    const int64_t deadline = monotonic_ns() + static_cast<int64_t>(timeout * 1e9);
+    PipeCall call(*this);
+    if (!call.run([&](Pipe& pipe) { return await(pipe, needed, deadline); })) return nullptr;
   }
   return buffer_.data() + start_;
 }
 
-/// Reads until there are so many bytes in our buffer; false when the time is over.
+/// Reads until `needed` bytes are buffered; returns false after the deadline.
 bool Port::await(Pipe& pipe, size_t needed, int64_t deadline) {
   make_room(needed);
   const int64_t begun = monotonic_ns();
-  while (ahead() < needed && fill_once(pipe)) continue;
-  if (ahead() >= needed) return true;
+  while (buffered() < needed && fill_once(pipe)) continue;
+  if (buffered() >= needed) return true;
   const int64_t spin_until = std::min(begun + policy_.begin(), deadline);
   bool has_slept = false;
-  for (int turn = 1; ahead() < needed; ++turn) {
+  for (int spins = 1; buffered() < needed; ++spins) {
     if (fill_once(pipe)) continue;
     const int64_t now = monotonic_ns();
     if (now >= deadline) break;
     if (now < spin_until) {
-      // The other end may be waiting for this very core; while both can run, the system parts them.
-      if (turn % kTurns == 0) {
+      // Yield regularly: the other end may be waiting for this core.
+      if (spins % kSpinsPerYield == 0) {
         sched_yield();
       } else {
         pause_cpu();
@@ -184,56 +180,56 @@ bool Port::await(Pipe& pipe, size_t needed, int64_t deadline) {
       continue;
     }
     has_slept = true;
-    pipe.sleep(true, false, std::min(deadline - now, kLook));
+    pipe.sleep(true, false, std::min(deadline - now, kCheckInterval));
     if (fill_once(pipe)) continue;
-    run_signal_handlers();  // nothing has come: one of ours may be asking us to stop
+    run_signal_handlers();
   }
   if (deadline > begun) policy_.end(monotonic_ns() - begun, has_slept);
-  return ahead() >= needed;
+  return buffered() >= needed;
 }
 
 void Port::skip(size_t count) {
-  start_ += std::min(count, ahead());
+  start_ += std::min(count, buffered());
   if (start_ < end_) return;
   start_ = end_ = 0;
-  if (buffer_.size() > kLargest) std::vector<char>(kRoom).swap(buffer_);
+  if (buffer_.size() > kMaxKeptBuffer) std::vector<char>(kBufferBytes).swap(buffer_);
 }
 
 void Port::receive_into(nb::sequence buffers) {
-  const std::vector<Held> targets = held(buffers, true);
+  const std::vector<BufferView> targets = buffer_views(buffers, true);
   std::vector<iovec> parts;
   parts.reserve(targets.size());
-  for (const Held& target : targets) parts.push_back({target.data(), target.size()});
+  for (const BufferView& target : targets) parts.push_back({target.data(), target.size()});
   receive_parts(parts);
 }
 
 void Port::receive_parts(const std::vector<iovec>& parts) {
   size_t total = 0;
   for (const iovec& part : parts) total += part.iov_len;
-  const auto slowest = static_cast<int64_t>(1e9 * static_cast<double>(total) / kSlowest);
-  const int64_t deadline = monotonic_ns() + patience_ + slowest;
+  const auto transfer_time = static_cast<int64_t>(1e9 * static_cast<double>(total) / kMinRate);
+  const int64_t deadline = monotonic_ns() + stall_timeout_ + transfer_time;
   auto fill = [&](Pipe* pipe) {
     for (const iovec& part : parts) {
       char* target = static_cast<char*>(part.iov_base);
-      const size_t there = std::min(part.iov_len, ahead());
-      std::memcpy(target, buffer_.data() + start_, there);
-      skip(there);
-      if (there < part.iov_len) read_all(*pipe, target + there, part.iov_len - there, deadline);
+      const size_t copied = std::min(part.iov_len, buffered());
+      std::memcpy(target, buffer_.data() + start_, copied);
+      skip(copied);
+      if (copied < part.iov_len) read_all(*pipe, target + copied, part.iov_len - copied, deadline);
     }
   };
-  if (total <= ahead()) return fill(nullptr);  // most messages: all of it has come at once
-  Use(*this).run([&](Pipe& pipe) { fill(&pipe); });
+  if (total <= buffered()) return fill(nullptr);  // the usual case: everything is buffered
+  PipeCall(*this).run([&](Pipe& pipe) { fill(&pipe); });
 }
 
-/// Reads so many bytes, small ones by way of our buffer: what follows is probably there as well.
+/// Reads `size` bytes. Small reads go through the buffer, which also takes in what follows.
 void Port::read_all(Pipe& pipe, char* target, size_t size, int64_t deadline) {
   int64_t idle_since = monotonic_ns();
   while (size > 0) {
     size_t count = 0;
-    if (size < kRoom / 2) {
+    if (size < kBufferBytes / 2) {
       make_room(size);
       if (fill_once(pipe)) {
-        count = std::min(size, ahead());
+        count = std::min(size, buffered());
         std::memcpy(target, buffer_.data() + start_, count);
         skip(count);
       }
@@ -248,12 +244,12 @@ void Port::read_all(Pipe& pipe, char* target, size_t size, int64_t deadline) {
       continue;
     }
     const int64_t now = monotonic_ns(), idle = now - idle_since;
-    if (idle > patience_ || now > deadline) throw PipeLost("a message was not completed");
+    if (idle > stall_timeout_ || now > deadline) throw PipeLost("a message was not completed");
     if (idle < policy_.begin()) {
       pause_cpu();
       continue;
     }
-    pipe.sleep(true, false, kLook);
+    pipe.sleep(true, false, kCheckInterval);
     run_signal_handlers();
   }
 }
@@ -265,25 +261,22 @@ bool Port::fill_once(Pipe& pipe) {
   return count > 0;
 }
 
-/// Makes room for so many bytes in all, after which there is some at the end.
+/// Makes the buffer large enough for `needed` bytes in total, with free space at the end.
 void Port::make_room(size_t needed) {
-  if (start_ + std::max(needed, ahead() + 1) <= buffer_.size()) return;
-  std::memmove(buffer_.data(), buffer_.data() + start_, ahead());
+  if (start_ + std::max(needed, buffered() + 1) <= buffer_.size()) return;
+  std::memmove(buffer_.data(), buffer_.data() + start_, buffered());
   end_ -= start_;
   start_ = 0;
   if (needed >= buffer_.size()) buffer_.resize(2 * needed);
 }
 
-size_t Port::shared_bytes(size_t capacity, size_t trays) { return rings_end(capacity) + trays; }
-
-void Port::share(nb::handle memory, size_t capacity, size_t trays, int end) {
-  const auto size = static_cast<Py_ssize_t>(shared_bytes(capacity, trays));
+void Port::share(nb::handle memory, size_t capacity, int end) {
+  const auto size = static_cast<Py_ssize_t>(ring_pipe_bytes(capacity));
   const Column<char> bytes(memory, NPY_UINT8, size);
   const std::lock_guard<std::mutex> guard(lock_);
-  if (pipe_ == nullptr) lost("the connection was closed");
+  if (pipe_ == nullptr) raise_lost("the connection is closed");
   pipe_ = make_ring_pipe(bytes.data, capacity, end, pipe_->release_socket());
   memory_ = bytes.owner;
-  if (trays > 0) trays_ = {bytes.owner, bytes.data + rings_end(capacity), trays};
 }
 
 void Port::close() {
@@ -292,19 +285,19 @@ void Port::close() {
     const std::lock_guard<std::mutex> guard(lock_);
     pipe.swap(pipe_);
   }
-  // A thread that is inside keeps the descriptor open, wakes up now, and lets it go.
+  // A thread inside a call still holds a reference: it wakes up and drops the last one.
   if (pipe != nullptr) pipe->shut_down();
 }
 
-void Port::abandon() {
-  // Frames of threads that the child has not got may hold the pipe for ever.
+void Port::release_in_child() {
+  // The pipe may never be destroyed: stacks of threads that do not exist in the child refer to it.
   if (pipe_ != nullptr) ::close(pipe_->release_socket());
   pipe_ = nullptr;
 }
 
-void Port::lost(const std::string& what) const {
+void Port::raise_lost(const std::string& reason) const {
   Ref type = error_class("ConnectionLostError");
-  raise(type.get(), "%s: %s", name_.c_str(), what.c_str());
+  raise(type.get(), "%s: %s", name_.c_str(), reason.c_str());
 }
 
 }  // namespace shoal

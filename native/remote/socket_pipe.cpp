@@ -12,9 +12,9 @@ namespace shoal {
 
 namespace {
 
-[[noreturn]] void lose(int error) { throw PipeLost(std::strerror(error)); }
+[[noreturn]] void throw_lost(int error) { throw PipeLost(std::strerror(error)); }
 
-bool is_for_later(int error) { return error == EAGAIN || error == EWOULDBLOCK || error == EINTR; }
+bool would_block(int error) { return error == EAGAIN || error == EWOULDBLOCK || error == EINTR; }
 
 class SocketPipe : public Pipe {
  public:
@@ -27,8 +27,8 @@ class SocketPipe : public Pipe {
     const ssize_t count = ::recv(descriptor_, target, size, MSG_DONTWAIT);
     if (count > 0) return static_cast<size_t>(count);
     if (count == 0) throw PipeLost("the other end has closed the connection");
-    if (is_for_later(errno)) return 0;
-    lose(errno);
+    if (would_block(errno)) return 0;
+    throw_lost(errno);
   }
 
   size_t write_some(const iovec* parts, int count) override {
@@ -37,16 +37,16 @@ class SocketPipe : public Pipe {
     message.msg_iovlen = static_cast<size_t>(count);
     const ssize_t written = ::sendmsg(descriptor_, &message, MSG_DONTWAIT | MSG_NOSIGNAL);
     if (written >= 0) return static_cast<size_t>(written);
-    if (is_for_later(errno)) return 0;
-    lose(errno);
+    if (would_block(errno)) return 0;
+    throw_lost(errno);
   }
 
   void sleep(bool to_read, bool to_write, int64_t nanoseconds) override {
-    pollfd waited{descriptor_, 0, 0};
-    if (to_read) waited.events |= POLLIN;
-    if (to_write) waited.events |= POLLOUT;
+    pollfd polled{descriptor_, 0, 0};
+    if (to_read) polled.events |= POLLIN;
+    if (to_write) polled.events |= POLLOUT;
     const timespec time{nanoseconds / 1'000'000'000, nanoseconds % 1'000'000'000};
-    ::ppoll(&waited, 1, &time, nullptr);
+    ::ppoll(&polled, 1, &time, nullptr);
   }
 
   int release_socket() override { return std::exchange(descriptor_, -1); }

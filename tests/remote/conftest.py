@@ -1,4 +1,4 @@
-"""What tests of several files are given."""
+"""Fixtures of several test files."""
 
 import pytest
 
@@ -7,7 +7,7 @@ from tests.remote.serving import place
 
 @pytest.fixture
 def listen_at(tmp_path):
-    """Where a server of this scheme may listen."""
+    """Return an address of a scheme to listen at."""
 
     def listen_at(scheme):
         if scheme == "unix":

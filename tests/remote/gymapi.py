@@ -1,4 +1,4 @@
-"""What the tests of the GymAPI share: messages, and transports that remember."""
+"""Messages and transports for the tests of the GymAPI."""
 
 import threading
 
@@ -30,15 +30,15 @@ def response(*feedback, code=ErrorType.SUCCESS, message=""):
 
 
 class RecordingTransport(MockTransport):
-    """Remembers what was asked."""
+    """Records requests."""
 
     def __init__(self):
         super().__init__()
-        self.asked = []
+        self.requests = []
         self.closed = 0
 
     def step(self, request):
-        self.asked.append(request)
+        self.requests.append(request)
         return super().step(request)
 
     def close(self):
@@ -46,7 +46,7 @@ class RecordingTransport(MockTransport):
 
 
 class ScriptedTransport(RecordingTransport):
-    """Gives the responses of a list, one after the other, and then those of a mock."""
+    """Returns responses from a list, and then those of a mock."""
 
     def __init__(self, *responses):
         super().__init__()
@@ -54,29 +54,29 @@ class ScriptedTransport(RecordingTransport):
 
     def step(self, request):
         if self.responses and request.header.request_type is not RequestType.CLOSE:
-            self.asked.append(request)
+            self.requests.append(request)
             return self.responses.pop(0)
         return super().step(request)
 
 
 class GatedTransport(RecordingTransport):
-    """Keeps a STEP waiting for as long as its gate is closed."""
+    """Blocks STEP requests while its gate is closed."""
 
     def __init__(self):
         super().__init__()
         self.gate = threading.Event()
         self.gate.set()
-        self.began = threading.Event()
+        self.started = threading.Event()
 
     def step(self, request):
         if request.header.request_type is RequestType.STEP:
-            self.began.set()
+            self.started.set()
             assert self.gate.wait(20.0)
         return super().step(request)
 
 
 class FailingTransport(RecordingTransport):
-    """Raises what it is given, or says it in a response, for as long as it has it."""
+    """Raises ``fails``, or returns it as the message of a failure, while it is set."""
 
     def __init__(self):
         super().__init__()
@@ -85,18 +85,18 @@ class FailingTransport(RecordingTransport):
     def step(self, request):
         if self.fails is None or request.header.request_type is RequestType.CLOSE:
             return super().step(request)
-        self.asked.append(request)
+        self.requests.append(request)
         if isinstance(self.fails, str):
             return response(code=ErrorType.FAILURE, message=self.fails)
         raise self.fails
 
 
-def asked_slots(transport, kind=RequestType.STEP):
-    """The slots of each request of a kind that a transport has been given."""
+def requested_slots(transport, kind=RequestType.STEP):
+    """Return the slots of each recorded request of a type."""
     return [
-        [int(action.ns) for action in asked.action]
-        for asked in transport.asked
-        if asked.header.request_type is kind
+        [int(action.ns) for action in each.action]
+        for each in transport.requests
+        if each.header.request_type is kind
     ]
 
 

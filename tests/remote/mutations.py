@@ -1,4 +1,4 @@
-"""Messages that went wrong on their way, and what reading them costs."""
+"""Mutated messages, and the memory for decoding them."""
 
 import struct
 import tracemalloc
@@ -8,18 +8,18 @@ from hypothesis import HealthCheck, settings
 
 from shoal.errors import ProtocolError
 
-MOST = 64 << 20
-"""Bytes that reading little input may take at any time."""
+MAX_MEMORY = 64 << 20
+"""Largest memory in bytes for decoding a small input."""
 
-LITTLE = 8 << 20
-"""Bytes that refusing something may take at any time, whatever it has announced."""
+MAX_REJECT_MEMORY = 8 << 20
+"""Largest memory in bytes for rejecting an input, whatever its header says."""
 
 
 FUZZ = settings(max_examples=100, deadline=None, suppress_health_check=list(HealthCheck))
 
 
 def peak_of(function):
-    """The most bytes that are in use at a time while it runs; it may refuse what it reads."""
+    """Return the peak memory of a function, which may raise ProtocolError."""
     tracemalloc.start()
     try:
         with suppress(ProtocolError):
@@ -30,7 +30,7 @@ def peak_of(function):
 
 
 def mutated(rng, data):
-    """Some bytes changed, cut out, doubled, or put in."""
+    """Change, remove, or insert some bytes."""
     data = bytearray(data)
     for _ in range(rng.choice([1, 1, 2, 5])):
         at = rng.randrange(len(data) + 1)

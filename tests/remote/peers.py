@@ -1,4 +1,4 @@
-"""Ends of a conversation that tests have in their hands: devices, raw clients, processes."""
+"""Devices, raw clients and processes for tests."""
 
 import os
 import signal
@@ -14,20 +14,27 @@ import numpy as np
 from gymnasium import spaces
 
 from shoal.remote import Feedback, Status
-from shoal.remote._messages import Greeting, Hello, Ready, Welcome, pack_message, unpack_message
+from shoal.remote._messages import (
+    ClientHello,
+    ClientReady,
+    ServerHello,
+    SessionInfo,
+    pack_message,
+    unpack_message,
+)
 from shoal.remote._wire import HEADER_BYTES, Header, Kind, pack_header, read_header
 
 ROOT = Path(__file__).parents[2]
 
 LONG = 20_000
-"""Milliseconds: an action that a test does not wait for, but wakes, or leaves behind."""
+"""Milliseconds: the action of a step that is longer than the test."""
 
 SOON = LONG / 1000 / 2
-"""Seconds: what was done within them has not waited for a long action, on any machine."""
+"""Seconds: an operation that takes less did not wait for a long action."""
 
 
 def wait_until(is_so, timeout=5.0):
-    """Whether something becomes so in time."""
+    """Wait for a condition; return whether it became true in time."""
     deadline = time.monotonic() + timeout
     while not is_so():
         if time.monotonic() > deadline:
@@ -36,15 +43,15 @@ def wait_until(is_so, timeout=5.0):
     return True
 
 
-def ours():
-    """The names of Shoal's threads that are running."""
+def shoal_threads():
+    """Return the names of Shoal's running threads."""
     return sorted(each.name for each in threading.enumerate() if each.name.startswith("shoal"))
 
 
 class Cell:
-    """A device whose actions are the milliseconds that they take; it notes what it executes.
+    """A device whose actions are the milliseconds of a step; it records its calls.
 
-    An observation is (slot, steps executed by it).
+    An observation is (slot, number of steps).
     """
 
     single_observation_space = spaces.Box(-1, 1e6, (2,), np.float64)
@@ -83,7 +90,7 @@ class Cell:
 
 
 class WakeableCell(Cell):
-    """Whatever it does is done, whole, as soon as it is woken."""
+    """A cell whose running call completes as soon as it is woken."""
 
     def __init__(self, reset_seconds=0.0):
         super().__init__()
@@ -101,14 +108,14 @@ class WakeableCell(Cell):
 
 
 class ExpectingCell(Cell):
-    """Says how long it will take."""
+    """A cell that returns the expected duration of a step."""
 
     def expected_duration(self, slots, actions):
         return max(int(action) for action in actions) / 1000
 
 
 class CancellableCell(Cell):
-    """Lets a running call return early."""
+    """A cell whose running call can be cancelled."""
 
     def __init__(self):
         super().__init__()
@@ -126,60 +133,62 @@ class CancellableCell(Cell):
 
 
 class Raw:
-    """A client that says what it is told to say, byte by byte."""
+    """A client that sends arbitrary messages."""
 
     def __init__(self, url, name="it", **hello):
         self.socket = socket.create_connection(
             ("127.0.0.1", int(url.partition("://")[2].partition("/")[0].rpartition(":")[2])), 5.0
         )
         self.number = 0
-        self.greeting = unpack_message(Greeting, self.read()[1])
-        self.welcome = None
+        self.server_hello = unpack_message(ServerHello, self.read()[1])
+        self.info = None
         if name is not None:
-            self.write(Kind.HELLO, pack_message(Hello(1, name, **hello)), number=0)
+            self.write(Kind.CLIENT_HELLO, pack_message(ClientHello(1, name, **hello)), number=0)
             header, meta = self.read()
-            assert header.kind is Kind.WELCOME, (header, bytes(meta))
-            self.welcome = unpack_message(Welcome, meta)
-            self.write(Kind.READY, pack_message(Ready(False)), number=0)
+            assert header.kind is Kind.SESSION_INFO, (header, bytes(meta))
+            self.info = unpack_message(SessionInfo, meta)
+            self.write(Kind.CLIENT_READY, pack_message(ClientReady(False)), number=0)
 
     def write(self, kind, meta=b"", body=b"", *, number=None, **rest):
         self.socket.sendall(self.message(kind, meta, body, number=number, **rest))
 
-    def message(self, kind, meta=b"", body=b"", *, number=None, announced=(), **rest):
+    def message(self, kind, meta=b"", body=b"", *, number=None, overrides=(), **rest):
         if number is None:
             self.number += 1
             number = self.number
         fields = {"flags": 0, "rows": 0, "meta": len(meta), "micros": 0, "number": number}
-        fields |= {"ack": 0, "about": 0, "body": len(body)} | rest | dict(announced)
+        fields |= {"ack": 0, "reply_to": 0, "body": len(body)} | rest | dict(overrides)
         return pack_header(Header(kind, **fields)) + meta + body
 
     def read(self):
-        """The next message: its header, and what follows it."""
+        """Receive the next message; return its header and its meta part."""
         head = self._exactly(HEADER_BYTES)
         header = read_header(head)
         return header, self._exactly(header.meta + header.body)[: header.meta]
 
     def _exactly(self, size):
-        found = bytearray()
-        while len(found) < size:
-            data = self.socket.recv(size - len(found))
+        received = bytearray()
+        while len(received) < size:
+            data = self.socket.recv(size - len(received))
             if not data:
                 raise EOFError
-            found += data
-        return bytes(found)
+            received += data
+        return bytes(received)
 
-    def answer(self, number=None):
-        """The last answer to a request, by default to the newest; there may be several."""
+    def last_response(self, number=None):
+        """Return the last response to a request, by default the newest request."""
         rows = 0
         while True:
             header, meta = self.read()
             rows += header.rows
-            is_about = header.kind is Kind.ENDED or header.about == (number or self.number)
-            if is_about and (header.kind is not Kind.BATCH or rows >= self.welcome.num_envs):
+            is_reply = header.kind is Kind.SESSION_ENDED or header.reply_to == (
+                number or self.number
+            )
+            if is_reply and (header.kind is not Kind.BATCH or rows >= self.info.num_envs):
                 return header, meta
 
-    def is_hung_up(self, timeout=5.0):
-        """Whether the server ends the connection in time."""
+    def is_disconnected(self, timeout=5.0):
+        """Whether the server closes the connection in time."""
         self.socket.settimeout(timeout)
         try:
             while self.socket.recv(1 << 16):
@@ -201,38 +210,39 @@ class Raw:
 
 
 class Process:
-    """A script in a process of its own, which says "ready ..." when it is."""
+    """A script in another process, which prints "ready ..." when it is ready."""
 
     def __init__(self, script):
+        paths = (str(ROOT), os.environ.get("PYTHONPATH"))
         self.popen = subprocess.Popen(
             [sys.executable, "-c", script],
             stdout=subprocess.PIPE,
             stderr=subprocess.STDOUT,
             text=True,
             cwd=ROOT,
-            env={**os.environ, "PYTHONPATH": str(ROOT)},
+            env={**os.environ, "PYTHONPATH": os.pathsep.join(filter(None, paths))},
         )
-        self.said = []
+        self.output = []
         for line in self.popen.stdout:
             if line.startswith("ready"):
-                self.told = line.split()[1:]
+                self.ready_args = line.split()[1:]
                 return
-            self.said.append(line)
-        raise AssertionError("".join(self.said))
+            self.output.append(line)
+        raise AssertionError("".join(self.output))
 
     def signal(self, number):
         os.kill(self.popen.pid, number)
 
     def stop(self):
-        """Stop it, as it is: when this returns, none of its threads runs any more."""
+        """Stop the process with SIGSTOP; returns when none of its threads runs any more."""
         self.signal(signal.SIGSTOP)
         os.waitid(os.P_PID, self.popen.pid, os.WSTOPPED)
 
-    def rest(self, timeout=20.0):
-        """What it still says, until it ends."""
+    def remaining_output(self, timeout=20.0):
+        """Return the remaining output until the process ends."""
         return self.popen.communicate(timeout=timeout)[0]
 
-    def end(self):
+    def kill(self):
         with suppress(OSError):
             self.signal(signal.SIGCONT)
         self.popen.kill()
@@ -242,17 +252,17 @@ class Process:
 
 @contextmanager
 def process(script):
-    made = Process(script)
+    running = Process(script)
     try:
-        yield made
+        yield running
     finally:
-        made.end()
+        running.kill()
 
 
 @contextmanager
 def fake_server(*messages):
-    """Says these messages to whoever connects, and notes what it hears."""
-    heard = []
+    """A server that sends these messages to one client, and records what it receives."""
+    received = []
     listener = socket.create_server(("127.0.0.1", 0))
 
     def run():
@@ -265,19 +275,19 @@ def fake_server(*messages):
             for message in messages:
                 connected.sendall(message)
                 try:
-                    heard.append(connected.recv(1 << 16))
+                    received.append(connected.recv(1 << 16))
                 except OSError:
                     return
 
     thread = threading.Thread(target=run)
     thread.start()
     try:
-        yield f"tcp://127.0.0.1:{listener.getsockname()[1]}/it", heard
+        yield f"tcp://127.0.0.1:{listener.getsockname()[1]}/it", received
     finally:
         listener.close()
         thread.join(5.0)
 
 
-def plain(kind, message):
+def unnumbered_message(kind, message):
     meta = pack_message(message)
     return Raw.message(None, kind, meta, number=0)

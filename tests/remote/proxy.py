@@ -1,4 +1,4 @@
-"""A proxy between a client and a server that knows where messages begin, and cuts connections."""
+"""A proxy that can cut connections at message boundaries and change messages."""
 
 import random
 import socket
@@ -10,30 +10,30 @@ from msgspec import msgpack
 
 from shoal.remote._wire import HEADER_BYTES, Kind, pack_header, read_header
 
-REQUEST, REPLY = "request", "reply"
+REQUEST, RESPONSE = "request", "response"
 
 POINTS = {
     "before the request is forwarded": (REQUEST, "before"),
     "in the middle of the request": (REQUEST, "half"),
     "after the request was forwarded": (REQUEST, "after"),
-    "after it was executed, before the reply is forwarded": (REPLY, "before"),
-    "in the middle of the reply": (REPLY, "half"),
-    "after the reply was forwarded": (REPLY, "after"),
+    "after it was executed, before the response is forwarded": (RESPONSE, "before"),
+    "in the middle of the response": (RESPONSE, "half"),
+    "after the response was forwarded": (RESPONSE, "after"),
 }
-"""Where a connection may be lost: in which direction, and how much of the message gets through."""
+"""Where to cut a connection: the direction, and how much of the message to forward."""
 
 
 class Proxy:
     """Forwards connections to a port, message by message.
 
-    ``decide(direction, header)`` is asked for each numbered message of a session, and says None, or
-    how much of it gets through before both connections are closed: "before", "half", "after".
+    ``decide(direction, header)`` is called for each numbered message of a session. It returns None,
+    or how much to forward before both connections are closed: "before", "half" or "after".
     """
 
     def __init__(self, port, decide=lambda direction, header: None):
         self.port = port
         self.decide = decide
-        self.drops = set()  # kinds of messages that never arrive
+        self.drops = set()  # kinds of messages that are not forwarded
         self.cuts = 0
         self.connections = 0
         self._pairs = []
@@ -63,7 +63,10 @@ class Proxy:
                 each.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
             self.connections += 1
             self._pairs.append(pair)
-            for source, target, direction in ((client, server, REQUEST), (server, client, REPLY)):
+            for source, target, direction in (
+                (client, server, REQUEST),
+                (server, client, RESPONSE),
+            ):
                 thread = threading.Thread(
                     target=self._forward, args=(source, target, direction, pair), daemon=True
                 )
@@ -73,12 +76,12 @@ class Proxy:
     def _forward(self, source, target, direction, pair):
         try:
             while True:
-                head = _exactly(source, HEADER_BYTES)
+                head = _receive_exactly(source, HEADER_BYTES)
                 header = read_header(head)
-                message = head + _exactly(source, header.meta + header.body)
+                message = head + _receive_exactly(source, header.meta + header.body)
                 if header.kind in self.drops:
                     continue
-                message = self.altered(direction, header, message)
+                message = self.rewrite(direction, header, message)
                 with self._lock:
                     how = self.decide(direction, header) if header.number else None
                     self.cuts += how is not None
@@ -87,16 +90,16 @@ class Proxy:
                 if how is not None:
                     raise EOFError
         except (OSError, EOFError):
-            _hang_up(pair)
+            _disconnect(pair)
 
-    def altered(self, direction, header, message):
-        """What is passed on in the place of a message."""
+    def rewrite(self, direction, header, message):
+        """Return the message to forward instead of this one."""
         return message
 
     def cut(self):
-        """Close all connections, whatever they are at."""
+        """Close all connections immediately."""
         for pair in self._pairs:
-            _hang_up(pair)
+            _disconnect(pair)
 
     def close(self):
         with suppress(OSError):
@@ -109,7 +112,7 @@ class Proxy:
 
 @contextmanager
 def proxied(url, decide=lambda direction, header: None):
-    """A proxy in front of the server of a ``tcp://host:port/name``, and the URL behind it."""
+    """Start a proxy for ``tcp://host:port/name``; yield it and the URL to use instead."""
     place, _, name = url.rpartition("/")
     proxy = Proxy(int(place.rpartition(":")[2]), decide)
     try:
@@ -118,28 +121,28 @@ def proxied(url, decide=lambda direction, header: None):
         proxy.close()
 
 
-class Retelling(Proxy):
-    """Changes what messages of these kinds say, field by field, and keeps how they were."""
+class RewritingProxy(Proxy):
+    """Changes fields in messages of some kinds, and records the original messages."""
 
     def __init__(self, port, changes):
         super().__init__(port)
         self._changes = changes
-        self.heard = {}
+        self.original = {}
 
-    def altered(self, direction, header, message):
+    def rewrite(self, direction, header, message):
         if header.kind not in self._changes:
             return message
-        self.heard[header.kind] = message
-        told = msgpack.decode(message[HEADER_BYTES:]) | self._changes[header.kind]
-        meta = msgpack.encode(told)
+        self.original[header.kind] = message
+        fields = msgpack.decode(message[HEADER_BYTES:]) | self._changes[header.kind]
+        meta = msgpack.encode(fields)
         return pack_header(header._replace(meta=len(meta))) + meta
 
 
 @contextmanager
-def retold(url, changes):
-    """As ``proxied``, with changes for each kind of message."""
+def rewriting(url, changes):
+    """As ``proxied``, with changes of fields by kind of message."""
     place, _, name = url.rpartition("/")
-    proxy = Retelling(int(place.rpartition(":")[2]), changes)
+    proxy = RewritingProxy(int(place.rpartition(":")[2]), changes)
     try:
         yield proxy, f"{proxy.url}/{name}"
     finally:
@@ -149,13 +152,13 @@ def retold(url, changes):
 def cut_at(point, numbers):
     """Cut once at each of these requests."""
     direction, how = POINTS[point]
-    left = set(numbers)
+    remaining = set(numbers)
 
     def decide(where, header):
-        number = header.number if where == REQUEST else header.about
-        if where != direction or header.kind is Kind.EXPECT or number not in left:
+        number = header.number if where == REQUEST else header.reply_to
+        if where != direction or header.kind is Kind.EXPECTED_DURATION or number not in remaining:
             return None
-        left.discard(number)
+        remaining.discard(number)
         return how
 
     return decide
@@ -173,7 +176,7 @@ def cut_at_random(seed, probability):
     return decide
 
 
-def _exactly(source, size):
+def _receive_exactly(source, size):
     parts = bytearray()
     while len(parts) < size:
         data = source.recv(min(1 << 20, size - len(parts)))
@@ -183,7 +186,7 @@ def _exactly(source, size):
     return bytes(parts)
 
 
-def _hang_up(pair):
+def _disconnect(pair):
     for each in pair:
         with suppress(OSError):
             each.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, struct.pack("ii", 1, 0))

@@ -14,7 +14,7 @@ _PLACES = itertools.count()
 
 
 class Factory:
-    """Makes two environments, and counts how often."""
+    """Makes two environments, and counts its calls."""
 
     def __init__(self):
         self.calls = 0
@@ -25,24 +25,24 @@ class Factory:
 
 
 def place() -> str:
-    """A place within this process that nobody else listens at."""
+    """Return an unused address within this process."""
     return f"inproc://place-{next(_PLACES)}"
 
 
 def named(url: str, name: str) -> str:
-    """The URL of something that is hosted there."""
+    """Return the URL of a hosted vector."""
     return f"{url}#{name}" if url.startswith(("unix", "inproc")) else f"{url}/{name}"
 
 
 @contextmanager
 def served(factory, url=None, **options):
-    """Host one thing, and give the URL by which it is reached."""
+    """Host one vector, and yield its URL."""
     with shoal.serve({"it": factory}, url or place(), **options) as server:
         yield named(server.url, "it")
 
 
 def connected(factory, *, url=None, server=None, **options):
-    """A client's vector, whose server ends with it."""
+    """Return a client's vector, whose server is closed with it."""
     host: Server = shoal.serve({"it": factory}, url or place(), **(server or {}))
     try:
         envs = shoal.connect(named(host.url, "it"), **options)
@@ -56,5 +56,5 @@ def connected(factory, *, url=None, server=None, **options):
         host.close()
 
     envs._pool.close = close_both
-    envs._pool.vector = envs  # so that a pool that is used by itself keeps it
+    envs._pool.vector = envs  # keeps the vector alive while only the pool is used
     return envs

@@ -1,4 +1,4 @@
-"""Who is let in, and how many."""
+"""Authentication, and limits on sessions and slots."""
 
 import hmac
 import sys
@@ -13,16 +13,16 @@ import shoal
 from shoal.errors import AuthenticationError, RefusedError
 from shoal.pools import InlinePool
 from shoal.remote._messages import (
-    Hello,
-    Refusal,
+    ClientHello,
+    Rejection,
     pack_message,
     unpack_message,
 )
 from shoal.remote._wire import HEADER_BYTES, Kind
 from shoal.testing import ProbeEnv
-from tests.remote.mutations import LITTLE, peak_of
-from tests.remote.peers import Raw, ours, wait_until
-from tests.remote.proxy import retold
+from tests.remote.mutations import MAX_REJECT_MEMORY, peak_of
+from tests.remote.peers import Raw, shoal_threads, wait_until
+from tests.remote.proxy import rewriting
 from tests.remote.serving import TCP, Factory, served
 
 
@@ -34,7 +34,7 @@ from tests.remote.serving import TCP, Factory, served
         ("wrong", "ws://127.0.0.1:0"),
     ],
 )
-def test_without_the_token_nothing_is_made(token, url):
+def test_wrong_token_is_rejected(token, url):
     factory = Factory()
     with served(factory, url, token="secret") as it:
         with pytest.raises(AuthenticationError, match="token") as caught:
@@ -47,45 +47,47 @@ def test_without_the_token_nothing_is_made(token, url):
         assert factory.calls == 1
 
 
-def test_a_name_that_there_is_not_is_told_only_to_those_who_know_the_token():
+def test_unknown_name_is_reported_only_after_authentication():
     with served(Factory(), TCP, token="secret") as it:
         with pytest.raises(AuthenticationError):
             shoal.connect(it.replace("/it", "/nothing"), timeout=5.0)
-        with pytest.raises(RefusedError, match="there is no 'nothing'"):
+        with pytest.raises(RefusedError, match="does not host 'nothing'"):
             shoal.connect(it.replace("/it", "/nothing"), token="secret", timeout=5.0)
 
 
-def test_a_session_is_resumed_only_by_those_who_know_the_token():
+def test_resuming_requires_the_token():
     with shoal.serve({"it": Factory()}, TCP, token="secret") as server:
         envs = shoal.connect(f"{server.url}/it", token="secret", on_lost="resume", timeout=5.0)
         envs.reset(seed=0)
-        session = envs.pool._conversation.link.welcome.session
+        session = envs.pool._dispatcher.link.info.session
         with Raw(server.url, name=None) as raw:
-            raw.write(Kind.HELLO, pack_message(Hello(1, "it", session=session)), number=0)
+            raw.write(
+                Kind.CLIENT_HELLO, pack_message(ClientHello(1, "it", session=session)), number=0
+            )
             header, meta = raw.read()
-            assert header.kind is Kind.REFUSAL
-            assert unpack_message(Refusal, meta).reason == "token"
+            assert header.kind is Kind.REJECTION
+            assert unpack_message(Rejection, meta).reason == "token"
         envs.reset(seed=0)
         envs.close()
 
 
-def test_a_proof_is_of_no_use_a_second_time():
-    """Who has heard a client prove that it knows the token knows nothing."""
+def test_proof_cannot_be_replayed():
+    """A recorded proof is useless, because every connection has its own nonce."""
     factory = Factory()
     with served(factory, TCP, token="secret") as it:
-        with retold(it, {Kind.HELLO: {}}) as (proxy, url):
+        with rewriting(it, {Kind.CLIENT_HELLO: {}}) as (proxy, url):
             shoal.connect(url, token="secret", timeout=5.0, shared_memory=False).close()
-        hello = proxy.heard[Kind.HELLO]
-        assert unpack_message(Hello, hello[HEADER_BYTES:]).proof
+        hello = proxy.original[Kind.CLIENT_HELLO]
+        assert unpack_message(ClientHello, hello[HEADER_BYTES:]).proof
         nonces = set()
         for _ in range(3):
             with Raw(it, name=None) as raw:
-                nonces.add(raw.greeting.nonce)
+                nonces.add(raw.server_hello.nonce)
                 raw.socket.sendall(hello)
                 header, meta = raw.read()
-                assert header.kind is Kind.REFUSAL
-                assert unpack_message(Refusal, meta).reason == "token"
-                assert raw.is_hung_up()
+                assert header.kind is Kind.REJECTION
+                assert unpack_message(Rejection, meta).reason == "token"
+                assert raw.is_disconnected()
         assert len(nonces) == 3
         assert factory.calls == 1
 
@@ -95,23 +97,26 @@ def test_proofs_are_compared_in_constant_time(token, monkeypatch):
     compared = []
     compare = hmac.compare_digest
 
-    def noted(one, other):
+    def recorded(one, other):
         compared.append((one, other))
         return compare(one, other)
 
-    monkeypatch.setattr(hmac, "compare_digest", noted)
-    with served(Factory(), TCP, token="secret") as it, retold(it, {Kind.HELLO: {}}) as (proxy, url):
+    monkeypatch.setattr(hmac, "compare_digest", recorded)
+    with (
+        served(Factory(), TCP, token="secret") as it,
+        rewriting(it, {Kind.CLIENT_HELLO: {}}) as (proxy, url),
+    ):
         with suppress(AuthenticationError):
             shoal.connect(url, token=token, timeout=5.0, shared_memory=False).close()
-        proof = unpack_message(Hello, proxy.heard[Kind.HELLO][HEADER_BYTES:]).proof
-    ((expected, given),) = compared
-    assert given == proof
-    assert (expected == given) == (token == "secret")
+        proof = unpack_message(ClientHello, proxy.original[Kind.CLIENT_HELLO][HEADER_BYTES:]).proof
+    ((expected, received),) = compared
+    assert received == proof
+    assert (expected == received) == (token == "secret")
 
 
 @pytest.mark.parametrize("host", ["0.0.0.0", "[::]", "192.0.2.7", "example.org"])
 @pytest.mark.parametrize("scheme", ["tcp", "ws"])
-def test_no_server_listens_to_other_machines_without_a_token_or_tls(host, scheme):
+def test_public_address_requires_token_or_tls(host, scheme):
     with pytest.raises(ValueError, match="can be reached from other machines"):
         shoal.serve({"it": Factory()}, f"{scheme}://{host}:0")
     with pytest.raises(ValueError, match="can be reached from other machines"):
@@ -119,18 +124,18 @@ def test_no_server_listens_to_other_machines_without_a_token_or_tls(host, scheme
     assert shoal.serve({"it": Factory()}, "inproc://never").close() is None
 
 
-def test_with_a_token_a_server_listens_to_other_machines():
+def test_public_address_with_token():
     with shoal.serve({"it": Factory()}, "tcp://0.0.0.0:0", token="secret") as server:
         port = server.url.rpartition(":")[2]
         shoal.connect(f"tcp://127.0.0.1:{port}/it", token="secret", timeout=5.0).close()
 
 
-def test_an_empty_token_protects_nothing_and_is_refused():
+def test_empty_token_is_rejected():
     with pytest.raises(ValueError, match="token"):
         shoal.serve({"it": Factory()}, "tcp://0.0.0.0:0", token="").close()
 
 
-def test_there_are_no_more_sessions_than_allowed():
+def test_max_sessions():
     with served(Factory(), max_sessions=2) as it:
         first, second = shoal.connect(it), shoal.connect(it)
         with pytest.raises(RefusedError, match="2 sessions already"):
@@ -142,7 +147,7 @@ def test_there_are_no_more_sessions_than_allowed():
             envs.close()
 
 
-def test_a_factory_that_fails_takes_no_place():
+def test_failing_factory_does_not_count_as_session():
     fails = [True]
 
     def factory():
@@ -158,10 +163,10 @@ def test_a_factory_that_fails_takes_no_place():
         shoal.connect(it).close()
 
 
-# How many
+# Limits
 
 
-def test_nobody_has_more_slots_than_allowed():
+def test_max_envs():
     made = []
 
     def factory(num_envs):
@@ -170,7 +175,7 @@ def test_nobody_has_more_slots_than_allowed():
 
     with served(factory, max_envs=3) as it:
         for count in (4, 2**16, 2**40):
-            with pytest.raises(RefusedError, match=f"{count} slots .* there may be 3") as caught:
+            with pytest.raises(RefusedError, match=f"{count} slots .* expected 1 to 3") as caught:
                 shoal.connect(it, count, timeout=5.0)
             assert caught.value.reason == "num_envs"
         assert not made
@@ -183,14 +188,14 @@ def test_nobody_has_more_slots_than_allowed():
     ("setting", "value"),
     [("session_ttl", -1), ("session_ttl", -0.001), ("max_sessions", 0), ("max_inflight", 0)],
 )
-def test_a_server_whose_rules_cannot_be_is_not_made(setting, value):
-    before = ours()
+def test_invalid_server_options(setting, value):
+    before = shoal_threads()
     with pytest.raises(ValueError, match=f"{setting} must .* got {value}"):
         shoal.serve({"it": Factory()}, TCP, **{setting: value})
-    assert ours() == before
+    assert shoal_threads() == before
 
 
-def test_a_session_that_outlives_nothing_is_allowed():
+def test_session_ttl_of_zero():
     with (
         served(Factory(), session_ttl=0) as it,
         shoal.connect(it, timeout=5.0, on_lost="resume") as envs,
@@ -198,79 +203,79 @@ def test_a_session_that_outlives_nothing_is_allowed():
         envs.reset(seed=0)
 
 
-# Strangers
+# Connections without authentication
 
 
 @pytest.fixture
-def handshake(monkeypatch):
-    """Sets the seconds that a client has to introduce itself."""
-    return partial(monkeypatch.setattr, sys.modules["shoal.remote._server"], "_HANDSHAKE")
+def handshake_timeout(monkeypatch):
+    """Set the seconds that a client has to authenticate."""
+    return partial(monkeypatch.setattr, sys.modules["shoal.remote._server"], "_HANDSHAKE_TIMEOUT")
 
 
-def test_those_who_do_not_introduce_themselves_are_hung_up_on(handshake):
-    handshake(0.3)
+def test_silent_connection_is_closed(handshake_timeout):
+    handshake_timeout(0.3)
     with shoal.serve({"it": Factory()}, TCP) as server, Raw(server.url, name=None) as raw:
-        assert raw.is_hung_up(5.0)
+        assert raw.is_disconnected(5.0)
 
 
-def test_those_who_introduce_themselves_letter_by_letter_are_hung_up_on(handshake):
-    handshake(0.5)
+def test_slow_hello_is_closed(handshake_timeout):
+    handshake_timeout(0.5)
     with shoal.serve({"it": Factory()}, TCP) as server, Raw(server.url, name=None) as raw:
-        message = raw.message(Kind.HELLO, b"x" * 60_000, number=0)
+        message = raw.message(Kind.CLIENT_HELLO, b"x" * 60_000, number=0)
         raw.socket.sendall(message[:HEADER_BYTES])
-        begun = time.monotonic()
-        hung_up = False
+        start_time = time.monotonic()
+        is_closed = False
         try:
-            while time.monotonic() - begun < 5.0:
+            while time.monotonic() - start_time < 5.0:
                 raw.socket.sendall(b"x")
                 time.sleep(0.05)
         except OSError:
-            hung_up = True
-        assert hung_up
+            is_closed = True
+        assert is_closed
 
 
-def test_many_strangers_lock_nobody_out(handshake, monkeypatch):
-    monkeypatch.setattr(sys.modules["shoal.remote._server"], "_MOST_STRANGERS", 6)
-    handshake(60.0)
-    with served(Factory(), TCP) as it, ExitStack() as strangers:
-        first, *_, last = (strangers.enter_context(Raw(it, name=None)) for _ in range(6))
+def test_unauthenticated_connections_do_not_block_clients(handshake_timeout, monkeypatch):
+    monkeypatch.setattr(sys.modules["shoal.remote._server"], "_MAX_UNAUTHENTICATED", 6)
+    handshake_timeout(60.0)
+    with served(Factory(), TCP) as it, ExitStack() as connections:
+        first, *_, last = (connections.enter_context(Raw(it, name=None)) for _ in range(6))
         shoal.connect(it, timeout=20.0).close()
-        # Who has been silent for longest makes room; the others have their time.
-        assert first.is_hung_up()
-        assert not last.is_hung_up(0.1)
+        # The oldest connection is closed to make room.
+        assert first.is_disconnected()
+        assert not last.is_disconnected(0.1)
 
 
 @pytest.mark.parametrize(
-    "announced",
+    "overrides",
     [{"meta": (1 << 16) + 1}, {"meta": 2**32 - 1}, {"body": 1}, {"body": 2**63}, {"number": 1}],
     ids=str,
 )
-def test_too_long_an_introduction_is_hung_up_on_before_there_is_room_made_for_it(announced):
-    hello = pack_message(Hello(1, "it"))
+def test_oversized_hello_is_closed_before_allocation(overrides):
+    hello = pack_message(ClientHello(1, "it"))
     factory = Factory()
     with shoal.serve({"it": factory}, TCP) as server, Raw(server.url, name=None) as raw:
 
-        def introduce():
-            raw.write(Kind.HELLO, hello, number=0, announced=announced)
-            assert raw.is_hung_up(5.0)  # without waiting for the rest
+        def send_hello():
+            raw.write(Kind.CLIENT_HELLO, hello, number=0, overrides=overrides)
+            assert raw.is_disconnected(5.0)  # without waiting for the rest of the message
 
-        assert peak_of(introduce) < LITTLE
+        assert peak_of(send_hello) < MAX_REJECT_MEMORY
         assert factory.calls == 0
 
 
-def test_the_last_word_of_an_introduction_is_no_longer_than_it_must_be():
+def test_oversized_client_ready_is_closed_before_allocation():
     with served(Factory(), TCP) as it, Raw(it, name=None) as raw:
-        raw.write(Kind.HELLO, pack_message(Hello(1, "it")), number=0)
-        assert raw.read()[0].kind is Kind.WELCOME
+        raw.write(Kind.CLIENT_HELLO, pack_message(ClientHello(1, "it")), number=0)
+        assert raw.read()[0].kind is Kind.SESSION_INFO
 
-        def get_ready():
-            raw.write(Kind.READY, number=0, announced={"meta": 2**32 - 1})
-            assert raw.is_hung_up(5.0)
+        def send_ready():
+            raw.write(Kind.CLIENT_READY, number=0, overrides={"meta": 2**32 - 1})
+            assert raw.is_disconnected(5.0)
 
-        assert peak_of(get_ready) < LITTLE
+        assert peak_of(send_ready) < MAX_REJECT_MEMORY
 
 
-def test_nobody_is_left_when_the_server_is_closed():
+def test_closing_a_server_ends_all_threads():
     before = threading.active_count()
     with shoal.serve({"it": Factory()}, TCP, token="secret") as server:
         for token in (None, "wrong", "secret"):

@@ -1,4 +1,4 @@
-"""What a server and its clients have agreed on is kept: batches, requests, sessions, memory."""
+"""Batch sizes, request limits, session lifetimes and memory use."""
 
 import threading
 from functools import partial
@@ -19,7 +19,7 @@ from tests.remote.serving import connected, place, served
 
 
 class Gated(gymnasium.Env):
-    """Each step waits until it is let through."""
+    """Waits in each step until its gate is released."""
 
     observation_space = spaces.Box(0, 1e6, (), np.float64)
     action_space = spaces.Discrete(10)
@@ -38,7 +38,7 @@ class Gated(gymnasium.Env):
 
 
 def gated(count):
-    """A factory of slots that work beside each other, and the gates before their steps."""
+    """Return a factory of slots that work concurrently, and the gates of their steps."""
     gates = [threading.Semaphore(0) for _ in range(count)]
     factories = [partial(Gated, gate) for gate in gates]
     return lambda: ThreadPool(factories, workers=count, caller_works=False), gates
@@ -48,7 +48,7 @@ def gated(count):
 
 
 @pytest.mark.parametrize("on_lost", ["raise", "resume"])
-def test_batches_have_the_size_that_was_asked_for_first_come_first_served(on_lost):
+def test_batch_size_first_come_first_served(on_lost):
     factory, gates = gated(5)
     envs = connected(factory, url="tcp://127.0.0.1:0", batch_size=2, on_lost=on_lost)
     envs.reset(seed=0)
@@ -65,11 +65,11 @@ def test_batches_have_the_size_that_was_asked_for_first_come_first_served(on_los
         envs.send(batch.slots, batch.slots)
     for gate in gates:
         gate.release()
-    assert [len(envs.recv().slots) for _ in range(3)] == [2, 2, 1]  # the last ones are fewer
+    assert [len(envs.recv().slots) for _ in range(3)] == [2, 2, 1]
     envs.close()
 
 
-def test_batches_come_from_several_servers_as_they_are_done():
+def test_batches_of_several_servers_first_come_first_served():
     (one, left), (two, right) = gated(2), gated(2)
     with shoal.serve({"it": one}, place()) as first, shoal.serve({"it": two}, place()) as second:
         envs = shoal.connect([f"{first.url}#it", f"{second.url}#it"], batch_size=2)
@@ -93,17 +93,19 @@ def test_batches_come_from_several_servers_as_they_are_done():
 
 
 @pytest.mark.parametrize("on_lost", ["raise", "resume"])
-def test_a_client_sends_no_more_requests_than_the_server_takes(on_lost):
+def test_max_inflight(on_lost):
     factory, gates = gated(4)
     envs = connected(factory, url="tcp://127.0.0.1:0", on_lost=on_lost, server={"max_inflight": 2})
     envs.reset(seed=0)
-    envs.send([0, 0], [0, 1])  # one request, however many slots it has
+    envs.send([0, 0], [0, 1])  # one request
     envs.send([0], [2])
     for ask in (lambda: envs.send([0], [3]), lambda: envs.pool.reset([3])):
-        with pytest.raises(AlreadyPendingCallError, match="2 requests are in flight, the server"):
+        with pytest.raises(
+            AlreadyPendingCallError, match="2 requests are in flight, but the server"
+        ):
             ask()
     assert envs.pool.in_flight == 3
-    assert envs.pool.call("steps", slots=[3]) == [0]  # calls are not counted
+    assert envs.pool.call("steps", slots=[3]) == [0]  # calls do not count
     gates[2].release()
     assert envs.recv(slots=[2]).observations.tolist() == [1]
     envs.send([0], [3])
@@ -123,7 +125,7 @@ def probes():
     return InlinePool([ProbeEnv] * 2)
 
 
-def test_a_session_that_nobody_resumes_is_freed_after_its_time():
+def test_session_without_reconnect_ends_after_session_ttl():
     before = ProbeEnv.open_count
     options = {"session_ttl": 1.0, "max_sessions": 1}
     with (
@@ -132,7 +134,7 @@ def test_a_session_that_nobody_resumes_is_freed_after_its_time():
     ):
         envs = shoal.connect(through, on_lost="resume", shared_memory=False)
         envs.reset(seed=0)
-        port, proxy.port = proxy.port, 1  # nobody listens there
+        port, proxy.port = proxy.port, 1  # no server listens there
         proxy.cut()
         with pytest.raises(RefusedError, match="1 sessions already"):
             shoal.connect(url)
@@ -145,7 +147,7 @@ def test_a_session_that_nobody_resumes_is_freed_after_its_time():
         envs.close()
 
 
-def test_a_session_that_was_resumed_has_all_its_time_again():
+def test_reconnect_restarts_session_ttl():
     with (
         served(probes, "tcp://127.0.0.1:0", session_ttl=1.5) as url,
         proxied(url) as (proxy, through),
@@ -162,7 +164,7 @@ def test_a_session_that_was_resumed_has_all_its_time_again():
         envs.close()
 
 
-def test_without_time_to_resume_a_lost_client_is_gone():
+def test_session_ttl_of_zero_ends_a_lost_session():
     with (
         shoal.serve({"it": probes}, "tcp://127.0.0.1:0", session_ttl=0.0) as server,
         proxied(f"{server.url}/it") as (proxy, through),
@@ -206,7 +208,7 @@ with shoal.serve({{"it": factory}}, {url!r}) as server:
     options = dict(on_lost={on_lost!r}, shared_memory={shared!r})
     with shoal.connect(server.url + "/it", 8, **options) as few:
         few.reset(seed=0)
-        play(few, 2)  # what is needed once, whatever the number of slots
+        play(few, 2)  # allocate what does not depend on the number of slots
     gc.collect()
     before = resident()
     with shoal.connect(server.url + "/it", {slots}, **options) as envs:
@@ -222,11 +224,11 @@ with shoal.serve({{"it": factory}}, {url!r}) as server:
 
 @pytest.mark.parametrize("on_lost", ["raise", "resume"])
 @pytest.mark.parametrize("shared", [False, True])
-def test_a_slot_costs_few_bytes_and_a_step_none(shared, on_lost):
-    """Of both ends, and of a vector whose own batches have 30 bytes for each slot."""
+def test_memory_per_slot_and_step(shared, on_lost):
+    """Both ends together; a batch of the vector itself has 30 bytes per slot."""
     slots = 4096
     script = SLOTS.format(url="tcp://127.0.0.1:0", on_lost=on_lost, shared=shared, slots=slots)
     with process(script) as player:
-        held, grown = map(int, player.told)
+        held, grown = map(int, player.ready_args)
     assert held / slots < 4_000
     assert grown / slots < 500

@@ -1,4 +1,4 @@
-"""The client of the GymAPI, and the transport that stands in for a robot."""
+"""The GymAPI client and its mock transport."""
 
 import gymnasium
 import numpy as np
@@ -39,7 +39,7 @@ def actions_of(*slots):
     return [GymAction(ns=str(slot), discrete_action=[1]) for slot in slots]
 
 
-def test_a_mock_answers_with_samples_of_the_space_and_rewards_between_bounds():
+def test_mock_returns_samples_and_bounded_rewards():
     transport = declared()
     first = transport.step(request(RequestType.RESET, seed=5))
     assert [answer.ns for answer in first.feedback] == ["0", "1", "2"]
@@ -56,19 +56,22 @@ def test_a_mock_answers_with_samples_of_the_space_and_rewards_between_bounds():
     assert np.abs(rewards).max() <= 1
 
 
-def test_a_mock_repeats_itself_from_the_same_seed():
-    def told(transport):
-        asked = [request(RequestType.RESET, seed=5), request(RequestType.STEP, actions_of(0, 1, 2))]
-        return [transport.step(one) for one in asked]
+def test_mock_is_reproducible():
+    def respond(transport):
+        requests = [
+            request(RequestType.RESET, seed=5),
+            request(RequestType.STEP, actions_of(0, 1, 2)),
+        ]
+        return [transport.step(one) for one in requests]
 
     transport = declared()
-    first = told(transport)
-    assert told(transport) == first == told(declared())
+    first = respond(transport)
+    assert respond(transport) == first == respond(declared())
     seen = [tuple(answer.observation) for got in first for answer in got.feedback]
-    assert len(set(seen)) == 6  # and slots differ
+    assert len(set(seen)) == 6  # slots differ
 
 
-def test_slots_of_a_mock_do_not_depend_on_each_other():
+def test_mock_slots_are_independent():
     together, apart = declared(), declared()
     first = together.step(request(RequestType.RESET, seed=5)).feedback
     then = together.step(request(RequestType.STEP, actions_of(0, 1, 2))).feedback
@@ -80,7 +83,7 @@ def test_slots_of_a_mock_do_not_depend_on_each_other():
         assert one == then[slot]
 
 
-def test_a_reset_of_named_slots_leaves_the_others_alone():
+def test_partial_reset_does_not_affect_other_slots():
     counts = {}
 
     def count(*, step_count, env_idx, obs, action):
@@ -96,11 +99,11 @@ def test_a_reset_of_named_slots_leaves_the_others_alone():
     assert counts == {0: 1, 1: 0, 2: 1}
 
 
-def test_functions_are_told_of_the_step():
-    told = []
+def test_arguments_of_mock_functions():
+    calls = []
 
     def reward(**arguments):
-        told.append(arguments)
+        calls.append(arguments)
         return np.float32(0.25)
 
     transport = declared(
@@ -112,40 +115,40 @@ def test_functions_are_told_of_the_step():
         ("1", 0.25, True),
         ("0", 0.25, False),
     ]
-    assert [(each["env_idx"], each["step_count"], each["action"]) for each in told] == [
+    assert [(each["env_idx"], each["step_count"], each["action"]) for each in calls] == [
         (1, 0, 1),
         (0, 0, 1),
     ]
-    np.testing.assert_array_equal(told[0]["obs"], np.float32(got[0].observation))
+    np.testing.assert_array_equal(calls[0]["obs"], np.float32(got[0].observation))
 
 
 @pytest.mark.parametrize(
-    ("asked", "why"),
+    ("invalid", "why"),
     [
-        (request(RequestType.STEP, actions_of(0)), "never been reset"),
+        (request(RequestType.STEP, actions_of(0)), "never reset"),
         (request(RequestType.RESET, [GymAction(ns="3")]), "out of range"),
         (request(RequestType.RESET, [GymAction(ns="left")]), "not the number"),
-        (request(RequestType.RESET, [GymAction(ns="1"), GymAction(ns="1")]), "twice"),
+        (request(RequestType.RESET, [GymAction(ns="1"), GymAction(ns="1")]), "repeated"),
         (request(RequestType.RESET, seed=-9), "negative"),
         (request(RequestType.STEP), "no action"),
         (request(RequestType.NONE), "NONE"),
     ],
 )
-def test_a_mock_says_what_is_wrong_with_a_request(asked, why):
-    got = declared().step(asked)
+def test_mock_reports_invalid_requests(invalid, why):
+    got = declared().step(invalid)
     assert got.header.error_code.value == ErrorType.FAILURE
     assert why in got.header.error_msg
 
 
 @pytest.mark.parametrize("numbers", [[], [0, 1], [2]])
-def test_a_mock_refuses_actions_that_its_space_has_not(numbers):
+def test_mock_rejects_actions_outside_the_space(numbers):
     transport = declared()
     transport.step(request(RequestType.RESET))
     got = transport.step(request(RequestType.STEP, [GymAction(ns="0", discrete_action=numbers)]))
     assert got.header.error_code.value == ErrorType.FAILURE
 
 
-def test_a_response_can_be_fixed():
+def test_fixed_mock_response():
     fixed = response(GymFeedback(observation=[0.25, 0.5], reward=9.0))
     client = MockEnv(observation_space=BOX)
     client.transport.set_mock_response(fixed)
@@ -157,7 +160,7 @@ def test_a_response_can_be_fixed():
     client.close()
 
 
-def test_a_mock_that_knows_nothing_fails():
+def test_unconfigured_mock_fails():
     got = MockTransport().step(request(RequestType.RESET))
     assert got.header.error_code.value == ErrorType.FAILURE
 
@@ -165,7 +168,7 @@ def test_a_mock_that_knows_nothing_fails():
 # The client
 
 
-def test_a_client_is_a_device_and_an_environment():
+def test_client_is_device_and_environment():
     client = MockEnv()
     assert isinstance(client, Device)
     assert isinstance(client, gymnasium.Env)
@@ -176,29 +179,29 @@ def test_a_client_is_a_device_and_an_environment():
     client.close()
 
 
-def test_all_slots_go_into_one_request():
+def test_one_request_for_all_slots():
     transport = RecordingTransport()
     client = MockEnv(transport)
     client.num_envs = 3
     client.reset_slots([0, 1, 2], [7, 8, 9], None)
-    found = client.step_slots([2, 0], [1, 0])
-    assert len(transport.asked) == 2
-    reset, step = transport.asked
+    feedbacks = client.step_slots([2, 0], [1, 0])
+    assert len(transport.requests) == 2
+    reset, step = transport.requests
     assert (reset.seed, reset.action, reset.header.request_type) == (7, [], RequestType.RESET)
     assert [(each.ns, each.discrete_action) for each in step.action] == [("2", [1]), ("0", [0])]
     assert step.env_name == "MockEnv"
-    assert [feedback.status for feedback in found] == [Status.OK] * 2
+    assert [feedback.status for feedback in feedbacks] == [Status.OK] * 2
 
 
 @pytest.mark.parametrize("code", [ErrorType.FAILURE, ErrorType.UNDEFINED, 77])
-def test_an_error_code_is_raised_with_its_message(code):
+def test_error_code_is_raised(code):
     client = scripted(response(code=code, message="the gripper is stuck"))
     with pytest.raises(GymAPIError, match="the gripper is stuck"):
         client.reset()
     assert issubclass(GymAPIError, RuntimeError)
 
 
-def test_an_action_that_was_not_executed_keeps_the_observation():
+def test_not_executed_keeps_the_observation():
     client = scripted(
         response(GymFeedback(observation=[0.25, 0.5])),
         response(GymFeedback(executed=False, info='{"why": "blocked"}')),
@@ -209,13 +212,13 @@ def test_an_action_that_was_not_executed_keeps_the_observation():
     np.testing.assert_array_equal(observation, [0.25, 0.5])
     assert (reward, terminated, truncated) == (0.0, False, False)
     assert info == {"why": "blocked", "status": "not executed"}
-    observation[:] = 9  # theirs to change
+    observation[:] = 9  # does not affect the client
     observation, *_, info = client.step(0)
     np.testing.assert_array_equal(observation, [1, 1])
     assert info == {"status": "not executed"}
 
 
-def test_an_error_of_one_slot_is_told_by_its_info():
+def test_error_of_one_slot_is_reported_in_info():
     client = scripted(
         response(*(GymFeedback(observation=[0, k / 4]) for k in range(3))),
         response(
@@ -229,86 +232,86 @@ def test_an_error_of_one_slot_is_told_by_its_info():
     fine, slipped, lost = client.step_slots([0, 1, 2], [0, 0, 0])
     assert fine.status is Status.OK
     assert slipped.status is lost.status is Status.ERROR
-    np.testing.assert_array_equal(slipped.observation, [0, 0.25])  # the newest there is
+    np.testing.assert_array_equal(slipped.observation, [0, 0.25])  # the newest observation
     assert slipped.info["why"] == "slipped"
     np.testing.assert_array_equal(lost.observation, [1, 1])
     assert lost.truncated
 
 
-def test_other_infos_by_the_name_of_the_status_are_left_as_they_are():
+def test_other_values_of_info_status_are_kept():
     client = scripted(response(GymFeedback(observation=[0, 0], info='{"status": "gripping"}')))
     assert client.reset()[1] == {"status": "gripping"}
 
 
-def test_a_step_without_any_observation_is_refused():
+def test_step_without_observation_is_rejected():
     client = scripted(response(GymFeedback(executed=False)))
     with pytest.raises(ObservationError):
         client.step(0)
 
 
-def test_a_reset_needs_nothing_to_be_executed():
+def test_reset_ignores_executed():
     client = scripted(response(GymFeedback(executed=False, observation=[0, 0])))
     assert client.reset()[1] == {}
 
 
-def test_a_duplicate_has_the_observation_that_it_repeats():
+def test_duplicate_observation():
     answers = response(
         GymFeedback(duplicate=2, reward=1.0, info='{"n": 0}'),
         GymFeedback(observation=[0.5, 0.5], reward=2.0, info='{"n": 1}'),
         GymFeedback(duplicate=1, reward=3.0),
     )
     client = scripted(answers, num_envs=3)
-    found = client.step_slots([0, 1, 2], [0, 0, 0])
-    for feedback in found:
+    feedbacks = client.step_slots([0, 1, 2], [0, 0, 0])
+    for feedback in feedbacks:
         np.testing.assert_array_equal(feedback.observation, [0.5, 0.5])
-    assert [feedback.status for feedback in found] == [
+    assert [feedback.status for feedback in feedbacks] == [
         Status.DUPLICATE,
         Status.OK,
         Status.DUPLICATE,
     ]
-    assert [feedback.reward for feedback in found] == [1.0, 2.0, 3.0]
-    assert [feedback.info for feedback in found] == [{"n": 0}, {"n": 1}, {}]
-    assert found[0].observation is not found[1].observation
+    assert [feedback.reward for feedback in feedbacks] == [1.0, 2.0, 3.0]
+    assert [feedback.info for feedback in feedbacks] == [{"n": 0}, {"n": 1}, {}]
+    assert feedbacks[0].observation is not feedbacks[1].observation
 
 
 @pytest.mark.parametrize("repeated", [(0, -1), (1, 0), (5, -1)])
-def test_a_duplicate_of_nothing_is_refused(repeated):
+def test_invalid_duplicate_is_rejected(repeated):
     answers = [GymFeedback(observation=[0, 0], duplicate=number) for number in repeated]
     with pytest.raises(StepResultError, match="repeats"):
         scripted(response(*answers), num_envs=2).step_slots([0, 1], [0, 0])
 
 
-def test_answers_are_told_apart_by_the_names_of_slots():
+def test_feedback_is_assigned_by_ns():
     answers = [GymFeedback(ns=str(slot), observation=[slot / 4, 0]) for slot in (2, 0, 1)]
     client = scripted(response(*answers), num_envs=3)
-    found = client.step_slots([0, 1, 2], [0, 0, 0])
-    assert [feedback.observation[0] for feedback in found] == [0, 0.25, 0.5]
+    feedbacks = client.step_slots([0, 1, 2], [0, 0, 0])
+    assert [feedback.observation[0] for feedback in feedbacks] == [0, 0.25, 0.5]
 
 
 @pytest.mark.parametrize("names", [("1", "1"), ("0", "2"), ("0", ""), ("0",), ("", "", "")])
-def test_answers_for_other_slots_are_refused(names):
+def test_feedback_of_other_slots_is_rejected(names):
     answers = [GymFeedback(ns=name, observation=[0, 0]) for name in names]
     with pytest.raises(StepResultError):
         scripted(response(*answers), num_envs=2).step_slots([0, 1], [0, 0])
 
 
-def test_names_of_robots_are_no_names_of_slots():
+def test_ns_that_is_not_a_number_is_ignored():
     answers = [
         GymFeedback(ns=name, observation=[k, 0]) for k, name in enumerate(["/left", "/right"])
     ]
-    found = scripted(response(*answers), num_envs=2).step_slots([0, 1], [0, 0])
-    assert [feedback.observation[0] for feedback in found] == [0, 1]
+    feedbacks = scripted(response(*answers), num_envs=2).step_slots([0, 1], [0, 0])
+    assert [feedback.observation[0] for feedback in feedbacks] == [0, 1]
 
 
-def test_options_are_refused_since_messages_have_no_place_for_them():
+def test_reset_options_are_rejected():
     client = MockEnv(RecordingTransport())
     client.reset(options={})
     with pytest.raises(ValueError, match="options"):
         client.reset(options={"gentle": True})
-    assert len(client.transport.asked) == 1
+    assert len(client.transport.requests) == 1
 
 
-def test_durations_are_those_of_the_newest_response():
+def test_durations_of_newest_response():
     def timed(process, transport, code=ErrorType.SUCCESS):
         got = response(GymFeedback(observation=[0, 0]), code=code)
         got.header.process_duration, got.header.transport_duration = process, transport
@@ -323,17 +326,17 @@ def test_durations_are_those_of_the_newest_response():
     assert (client.durations.process, client.durations.transport) == (2.0, 0.5)
 
 
-def test_the_other_side_is_told_how_long_a_step_will_probably_take():
+def test_expected_duration_is_sent():
     client = MockEnv(RecordingTransport(), expected_duration=2.5)
     client.reset(seed=1)
     client.step(0)
     client.close()
-    told = [asked.header.expected_duration for asked in client.transport.asked]
-    assert told == [0.0, 2.5, 0.0]
+    calls = [each.header.expected_duration for each in client.transport.requests]
+    assert calls == [0.0, 2.5, 0.0]
     assert client.expected_duration([0], [0]) == 2.5
 
 
-def test_a_client_may_know_more_about_its_actions():
+def test_expected_duration_can_be_overridden():
     class Pushing(MockEnv):
         def expected_duration(self, slots, actions):
             return sum(float(action) for action in actions) + len(slots) * 10
@@ -342,29 +345,29 @@ def test_a_client_may_know_more_about_its_actions():
         envs.reset(seed=1)
         envs.send([1, 1], [2, 0])
         envs.recv()
-        assert envs.single_env.transport.asked[-1].header.expected_duration == 22.0
+        assert envs.single_env.transport.requests[-1].header.expected_duration == 22.0
 
 
 @pytest.mark.parametrize("seconds", [-1.0, np.inf, np.nan])
-def test_a_duration_that_cannot_be_expected_is_refused(seconds):
+def test_invalid_expected_duration_is_rejected(seconds):
     with pytest.raises(ValueError, match="expected_duration"):
         MockEnv(expected_duration=seconds)
 
 
-def test_close_is_said_once_and_nothing_after_it():
+def test_close_is_sent_once():
     transport = RecordingTransport()
     client = MockEnv(transport)
     client.reset(seed=1)
     client.close()
     client.close()
-    kinds = [asked.header.request_type for asked in transport.asked]
+    kinds = [each.header.request_type for each in transport.requests]
     assert kinds == [RequestType.RESET, RequestType.CLOSE]
     assert transport.closed == 1
     with pytest.raises(ClosedEnvironmentError):
         client.step(0)
 
 
-def test_the_transport_is_closed_also_if_nobody_hears_the_close():
+def test_transport_is_closed_if_server_is_gone():
     class Deaf(RecordingTransport):
         def step(self, request):
             raise ReceiveTimeoutError("nobody")
@@ -374,7 +377,7 @@ def test_the_transport_is_closed_also_if_nobody_hears_the_close():
     assert client.transport.closed == 1
 
 
-def test_a_close_that_the_other_side_refuses_is_told_and_the_transport_closed():
+def test_failed_close_warns_and_closes_the_transport():
     class Refusing(RecordingTransport):
         def step(self, request):
             raise GymAPIError("not now")
@@ -385,7 +388,7 @@ def test_a_close_that_the_other_side_refuses_is_told_and_the_transport_closed():
     assert client.transport.closed == 1
 
 
-def test_parts_of_the_mock_observation_are_chosen():
+def test_parts_of_mock_observations():
     shapes = {"obs": (4,), "color_img": (32, 32, 3), "depth_img": (32, 32, 1)}
     client = MockEnv(obs=True, color=True, depth=True)
     assert {key: part.shape for key, part in client.observation_space.items()} == shapes
@@ -393,11 +396,11 @@ def test_parts_of_the_mock_observation_are_chosen():
     assert client.reset(seed=0)[0] in client.observation_space
     assert list(MockEnv(depth=True).observation_space) == ["depth_img"]
     assert MockEnv().observation_space == spaces.Box(-1, 1, (4,), np.float32)
-    with pytest.raises(ValueError, match="do not give another"):
+    with pytest.raises(ValueError, match="do not pass another"):
         MockEnv(obs=True, observation_space=BOX)
 
 
-def test_an_environment_can_be_mocked():
+def test_env_to_mock():
     with gymnasium.make("Pendulum-v1") as pendulum:
         client = MockEnv(env_to_mock=pendulum)
         assert client.observation_space == pendulum.observation_space
@@ -407,7 +410,7 @@ def test_an_environment_can_be_mocked():
         assert MockEnv(env_to_mock=pendulum, action_space=spaces.Discrete(3)).action_space.n == 3
 
 
-def test_a_picture_is_the_one_of_the_observation_or_grey():
+def test_render_returns_colour_image_or_grey():
     client = MockEnv(color=True, render_mode="rgb_array")
     with pytest.raises(SlotNotResetError):
         client.render()
@@ -423,7 +426,7 @@ def test_a_picture_is_the_one_of_the_observation_or_grey():
         MockEnv(render_mode="human")
 
 
-def test_the_action_space_can_come_later():
+def test_set_action_space():
     client = scripted(action_space=None)
     with pytest.raises(RuntimeError, match="action space"):
         client.step(0)
@@ -436,6 +439,6 @@ def test_the_action_space_can_come_later():
     assert client.single_action_space == client.action_space == spaces.Discrete(9, start=3)
 
 
-def test_a_client_without_an_observation_space_is_refused():
+def test_observation_space_is_required():
     with pytest.raises(TypeError, match="observation_space"):
         GenericGymClient(MockTransport())

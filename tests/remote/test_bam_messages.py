@@ -1,4 +1,4 @@
-"""The messages of the GymAPI, and how seeds, actions and observations are written in them."""
+"""GymAPI messages, and the encoding of seeds, actions and observations."""
 
 import json
 import sys
@@ -55,7 +55,7 @@ def same(one, other):
 # Messages
 
 
-def test_a_request_has_the_fields_of_the_gymapi():
+def test_request_fields():
     message = request(RequestType.STEP, [GymAction(ns="1", discrete_action=[3])], seed=7)
     assert to_dict(message) == {
         "header": {
@@ -72,7 +72,7 @@ def test_a_request_has_the_fields_of_the_gymapi():
     assert from_dict(to_dict(message), GymAPIRequest) == message
 
 
-def test_a_response_has_the_fields_of_the_gymapi():
+def test_response_fields():
     message = response(GymFeedback(observation=[0.5], reward=1.0))
     plain = to_dict(message)
     assert plain["header"] == {
@@ -87,7 +87,7 @@ def test_a_response_has_the_fields_of_the_gymapi():
     assert from_json(to_json(message), GymAPIResponse) == message
 
 
-def test_unknown_fields_are_ignored_and_missing_ones_have_defaults():
+def test_unknown_and_missing_fields():
     plain = {"observation": [1, 2], "color_image": {"data": ""}}
     assert from_dict(plain, GymFeedback) == GymFeedback(observation=[1.0, 2.0])
 
@@ -104,24 +104,24 @@ def test_unknown_fields_are_ignored_and_missing_ones_have_defaults():
         (None, "GymAPIResponse"),
     ],
 )
-def test_a_wrong_type_is_refused_with_its_place(plain, where):
+def test_wrong_type_is_reported_with_its_location(plain, where):
     with pytest.raises(MessageError) as caught:
         from_dict(plain, GymAPIResponse)
     assert where in str(caught.value)
 
 
-def test_a_request_of_no_known_type_is_refused():
+def test_unknown_request_type_is_rejected():
     with pytest.raises(MessageError, match="request_type"):
         from_dict({"header": {"request_type": 9}}, GymAPIRequest)
 
 
 @pytest.mark.parametrize("text", ["", "{", "nul", "[" * 100_000])
-def test_what_is_no_json_is_refused(text):
+def test_invalid_json_is_rejected(text):
     with pytest.raises(MessageError):
         from_json(text, GymAPIResponse)
 
 
-def test_numbers_that_are_not_finite_are_json_that_others_can_read():
+def test_special_floats_are_valid_json():
     sent = response(
         GymFeedback(observation=[np.nan, np.inf, -np.inf, -0.0], reward=np.nan, ns="NaN")
     )
@@ -135,10 +135,10 @@ def test_numbers_that_are_not_finite_are_json_that_others_can_read():
     np.testing.assert_array_equal(got.observation, [np.nan, np.inf, -np.inf, 0.0])
     assert np.signbit(got.observation[3])
     assert np.isnan(got.reward)
-    assert got.ns == "NaN"  # a name is a name
+    assert got.ns == "NaN"  # not a float field
 
 
-def test_other_spellings_of_what_is_not_finite_are_understood():
+def test_other_spellings_of_special_floats_are_read():
     bare = '{"header": {}, "feedback": [{"observation": [NaN, -Infinity, null, 1]}]}'
     (got,) = from_json(bare, GymAPIResponse).feedback
     np.testing.assert_array_equal(got.observation, [np.nan, -np.inf, np.nan, 1.0])
@@ -147,14 +147,14 @@ def test_other_spellings_of_what_is_not_finite_are_understood():
 # Seeds
 
 
-def test_seeds_that_count_up_are_one_number():
+def test_consecutive_seeds_are_one_number():
     assert reset_fields([0, 1, 2], [42, 43, 44], 3) == (42, [])
     assert reset_fields([2], [44], 3) == (42, [GymAction(ns="2")])
     assert reset_fields([0, 1], [None, None], 2) == (0, [])
 
 
 @given(st.data())
-def test_every_choice_of_slots_and_seeds_arrives(data):
+def test_slots_and_seeds_round_trip(data):
     num_envs = data.draw(st.integers(1, 5))
     slots = data.draw(
         st.lists(st.integers(0, num_envs - 1), min_size=1, max_size=num_envs, unique=True)
@@ -163,11 +163,11 @@ def test_every_choice_of_slots_and_seeds_arrives(data):
     seeds = data.draw(st.lists(seed, min_size=len(slots), max_size=len(slots)))
     number, actions = reset_fields(slots, seeds, num_envs)
     sent = from_json(to_json(request(RequestType.RESET, actions, number)), GymAPIRequest)
-    found = read_reset(sent, num_envs)
-    assert list(found.items()) == list(zip(slots, seeds, strict=True))
+    decoded = read_reset(sent, num_envs)
+    assert list(decoded.items()) == list(zip(slots, seeds, strict=True))
 
 
-def test_gymnasiums_seed_zero_is_a_seed():
+def test_seed_zero_is_a_seed():
     first, _ = MockEnv().reset(seed=0)
     again, _ = MockEnv().reset(seed=0)
     other, _ = MockEnv().reset(seed=1)
@@ -180,7 +180,7 @@ def test_gymnasiums_seed_zero_is_a_seed():
 # Encodings
 
 
-def test_integers_and_floats_lie_in_the_order_of_the_space():
+def test_order_of_integers_and_floats():
     space = spaces.Dict(
         {
             "a": spaces.Tuple((spaces.Box(-9, 9, (2,)), spaces.Discrete(5, start=-2))),
@@ -199,21 +199,21 @@ def test_integers_and_floats_lie_in_the_order_of_the_space():
 
 @settings(max_examples=60, deadline=None)
 @given(space=SPACES, seed=st.integers(0, 2**31))
-def test_observations_of_any_space_go_there_and_back(space, seed):
+def test_observations_round_trip(space, seed):
     space.seed(seed)
     codec = ObservationCodec(space)
     sent = space.sample()
     numbers, info = codec.encode(sent, {"lives": np.int64(3)})
     wire = from_json(to_json(GymFeedback(observation=numbers, info=info)), GymFeedback)
-    got, told = codec.decode(wire.observation, wire.info)
+    got, info = codec.decode(wire.observation, wire.info)
     assert same(got, sent)
-    assert told == {"lives": 3}
+    assert info == {"lives": 3}
 
 
 @settings(max_examples=60, deadline=None)
 @given(space=FIXED | FIXED.map(lambda space: spaces.Dict(x=spaces.Tuple((space, space)))),
        seed=st.integers(0, 2**31))  # fmt: skip
-def test_actions_go_there_and_back(space, seed):
+def test_actions_round_trip(space, seed):
     space.seed(seed)
     codec = ActionCodec(space)
     sent = space.sample()
@@ -222,7 +222,7 @@ def test_actions_go_there_and_back(space, seed):
 
 
 @pytest.mark.parametrize("dtype", [np.float32, np.float64])
-def test_every_bit_of_a_float_arrives(dtype):
+def test_floats_round_trip_exactly(dtype):
     bits = np.random.default_rng(0).integers(0, 256, 4000 * np.dtype(dtype).itemsize, np.uint8)
     values = bits.view(dtype)
     values = values[np.isfinite(values)]
@@ -242,7 +242,7 @@ def test_every_bit_of_a_float_arrives(dtype):
     assert ActionCodec(space).decode(sent).tobytes() == values.tobytes()
 
 
-def test_what_is_not_finite_inside_a_sequence_arrives():
+def test_special_floats_in_a_sequence_round_trip():
     space = spaces.Sequence(spaces.Box(-np.inf, np.inf, (2,), np.float32))
     sent = (np.float32([np.inf, 1]), np.float32([np.nan, -np.inf]))
     numbers, info = ObservationCodec(space).encode(sent)
@@ -251,7 +251,7 @@ def test_what_is_not_finite_inside_a_sequence_arrives():
 
 
 @pytest.mark.parametrize("value", [np.nan, np.inf, -np.inf, 1e39])
-def test_no_robot_is_sent_an_action_that_is_not_finite(value):
+def test_action_that_is_not_finite_is_rejected(value):
     with pytest.raises(InvalidActionError, match="not finite"):
         ActionCodec(BOX).encode(np.array([0.0, value]))
 
@@ -272,12 +272,12 @@ def test_no_robot_is_sent_an_action_that_is_not_finite(value):
         (spaces.Tuple((BOX, BOX)), ([0, 0],), InvalidActionError),
     ],
 )
-def test_an_action_that_does_not_fit_is_not_sent(space, action, error):
+def test_invalid_action_is_rejected(space, action, error):
     client = MockEnv(RecordingTransport(), action_space=space)
     client.reset(seed=0)
     with pytest.raises(error):
         client.step(action)
-    assert [asked.header.request_type for asked in client.transport.asked] == [RequestType.RESET]
+    assert [each.header.request_type for each in client.transport.requests] == [RequestType.RESET]
 
 
 @pytest.mark.parametrize(
@@ -292,12 +292,12 @@ def test_an_action_that_does_not_fit_is_not_sent(space, action, error):
         (spaces.Box(0, 255, (1,), np.uint8), [-1.0]),
     ],
 )
-def test_numbers_that_are_no_observation_are_refused(space, numbers):
+def test_invalid_observation_is_rejected(space, numbers):
     with pytest.raises(ObservationError):
         ObservationCodec(space).decode(numbers)
 
 
-def test_an_integer_that_would_be_rounded_is_refused():
+def test_inexact_integer_is_rejected():
     space = spaces.Box(-(2**62), 2**62, (1,), np.int64)
     numbers, _ = ObservationCodec(space).encode(np.array([-(2**53)]))
     assert ObservationCodec(space).decode(numbers)[0] == -(2**53)
@@ -306,18 +306,18 @@ def test_an_integer_that_would_be_rounded_is_refused():
 
 
 @pytest.mark.parametrize("space", [spaces.Text(4), spaces.Dict(x=spaces.Sequence(BOX))])
-def test_actions_of_no_fixed_shape_are_refused_at_once(space):
+def test_actions_without_fixed_shape_are_rejected(space):
     with pytest.raises(TypeError, match="no fixed shape"):
         MockEnv(action_space=space)
 
 
 @pytest.mark.parametrize("info", ["[]", "3", "{", "no JSON"])
-def test_an_info_that_is_no_object_is_refused(info):
+def test_info_must_be_a_json_object(info):
     with pytest.raises(MessageError):
         ObservationCodec(BOX).decode([0.0, 0.0], info)
 
 
-def test_without_msgspec_the_extra_is_named(monkeypatch):
+def test_missing_msgspec_names_the_extra(monkeypatch):
     for name in [name for name in sys.modules if name.startswith("shoal.remote.bam")]:
         monkeypatch.delitem(sys.modules, name)
     monkeypatch.setitem(sys.modules, "msgspec", None)

@@ -1,4 +1,4 @@
-"""The GymAPI over the websocket of a rosbridge server."""
+"""The GymAPI over a rosbridge server."""
 
 import json
 import sys
@@ -35,7 +35,7 @@ from tests.remote.gymapi import (
 
 
 class Rosbridge:
-    """A small rosbridge server: what it is asked goes to ``answer(call, send)``."""
+    """A small rosbridge server that passes calls to ``answer(call, send)``."""
 
     def __init__(self, answer):
         self.calls = []
@@ -79,7 +79,7 @@ def mocked(transport):
     return answer
 
 
-def test_a_vector_over_rosbridge_is_the_same_as_one_without():
+def test_rollout_over_rosbridge_equals_local_rollout():
     def run(transport, count=3):
         seen = []
         with make_bam_vec_env(MockEnv, count, transport=transport, obs=True, color=True) as envs:
@@ -110,11 +110,11 @@ def test_a_vector_over_rosbridge_is_the_same_as_one_without():
         ("/a/b/", "/a/b/gym_env/gym_api_request"),
     ],
 )
-def test_the_name_of_the_service(namespace, service):
+def test_service_name(namespace, service):
     assert RosbridgeTransport(namespace).service == service
 
 
-def test_no_answer_in_time_is_a_timeout_and_the_late_one_is_thrown_away():
+def test_late_response_is_discarded_after_timeout():
     late = []
 
     def answer(call, send):
@@ -138,22 +138,22 @@ def test_no_answer_in_time_is_a_timeout_and_the_late_one_is_thrown_away():
     assert bridge.connections == 1
 
 
-def test_a_request_that_will_take_long_is_waited_for_that_much_longer():
+def test_expected_duration_extends_the_timeout():
     def answer(call, send):
         time.sleep(0.4)
         send(service_response(call, to_dict(response())))
 
-    asked = request(RequestType.STEP)
-    asked.header.expected_duration = 2.0
+    step = request(RequestType.STEP)
+    step.header.expected_duration = 2.0
     with rosbridge(answer) as bridge:
         transport = RosbridgeTransport(port=bridge.port, timeout_sec=0.2)
-        transport.step(asked)
+        transport.step(step)
         with pytest.raises(ReceiveTimeoutError):
             transport.step(request(RequestType.STEP))
         transport.close()
 
 
-def test_a_connection_may_be_idle_for_longer_than_the_timeout():
+def test_idle_connection_outlives_the_timeout():
     answer = lambda call, send: send(service_response(call, to_dict(response())))  # noqa: E731
     with rosbridge(answer) as bridge:
         transport = RosbridgeTransport(port=bridge.port, timeout_sec=0.2)
@@ -164,7 +164,7 @@ def test_a_connection_may_be_idle_for_longer_than_the_timeout():
     assert bridge.connections == 1
 
 
-def test_chatter_does_not_prolong_the_wait():
+def test_other_messages_do_not_extend_the_timeout():
     def answer(call, send):
         for _ in range(20):
             send({"op": "status", "level": "info", "msg": "still here"})
@@ -188,7 +188,7 @@ def test_chatter_does_not_prolong_the_wait():
         ({"values": None}, MessageError, "GymAPIResponse"),
     ],
 )
-def test_what_a_server_can_answer_wrongly(reply, error, why):
+def test_invalid_responses(reply, error, why):
     with rosbridge(lambda call, send: send(service_response(call, {}) | reply)) as bridge:
         transport = RosbridgeTransport(port=bridge.port)
         with pytest.raises(error, match=why):
@@ -196,8 +196,8 @@ def test_what_a_server_can_answer_wrongly(reply, error, why):
         transport.close()
 
 
-def test_numbers_that_are_not_finite_come_as_rosbridge_or_python_write_them():
-    def answer(call, send):  # json.dumps writes NaN and -Infinity bare
+def test_special_floats_of_rosbridge_and_python():
+    def answer(call, send):  # json.dumps writes the literals NaN and -Infinity
         observation = [None, float("nan"), float("-inf")]
         send(service_response(call, {"header": {}, "feedback": [{"observation": observation}]}))
 
@@ -208,7 +208,7 @@ def test_numbers_that_are_not_finite_come_as_rosbridge_or_python_write_them():
         transport.close()
 
 
-def test_messages_may_be_large():
+def test_large_messages():
     picture = [255.0] * 600_000
     values = to_dict(response(GymFeedback(observation=picture)))
     with rosbridge(lambda call, send: send(service_response(call, values))) as bridge:
@@ -217,7 +217,7 @@ def test_messages_may_be_large():
         transport.close()
 
 
-def test_a_lost_connection_is_made_again_by_the_next_request():
+def test_reconnect_on_next_request():
     class Hangup(Exception):
         pass
 
@@ -233,10 +233,10 @@ def test_a_lost_connection_is_made_again_by_the_next_request():
         transport.step(request(RequestType.STEP, seed=2))
         transport.close()
     assert bridge.connections == 2
-    assert len(bridge.calls) == 2  # the first was not sent again
+    assert len(bridge.calls) == 2  # the first call was not repeated
 
 
-def test_where_nobody_is_there_is_no_connection():
+def test_connection_refused():
     with rosbridge(mocked(MockTransport())) as bridge:
         pass
     transport = RosbridgeTransport(port=bridge.port)
@@ -244,7 +244,7 @@ def test_where_nobody_is_there_is_no_connection():
         transport.step(request(RequestType.RESET))
 
 
-def test_a_closed_transport_says_so():
+def test_closed_transport_raises():
     transport = RosbridgeTransport(port=1)
     transport.close()
     transport.close()
@@ -252,7 +252,7 @@ def test_a_closed_transport_says_so():
         transport.step(request(RequestType.RESET))
 
 
-def test_a_missing_package_names_the_extra(monkeypatch):
+def test_missing_websockets_names_the_extra(monkeypatch):
     for name in [name for name in sys.modules if name.split(".")[0] == "websockets"]:
         monkeypatch.delitem(sys.modules, name)
     monkeypatch.setitem(sys.modules, "websockets", None)

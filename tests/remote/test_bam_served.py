@@ -1,4 +1,4 @@
-"""Clients of the GymAPI that are served to other machines: statuses, deadlines, durations."""
+"""Hosted GymAPI clients: status, deadlines, durations."""
 
 import time
 from functools import partial
@@ -16,7 +16,7 @@ from tests.remote.gymapi import (
     FailingTransport,
     GatedTransport,
     ScriptedTransport,
-    asked_slots,
+    requested_slots,
     response,
 )
 from tests.remote.peers import wait_until
@@ -24,9 +24,9 @@ from tests.remote.serving import connected
 
 
 def statuses(infos, rows):
-    told = infos.get("status", [None] * rows)
-    is_told = infos.get("_status", [False] * rows)
-    return [told[row] if is_told[row] else "ok" for row in range(rows)]
+    status = infos.get("status", [None] * rows)
+    has_status = infos.get("_status", [False] * rows)
+    return [status[row] if has_status[row] else "ok" for row in range(rows)]
 
 
 def observations_of(*numbers, **more):
@@ -34,7 +34,7 @@ def observations_of(*numbers, **more):
 
 
 @pytest.mark.parametrize("divided", [False, True])
-def test_a_rollout_over_the_wire_is_the_same_as_one_without(divided):
+def test_remote_rollout_equals_local_rollout(divided):
     more = {"terminated_fn": lambda *, step_count, **_: step_count == 2}
 
     def run(envs):
@@ -55,7 +55,7 @@ def test_a_rollout_over_the_wire_is_the_same_as_one_without(divided):
 
 
 @pytest.mark.parametrize("url", [None, "tcp://127.0.0.1:0"])
-def test_what_became_of_each_slot_is_told_over_the_wire(url):
+def test_status_of_each_slot_is_sent(url):
     transport = ScriptedTransport(
         response(*observations_of(0, 0.25, 0.5, 0.75)),
         response(
@@ -79,14 +79,14 @@ def test_what_became_of_each_slot_is_told_over_the_wire(url):
         assert infos["why"][3] == "slipped"
         observations, *_, infos = envs.step([0] * 4)
         assert statuses(infos, 4) == ["ok"] * 4
-    assert asked_slots(transport) == [[0, 1, 2, 3], [0, 1, 2]]  # the last one was reset
+    assert requested_slots(transport) == [[0, 1, 2, 3], [0, 1, 2]]  # the last slot was reset
 
 
 @pytest.mark.parametrize("url", [None, "tcp://127.0.0.1:0"])
-def test_a_deadline_that_is_missed_is_answered(url):
+def test_missed_deadline_returns_status(url):
     transport = GatedTransport()
     with connected(lambda: MockEnv(transport), num_envs=3, url=url, timeout=10.0) as envs:
-        begun, _ = envs.reset(seed=0)
+        initial, _ = envs.reset(seed=0)
         transport.gate.clear()
         envs.send([0, 0], [0, 1], deadlines=0.1)
         envs.send([0], [2], deadlines=0.1)
@@ -94,17 +94,17 @@ def test_a_deadline_that_is_missed_is_answered(url):
         assert dict(zip(batch.slots.tolist(), statuses(batch.infos, 3), strict=True)) == {
             0: "timeout",
             1: "timeout",
-            2: "not executed",  # the client was at work, and has not asked for it
+            2: "not executed",  # the client was busy and had not sent it
         }
-        np.testing.assert_array_equal(batch.observations, begun[batch.slots])
+        np.testing.assert_array_equal(batch.observations, initial[batch.slots])
         transport.gate.set()
         *_, infos = envs.step([1, 1, 1])
         assert infos["_late"].tolist() == [True, True, False]
-    stepped = [slot for slots in asked_slots(transport) for slot in slots]
+    stepped = [slot for slots in requested_slots(transport) for slot in slots]
     assert sorted(stepped) == [0, 0, 1, 1, 2]
 
 
-def test_a_slow_client_of_several_holds_up_no_other():
+def test_slow_client_does_not_block_others():
     transports = [GatedTransport(), GatedTransport()]
     factories = [partial(MockEnv, transport) for transport in transports]
     with connected(partial(make_bam_vec_env, factories, [1, 2]), timeout=10.0) as envs:
@@ -117,26 +117,26 @@ def test_a_slow_client_of_several_holds_up_no_other():
         assert statuses(envs.recv().infos, 1) == ["not executed"]
         transports[0].gate.set()
         assert envs.step([0, 0, 0])[4]["_late"].tolist() == [True, False, False]
-    assert asked_slots(transports[0]) == [[0], [0]]
+    assert requested_slots(transports[0]) == [[0], [0]]
 
 
-def test_what_has_not_begun_is_taken_back_over_the_wire():
+def test_cancel_over_the_network():
     transport = GatedTransport()
     with connected(lambda: MockEnv(transport), num_envs=3, timeout=10.0) as envs:
         envs.reset(seed=0)
         transport.gate.clear()
         envs.send([0], [0])
-        assert transport.began.wait(5.0)
+        assert transport.started.wait(5.0)
         envs.send([0, 0], [1, 2])
         envs.cancel()
         batch = envs.recv(slots=[1, 2])
         assert statuses(batch.infos, 2) == ["not executed"] * 2
         transport.gate.set()
         assert statuses(envs.recv().infos, 1) == ["ok"]
-    assert asked_slots(transport) == [[0]]
+    assert requested_slots(transport) == [[0]]
 
 
-def test_an_expected_duration_is_announced_and_durations_are_read_over_the_wire():
+def test_expected_duration_and_durations_over_the_network():
     class Slow(GatedTransport):
         def step(self, request):
             time.sleep(request.header.expected_duration * 0.6)
@@ -147,12 +147,12 @@ def test_an_expected_duration_is_announced_and_durations_are_read_over_the_wire(
     client = partial(MockEnv, expected_duration=1.5)
     with connected(lambda: client(Slow()), num_envs=2, timeout=0.5) as envs:
         envs.reset(seed=0)
-        envs.step([0, 0])  # in 0.9 seconds
-        assert [tuple(told) for told in envs.get_attr("durations")] == [(1.5, 0.0)] * 2
+        envs.step([0, 0])  # takes 0.9 seconds
+        assert [tuple(each) for each in envs.get_attr("durations")] == [(1.5, 0.0)] * 2
 
 
 @pytest.mark.parametrize("num_clients", [1, 2])
-def test_failures_arrive_and_the_vector_goes_on(num_clients):
+def test_vector_is_usable_after_failure(num_clients):
     transports = [FailingTransport() for _ in range(num_clients)]
     factories = [partial(MockEnv, transport) for transport in transports]
     with connected(partial(make_bam_vec_env, factories, 4 // num_clients), timeout=5.0) as envs:
@@ -173,7 +173,7 @@ def test_failures_arrive_and_the_vector_goes_on(num_clients):
         assert envs.step([0] * 4)[0].shape == (4, 4)
 
 
-def test_a_client_that_is_served_is_closed_with_its_session():
+def test_hosted_client_is_closed_with_its_session():
     transport = GatedTransport()
     host = shoal.serve({"cell": lambda: MockEnv(transport)}, "tcp://127.0.0.1:0")
     with shoal.connect(f"{host.url}/cell", num_envs=2) as envs:

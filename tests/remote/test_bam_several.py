@@ -1,4 +1,4 @@
-"""One vector over several clients of the GymAPI, each with a transport of its own."""
+"""One vector over several GymAPI clients, each with its own transport."""
 
 import threading
 from functools import partial
@@ -17,7 +17,12 @@ from shoal.errors import (
 )
 from shoal.remote.bam import GymAPIError, MockEnv, RequestType, make_bam_vec_env
 from shoal.testing import PoolConformance
-from tests.remote.gymapi import FailingTransport, GatedTransport, RecordingTransport, asked_slots
+from tests.remote.gymapi import (
+    FailingTransport,
+    GatedTransport,
+    RecordingTransport,
+    requested_slots,
+)
 from tests.remote.peers import wait_until
 
 
@@ -32,7 +37,9 @@ def ends_after(steps):
 
 
 class ClientConformance(PoolConformance):
-    test_a_finished_slot_is_refused_when_autoreset_is_disabled = None  # slots are always reset
+    test_a_finished_slot_is_refused_when_autoreset_is_disabled = (
+        None  # autoreset cannot be disabled
+    )
 
     def counts(self, num_envs):
         raise NotImplementedError
@@ -40,7 +47,7 @@ class ClientConformance(PoolConformance):
     def make_pool(self, num_envs, **options):
         counts = self.counts(num_envs)
         vector = make_bam_vec_env([MockEnv] * len(counts), counts, **ends_after(7))
-        vector.pool.vector = vector  # so that a pool that is used by itself keeps it
+        vector.pool.vector = vector  # keeps the vector alive while only the pool is used
         return vector.pool
 
 
@@ -62,7 +69,7 @@ class TestOneForEachSlot(ClientConformance):
 # The vector
 
 
-def test_slots_of_clients_follow_each_other():
+def test_slot_order():
     with several(*(RecordingTransport() for _ in range(3)), num_envs=[2, 1, 3]) as envs:
         assert envs.num_envs == 6
         assert [client.num_envs for client in envs.clients] == [2, 1, 3]
@@ -71,18 +78,18 @@ def test_slots_of_clients_follow_each_other():
             _ = envs.single_env
 
 
-def test_one_number_of_slots_is_that_of_each_client():
+def test_num_envs_applies_to_each_client():
     with several(RecordingTransport(), RecordingTransport(), num_envs=3) as envs:
         assert [client.num_envs for client in envs.clients] == [3, 3]
 
 
-def test_a_list_of_one_is_one():
+def test_list_of_one_factory():
     with several(RecordingTransport(), num_envs=[3]) as envs:
         assert envs.clients == (envs.single_env,)
         assert envs.num_envs == 3
 
 
-def test_a_rollout_is_the_same_however_slots_are_divided():
+def test_rollout_is_independent_of_the_division_of_slots():
     def run(factories, num_envs):
         with make_bam_vec_env(factories, num_envs, obs=True, color=True, **ends_after(3)) as envs:
             envs.action_space.seed(0)
@@ -99,15 +106,15 @@ def test_a_rollout_is_the_same_however_slots_are_divided():
     assert data_equivalence(run([MockEnv, MockEnv], [1, 3]), alone)
 
 
-def test_a_step_is_one_request_of_each_client():
+def test_one_request_per_client_and_step():
     transports = [RecordingTransport(), RecordingTransport()]
     with several(*transports, num_envs=[2, 3]) as envs:
         envs.reset(seed=1)
         envs.step([0] * 5)
-    assert [asked_slots(transport) for transport in transports] == [[[0, 1]], [[0, 1, 2]]]
+    assert [requested_slots(transport) for transport in transports] == [[[0, 1]], [[0, 1, 2]]]
 
 
-def test_clients_work_at_the_same_time():
+def test_clients_work_concurrently():
     meeting = threading.Barrier(2)
 
     class Meeting(RecordingTransport):
@@ -121,7 +128,7 @@ def test_clients_work_at_the_same_time():
         envs.step([0, 0, 0, 0])
 
 
-def test_pictures_and_attributes_come_from_the_client_of_each_slot():
+def test_render_and_attributes_of_each_slot():
     with make_bam_vec_env([MockEnv] * 2, [1, 2], color=True, render_mode="rgb_array") as envs:
         observations, _ = envs.reset(seed=0)
         np.testing.assert_array_equal(envs.render(), observations["color_img"])
@@ -129,10 +136,10 @@ def test_pictures_and_attributes_come_from_the_client_of_each_slot():
         assert envs.get_attr("client_id") == (ids[0], ids[1], ids[1])
 
 
-# Some slots at a time
+# Subsets of slots
 
 
-def test_slots_of_a_fast_client_do_not_wait_for_a_slow_one():
+def test_fast_client_does_not_wait_for_slow_one():
     slow, fast = GatedTransport(), RecordingTransport()
     with several(slow, fast) as envs:
         envs.reset(seed=0)
@@ -146,23 +153,23 @@ def test_slots_of_a_fast_client_do_not_wait_for_a_slow_one():
             envs.recv(slots=[0], timeout=0.05)
         slow.gate.set()
         assert envs.recv(slots=[1, 0]).slots.tolist() == [1, 0]
-    assert asked_slots(slow) == [[0, 1]]
-    assert asked_slots(fast) == [[0, 1], [1]]
+    assert requested_slots(slow) == [[0, 1]]
+    assert requested_slots(fast) == [[0, 1], [1]]
 
 
-def test_each_send_is_one_request_of_each_client_that_has_slots_of_it():
+def test_one_request_per_client_and_send():
     transports = [RecordingTransport(), RecordingTransport()]
     with several(*transports, num_envs=[2, 3]) as envs:
         envs.reset(seed=0)
         envs.send([1, 0, 1], [4, 0, 2])
         envs.send([0], [1])
         assert sorted(envs.recv().slots.tolist()) == [0, 1, 2, 4]
-    assert asked_slots(transports[0]) == [[0], [1]]
-    assert asked_slots(transports[1]) == [[2, 0]]
-    assert [action.discrete_action for action in transports[1].asked[1].action] == [[1], [1]]
+    assert requested_slots(transports[0]) == [[0], [1]]
+    assert requested_slots(transports[1]) == [[2, 0]]
+    assert [action.discrete_action for action in transports[1].requests[1].action] == [[1], [1]]
 
 
-def test_batches_are_made_of_those_who_are_first():
+def test_batch_size_first_come_first_served():
     slow, fast = GatedTransport(), RecordingTransport()
     with several(slow, fast, num_envs=[1, 2], batch_size=2) as envs:
         envs.reset(seed=0)
@@ -173,14 +180,14 @@ def test_batches_are_made_of_those_who_are_first():
         assert envs.recv(timeout=5.0).slots.tolist() == [0]
 
 
-def test_what_has_not_begun_is_taken_back_from_each_client():
+def test_cancel_for_each_client():
     transports = [GatedTransport(), GatedTransport()]
     with several(*transports) as envs:
         envs.reset(seed=0)
         for transport in transports:
             transport.gate.clear()
         envs.send([0, 0], [0, 2])
-        assert all(transport.began.wait(5.0) for transport in transports)
+        assert all(transport.started.wait(5.0) for transport in transports)
         envs.send([1], [1])
         envs.send([1], [3])
         assert envs.cancel([0, 3]) == [3]
@@ -192,10 +199,10 @@ def test_what_has_not_begun_is_taken_back_from_each_client():
         with pytest.raises(NoAsyncCallError):
             envs.recv()
         assert envs.step([0] * 4)[1].shape == (4,)
-    assert asked_slots(transports[0]) == asked_slots(transports[1]) == [[0], [0, 1]]
+    assert requested_slots(transports[0]) == requested_slots(transports[1]) == [[0], [0, 1]]
 
 
-def test_a_step_that_is_given_up_goes_on_and_is_taken_back_where_it_has_not_begun():
+def test_cancel_after_timeout_of_step():
     transports = [GatedTransport(), RecordingTransport()]
     with several(*transports) as envs:
         envs.reset(seed=0)
@@ -203,7 +210,7 @@ def test_a_step_that_is_given_up_goes_on_and_is_taken_back_where_it_has_not_begu
         envs.pool.begin_step([0] * 4)
         with pytest.raises(ReceiveTimeoutError):
             envs.pool.end_step(0.05)
-        assert envs.cancel() == []  # one has begun, the other has ended
+        assert envs.cancel() == []  # one is running, the other is done
         transports[0].gate.set()
         assert envs.recv().slots.tolist() == [0, 1, 2, 3]
 
@@ -229,7 +236,7 @@ def send_and_receive_all(envs):
     [(None, GymAPIError), (ConnectionError, ConnectionError), (ReceiveTimeoutError, TimeoutError)],
 )
 @pytest.mark.parametrize("use", [step_all, reset_all, send_and_receive_all])
-def test_a_failure_names_its_slots_in_the_vector_which_goes_on(use, fails, error):
+def test_failure_reports_slots_and_vector_is_usable(use, fails, error):
     transports = [RecordingTransport(), FailingTransport()]
     with several(*transports, num_envs=[3, 2]) as envs:
         envs.reset(seed=0)
@@ -238,7 +245,7 @@ def test_a_failure_names_its_slots_in_the_vector_which_goes_on(use, fails, error
             use(envs)
         assert caught.value.__notes__ == ["shoal: in slots [3, 4] of 5"]
         assert not isinstance(caught.value, ReceiveTimeoutError)
-        if use is send_and_receive_all:  # those of the other client stay to be received
+        if use is send_and_receive_all:  # slots of the other client can still be received
             assert envs.recv().slots.tolist() == [0, 1, 2]
         assert envs.pool.in_flight == 0
         transports[1].fails = None
@@ -246,7 +253,7 @@ def test_a_failure_names_its_slots_in_the_vector_which_goes_on(use, fails, error
         assert envs.step([0] * 5)[0].shape == (5, 4)
 
 
-def test_a_reset_that_is_refused_does_not_cost_what_is_in_flight():
+def test_rejected_reset_keeps_slots_in_flight():
     with several(RecordingTransport(), RecordingTransport()) as envs:
         envs.reset(seed=0)
         envs.send([0, 0], [1, 3])
@@ -255,7 +262,7 @@ def test_a_reset_that_is_refused_does_not_cost_what_is_in_flight():
         assert envs.recv().slots.tolist() == [1, 3]
 
 
-def test_nothing_is_sent_where_one_slot_has_never_been_reset():
+def test_nothing_is_sent_if_one_slot_was_never_reset():
     transports = [RecordingTransport(), RecordingTransport()]
     with several(*transports) as envs:
         envs.pool.reset([0, 1, 2])
@@ -265,13 +272,13 @@ def test_nothing_is_sent_where_one_slot_has_never_been_reset():
         with pytest.raises(InvalidActionError):
             envs.send([0, 0, 9], [0, 1, 2])
         assert envs.pool.in_flight == 0
-    assert asked_slots(transports[0]) == []
+    assert requested_slots(transports[0]) == []
 
 
-# Beginning and end
+# Construction and closing
 
 
-def test_close_closes_all_also_where_nobody_hears_of_it():
+def test_close_closes_all_clients():
     class Deaf(RecordingTransport):
         def step(self, request):
             if request.header.request_type is RequestType.CLOSE:
@@ -287,7 +294,7 @@ def test_close_closes_all_also_where_nobody_hears_of_it():
         envs.step([0] * 4)
 
 
-def test_while_one_client_is_waited_for_the_others_begin_nothing_more():
+def test_clients_start_nothing_while_closing():
     transports = [GatedTransport(), GatedTransport()]
     envs = several(*transports)
     envs.reset(seed=0)
@@ -295,18 +302,18 @@ def test_while_one_client_is_waited_for_the_others_begin_nothing_more():
         transport.gate.clear()
     for slot in (0, 2, 1, 3):
         envs.send([0], [slot])
-    assert all(transport.began.wait(5.0) for transport in transports)
+    assert all(transport.started.wait(5.0) for transport in transports)
     closing = threading.Thread(target=envs.close)
     closing.start()
     assert wait_until(lambda: envs.pool.pools[1]._closed)
     transports[1].gate.set()
     transports[0].gate.set()
     closing.join(5.0)
-    assert [asked_slots(transport) for transport in transports] == [[[0]], [[0]]]
+    assert [requested_slots(transport) for transport in transports] == [[[0]], [[0]]]
     assert [transport.closed for transport in transports] == [1, 1]
 
 
-def test_clients_before_one_that_cannot_be_made_are_closed():
+def test_clients_are_closed_if_a_factory_fails():
     first = RecordingTransport()
 
     def broken(**kwargs):
@@ -318,7 +325,7 @@ def test_clients_before_one_that_cannot_be_made_are_closed():
     assert first.closed == 1
 
 
-def test_clients_that_are_not_alike_are_closed():
+def test_clients_with_different_spaces_are_closed():
     transports = [RecordingTransport(), RecordingTransport()]
     sizes = [partial(MockEnv, transports[0]), partial(MockEnv, transports[1], obs=True)]
     with pytest.raises(SpaceMismatchError):
@@ -326,7 +333,7 @@ def test_clients_that_are_not_alike_are_closed():
     assert [transport.closed for transport in transports] == [1, 1]
 
 
-def test_a_transport_belongs_to_one_client():
+def test_shared_transport_is_rejected():
     transport = RecordingTransport()
     with pytest.raises(ValueError, match="each needs its own"):
         several(transport, transport)
@@ -335,17 +342,17 @@ def test_a_transport_belongs_to_one_client():
 
 
 @pytest.mark.parametrize("num_envs", [[2], [2, 2, 2], [2, 0], []])
-def test_numbers_of_slots_that_do_not_fit_are_refused_before_anything_is_made(num_envs):
+def test_invalid_num_envs_is_rejected_first(num_envs):
     with pytest.raises(ValueError, match="num_envs"):
         make_bam_vec_env([pytest.fail, pytest.fail], num_envs)
 
 
-def test_a_vector_needs_a_client():
+def test_empty_list_of_factories_is_rejected():
     with pytest.raises(ValueError, match="0 clients"):
         make_bam_vec_env([], 2)
 
 
-def test_stable_baselines3_takes_several_clients():
+def test_stable_baselines3_accepts_several_clients():
     from shoal.sb3 import as_vec_env
 
     vec_env = as_vec_env(several(RecordingTransport(), RecordingTransport(), **ends_after(2)))

@@ -1,4 +1,4 @@
-"""A vector over one client of the GymAPI."""
+"""A vector over one GymAPI client."""
 
 import gc
 import tracemalloc
@@ -26,13 +26,13 @@ from tests.remote.gymapi import (
     GatedTransport,
     RecordingTransport,
     ScriptedTransport,
-    asked_slots,
+    requested_slots,
     response,
     scripted,
 )
 
 
-def test_the_factory_is_called_once_with_its_arguments():
+def test_factory_arguments():
     calls = []
 
     def factory(**kwargs):
@@ -48,12 +48,12 @@ def test_the_factory_is_called_once_with_its_arguments():
 
 
 @pytest.mark.parametrize("num_envs", [0, -1])
-def test_a_vector_of_no_slots_is_refused_before_anything_is_made(num_envs):
+def test_num_envs_must_be_positive(num_envs):
     with pytest.raises(ValueError, match="num_envs"):
         make_bam_vec_env(pytest.fail, num_envs=num_envs)
 
 
-def test_a_factory_must_make_a_client():
+def test_factory_must_make_a_client():
     with pytest.raises(TypeError, match="GenericGymClient"):
         make_bam_vec_env(lambda: gymnasium.make("CartPole-v1"))
 
@@ -69,7 +69,7 @@ def test_a_factory_must_make_a_client():
     ],
     ids=str,
 )
-def test_spaces_are_batched_as_gymnasium_does_and_stepped(space):
+def test_batched_spaces(space):
     with make_bam_vec_env(MockEnv, 3, observation_space=space, action_space=space) as envs:
         batched = gymnasium.vector.utils.batch_space(space, 3)
         assert envs.observation_space == envs.action_space == batched
@@ -81,7 +81,7 @@ def test_spaces_are_batched_as_gymnasium_does_and_stepped(space):
             assert observations in envs.observation_space
 
 
-def test_observations_of_no_fixed_shape_are_batched():
+def test_observations_without_fixed_shape():
     space = spaces.Dict(words=spaces.Text(5), points=spaces.Sequence(BOX), x=BOX)
     with make_bam_vec_env(MockEnv, 2, observation_space=space) as envs:
         observations, infos = envs.reset(seed=3)
@@ -90,7 +90,7 @@ def test_observations_of_no_fixed_shape_are_batched():
         assert infos == {}
 
 
-def test_slot_k_has_the_seed_plus_k():
+def test_seed_of_each_slot():
     with make_bam_vec_env(MockEnv, 3) as envs:
         observations, _ = envs.reset(seed=42)
         envs.step([0, 1, 0])
@@ -100,7 +100,7 @@ def test_slot_k_has_the_seed_plus_k():
         np.testing.assert_array_equal(observations[slot], MockEnv().reset(seed=42 + slot)[0])
 
 
-def test_one_request_for_each_step_and_one_more_for_slots_that_begin_again():
+def test_requests_per_step():
     transport = RecordingTransport()
     with make_bam_vec_env(
         MockEnv,
@@ -120,11 +120,11 @@ def test_one_request_for_each_step_and_one_more_for_slots_that_begin_again():
         ([False] * 3, [1, 0, 1]),  # slot 1 was reset
         ([False] * 3, [1, 1, 1]),
     ]
-    asked = [
+    requests = [
         (each.header.request_type.name, [action.ns for action in each.action])
-        for each in transport.asked
+        for each in transport.requests
     ]
-    assert asked == [
+    assert requests == [
         ("RESET", []),
         ("STEP", ["0", "1", "2"]),
         ("STEP", ["0", "1", "2"]),
@@ -135,7 +135,7 @@ def test_one_request_for_each_step_and_one_more_for_slots_that_begin_again():
     ]
 
 
-def test_a_status_is_an_info_of_its_slot():
+def test_status_is_reported_in_info():
     script = [
         response(*(GymFeedback(observation=[0, k]) for k in range(3))),
         response(
@@ -158,11 +158,11 @@ def test_a_status_is_an_info_of_its_slot():
     [
         ("jammed", GymAPIError),
         (ConnectionError("jammed"), ConnectionError),
-        # No ReceiveTimeoutError: there is nothing that could still be received.
+        # Not a ReceiveTimeoutError, since nothing is in flight any more.
         (ReceiveTimeoutError("jammed"), TimeoutError),
     ],
 )
-def test_a_failure_names_its_slots_and_the_vector_goes_on(fails, error):
+def test_failure_reports_slots_and_vector_is_usable(fails, error):
     transport = FailingTransport()
     with make_bam_vec_env(MockEnv, 2, transport=transport) as envs:
         envs.reset(seed=0)
@@ -176,7 +176,7 @@ def test_a_failure_names_its_slots_and_the_vector_goes_on(fails, error):
         assert observations.shape == (2, 4)
 
 
-def test_a_step_that_fails_costs_its_rows_but_no_ending_is_forgotten():
+def test_failed_step_drops_results_but_keeps_finished_slots():
     going_on, ended = (
         GymFeedback(observation=[0, 0]),
         GymFeedback(observation=[1, 1], truncated=True),
@@ -184,8 +184,8 @@ def test_a_step_that_fails_costs_its_rows_but_no_ending_is_forgotten():
     transport = ScriptedTransport(
         response(going_on, going_on, going_on),
         response(ended, going_on, going_on),
-        response(ended, going_on),  # slots 1 and 2 are stepped,
-        response(code=ErrorType.FAILURE, message="jammed"),  # and slot 0 cannot be reset
+        response(ended, going_on),  # slots 1 and 2 are stepped
+        response(code=ErrorType.FAILURE, message="jammed"),  # the reset of slot 0 fails
         response(going_on),
         response(going_on, going_on),
     )
@@ -197,21 +197,21 @@ def test_a_step_that_fails_costs_its_rows_but_no_ending_is_forgotten():
             envs.step([0, 0, 0])
         assert envs.pool.in_flight == 0
         envs.step([0, 0, 0])
-    assert asked_slots(transport) == [[0, 1, 2], [1, 2], [2]]
-    assert asked_slots(transport, RequestType.RESET) == [[], [0], [0, 1]]
+    assert requested_slots(transport) == [[0, 1, 2], [1, 2], [2]]
+    assert requested_slots(transport, RequestType.RESET) == [[], [0], [0, 1]]
 
 
-def test_pictures_of_all_slots():
+def test_render_all_slots():
     with make_bam_vec_env(MockEnv, 3, color=True, render_mode="rgb_array") as envs:
         observations, _ = envs.reset(seed=0)
         pictures = envs.render()
     np.testing.assert_array_equal(pictures, observations["color_img"])
 
 
-# Some slots at a time
+# Subsets of slots
 
 
-def test_each_send_is_one_request():
+def test_one_request_per_send():
     transport = RecordingTransport()
     with make_bam_vec_env(MockEnv, 5, transport=transport) as envs:
         envs.reset(seed=0)
@@ -222,10 +222,10 @@ def test_each_send_is_one_request():
         envs.send([1, 1], [3, 1])
         assert envs.recv(slots=[1]).slots.tolist() == [1]
         assert envs.recv(slots=[3]).slots.tolist() == [3]
-    assert asked_slots(transport) == [[4, 0, 2], [1], [3, 1]]
+    assert requested_slots(transport) == [[4, 0, 2], [1], [3, 1]]
 
 
-def test_what_is_done_is_received_while_the_client_is_at_work():
+def test_recv_while_client_is_busy():
     transport = GatedTransport()
     with make_bam_vec_env(MockEnv, 3, transport=transport) as envs:
         expected, _ = envs.reset(seed=0)
@@ -242,7 +242,7 @@ def test_what_is_done_is_received_while_the_client_is_at_work():
         assert envs.recv(min_slots=2).slots.tolist() == [0, 1]
 
 
-def test_batches_of_a_size_come_first_come_first_served():
+def test_batch_size_first_come_first_served():
     with make_bam_vec_env(MockEnv, 4, batch_size=2) as envs:
         envs.reset(seed=0)
         for slot in (3, 1, 0, 2):
@@ -254,32 +254,32 @@ def test_batches_of_a_size_come_first_come_first_served():
 
 
 @pytest.mark.parametrize("batch_size", [0, 5])
-def test_a_batch_size_that_cannot_be_is_refused_before_anything_is_made(batch_size):
+def test_invalid_batch_size_is_rejected_first(batch_size):
     with pytest.raises(ValueError, match="batch_size"):
         make_bam_vec_env(pytest.fail, 4, batch_size=batch_size)
 
 
-def test_what_has_not_begun_is_taken_back():
+def test_cancel_steps_that_have_not_started():
     transport = GatedTransport()
     with make_bam_vec_env(MockEnv, 4, transport=transport) as envs:
         envs.reset(seed=0)
         transport.gate.clear()
         envs.send([0], [0])
-        assert transport.began.wait(5.0)
+        assert transport.started.wait(5.0)
         envs.send([1, 1], [1, 2])
         envs.send([1], [3])
-        assert envs.cancel([0]) == []  # is under way
-        assert envs.cancel([2]) == [2]  # half of a request
+        assert envs.cancel([0]) == []  # is running
+        assert envs.cancel([2]) == [2]  # part of a request
         assert envs.cancel([3]) == [3]
         transport.gate.set()
         assert envs.recv().slots.tolist() == [0, 1]
         envs.send([1], [2])
         assert envs.recv().slots.tolist() == [2]
         assert envs.cancel() == []
-    assert asked_slots(transport) == [[0], [1], [2]]
+    assert requested_slots(transport) == [[0], [1], [2]]
 
 
-def test_a_slot_whose_reset_was_taken_back_is_reset_by_its_next_step():
+def test_cancelled_autoreset_happens_on_next_step():
     transport = GatedTransport()
     with make_bam_vec_env(
         MockEnv, 2, transport=transport, terminated_fn=lambda *, env_idx, **_: env_idx == 1
@@ -293,14 +293,14 @@ def test_a_slot_whose_reset_was_taken_back_is_reset_by_its_next_step():
         transport.gate.set()
         envs.recv()
         assert envs.step([0, 0])[2].tolist() == [False, False]
-    assert asked_slots(transport, RequestType.RESET) == [[], [1]]
+    assert requested_slots(transport, RequestType.RESET) == [[], [1]]
 
 
 # Memory
 
 
 class PaddedTransport:
-    """Observes so many numbers, made anew for each answer, with an info that is as long."""
+    """Returns a new observation and a new info of this size with each response."""
 
     def __init__(self, size):
         self.size = size
@@ -323,7 +323,7 @@ SLOTS = 4096
 
 
 @pytest.mark.slow
-def test_nothing_is_kept_of_a_slot_but_its_newest_observation():
+def test_only_newest_observation_is_retained():
     size = 64
     space = spaces.Box(0, np.inf, (size,), np.float32)
     client = GenericGymClient(
@@ -348,7 +348,7 @@ def test_nothing_is_kept_of_a_slot_but_its_newest_observation():
                 used.append(kept() - before)
         finally:
             tracemalloc.stop()
-    # Twice: the client's, and the pool's copy. An array is 112 bytes more than its numbers.
+    # The client and the pool each keep a copy; the header of an array has 112 bytes.
     observations = 2 * SLOTS * (4 * size + 112)
     assert max(used) < observations + SLOTS * 512
     assert abs(used[-1] - used[0]) < SLOTS

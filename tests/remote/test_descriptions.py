@@ -1,4 +1,4 @@
-"""What is told of spaces and values: few bytes never mean much work, and nothing is misread."""
+"""Malicious or unusual descriptions of spaces and values."""
 
 import itertools
 import time
@@ -13,17 +13,17 @@ import shoal
 from shoal.errors import ProtocolError, RefusedError, RemoteError
 from shoal.pools import InlinePool
 from shoal.remote import Unsent
-from shoal.remote._space_codec import described_space, space_of
+from shoal.remote._space_codec import decode_space, encode_space
 from shoal.remote._value_codec import pack_values, unpack_values
 from shoal.remote._wire import Kind
-from tests.remote.mutations import LITTLE, peak_of
+from tests.remote.mutations import MAX_REJECT_MEMORY, peak_of
 from tests.remote.peers import Cell
-from tests.remote.proxy import retold
+from tests.remote.proxy import rewriting
 from tests.remote.serving import TCP, connected, served
 
-# The order of bytes
+# Byte order
 
-OTHERS = np.dtype(">f4"), np.dtype(">i8")
+FOREIGN_DTYPES = np.dtype(">f4"), np.dtype(">i8")
 
 
 def made_of(observation, action):
@@ -34,34 +34,34 @@ def made_of(observation, action):
     return lambda: InlinePool([Made])
 
 
-FOREIGN = {
-    "observation": (spaces.Box(-1, 1, (2,), OTHERS[0]), spaces.Discrete(2)),
-    "action": (spaces.Discrete(2), spaces.Box(-1, 1, (2,), OTHERS[0])),
+FOREIGN_SPACES = {
+    "observation": (spaces.Box(-1, 1, (2,), FOREIGN_DTYPES[0]), spaces.Discrete(2)),
+    "action": (spaces.Discrete(2), spaces.Box(-1, 1, (2,), FOREIGN_DTYPES[0])),
     "part": (
-        spaces.Dict(near=spaces.Discrete(2), far=spaces.Box(-1, 1, (2,), OTHERS[0])),
+        spaces.Dict(near=spaces.Discrete(2), far=spaces.Box(-1, 1, (2,), FOREIGN_DTYPES[0])),
         spaces.Discrete(2),
     ),
 }
 
 
-@pytest.mark.parametrize("where", FOREIGN)
-def test_a_space_in_another_order_of_bytes_is_refused_by_name(where):
-    """Its bytes would arrive as other numbers."""
+@pytest.mark.parametrize("where", FOREIGN_SPACES)
+def test_space_in_foreign_byte_order_is_rejected(where):
+    """Its bytes would be decoded as other numbers."""
     with (
-        served(made_of(*FOREIGN[where])) as url,
-        pytest.raises(RefusedError, match=r"dtype >f4 does not travel; float32 would"),
+        served(made_of(*FOREIGN_SPACES[where])) as url,
+        pytest.raises(RefusedError, match=r"dtype >f4 cannot be sent, use float32"),
     ):
         shoal.connect(url, timeout=20.0)
 
 
-def test_an_array_in_another_order_of_bytes_arrives_as_the_same_numbers():
-    for dtype in OTHERS:
-        found = unpack_values(pack_values(np.array([1, 2], dtype)))
-        assert found.dtype == dtype.newbyteorder("=")
-        assert found.tolist() == [1, 2]
+def test_array_in_foreign_byte_order_is_converted():
+    for dtype in FOREIGN_DTYPES:
+        decoded = unpack_values(pack_values(np.array([1, 2], dtype)))
+        assert decoded.dtype == dtype.newbyteorder("=")
+        assert decoded.tolist() == [1, 2]
 
 
-# Few bytes for many numbers
+# Small messages that describe large spaces
 
 
 def box(*shape):
@@ -78,35 +78,35 @@ def many(part, count):
 
 LARGE = {
     "one box": box(1 << 25),
-    "one box of many sides": box(*[2] * 25),
+    "one box of many dimensions": box(*[2] * 25),
     "many boxes": many(box(1 << 16), 257),
     "many binaries": many(binary(1 << 16), 257),
     "a tuple of boxes": {"space": "Tuple", "parts": [box(1 << 16)] * 257},
     "one of many boxes": {"space": "OneOf", "parts": [box(1 << 16)] * 257},
     "boxes in dicts": many(many(box(1 << 16), 17), 17),
     "a sequence": {"space": "Sequence", "part": box(1 << 25), "stack": False},
-    "nodes and edges": {"space": "Graph", "node": box(1 << 24), "edge": box(1)},
+    "a graph": {"space": "Graph", "node": box(1 << 24), "edge": box(1)},
     "one binary": binary(1 << 29),
-    "one binary of many sides": binary(1 << 13, 1 << 13),
-    "less than nothing, and more": many(binary(-(1 << 30)), 2),
+    "one binary of two dimensions": binary(1 << 13, 1 << 13),
+    "negative size": many(binary(-(1 << 30)), 2),
 }
 
 
 @pytest.mark.parametrize("what", LARGE)
-def test_a_space_of_more_numbers_than_there_may_be_is_refused(what):
+def test_oversized_space_is_rejected(what):
     description = pack_values(LARGE[what])
     assert len(description) < 1 << 16
     with pytest.raises(ProtocolError, match="too large"):
-        space_of(unpack_values(description))
+        decode_space(unpack_values(description))
 
 
-def test_a_space_that_is_too_large_alone_takes_no_memory():
+def test_oversized_space_is_rejected_before_allocation():
     for what in ("one box", "one binary", "a sequence"):
-        assert peak_of(lambda what=what: space_of(LARGE[what])) < LITTLE
+        assert peak_of(lambda what=what: decode_space(LARGE[what])) < MAX_REJECT_MEMORY
 
 
-def test_the_parts_of_a_large_space_are_as_many_as_they_may_be():
-    assert len(space_of(many(binary(1 << 16), 256)).spaces) == 256
+def test_largest_allowed_space():
+    assert len(decode_space(many(binary(1 << 16), 256)).spaces) == 256
 
 
 @pytest.mark.parametrize(
@@ -120,27 +120,25 @@ def test_the_parts_of_a_large_space_are_as_many_as_they_may_be():
     ids=["binaries", "discretes", "dicts", "slots"],
 )
 @pytest.mark.parametrize("where", ["observation", "action"])
-def test_slots_with_more_numbers_than_there_may_be_are_refused_before_there_is_room_made(
-    where, space, num_envs
-):
+def test_oversized_slots_are_rejected_before_allocation(where, space, num_envs):
     described = {"observation": spaces.Discrete(2), "action": spaces.Discrete(2)} | {where: space}
-    told = {name: described_space(each) for name, each in described.items()}
-    values = pack_values({**told, "batch": None, "metadata": {}})
-    changes = {Kind.WELCOME: {"num_envs": num_envs, "values": values}}
-    with served(Cell, TCP) as url, retold(url, changes) as (_, through):
+    encoded = {name: encode_space(each) for name, each in described.items()}
+    values = pack_values({**encoded, "batch": None, "metadata": {}})
+    changes = {Kind.SESSION_INFO: {"num_envs": num_envs, "values": values}}
+    with served(Cell, TCP) as url, rewriting(url, changes) as (_, through):
 
         def connect():
             shoal.connect(through, timeout=20.0, shared_memory=False)
 
-        with pytest.raises(ProtocolError, match=r"too many|could not be read"):
+        with pytest.raises(ProtocolError, match=r"too many|invalid session parameters"):
             connect()
-        assert peak_of(connect) < LITTLE
+        assert peak_of(connect) < MAX_REJECT_MEMORY
 
 
-# Keys that collide
+# Hash collisions
 
 MODULUS = (1 << 61) - 1
-"""Of the hash of integers: all of its multiples have the hash 0."""
+"""The modulus of the hash of integers: all of its multiples have the hash 0."""
 
 
 def colliding(count):
@@ -148,35 +146,35 @@ def colliding(count):
 
 
 def packed_dict(keys):
-    """The bytes of a dict that has these keys, whether it may be sent or not."""
+    """Encode a dict with these keys without checking them."""
     pairs = [[Raw(pack_values(key)), None] for key in keys]
     return msgpack.encode(msgpack.Ext(2, msgpack.encode(pairs)))
 
 
-def test_a_dict_of_tuples_that_collide_is_refused_before_it_is_made():
-    # The hashes of -1 and -2 are the same, and so are those of tuples of them.
+def test_dict_of_colliding_tuples_is_rejected():
+    # -1 and -2 have equal hashes, and so have tuples of them.
     keys = list(itertools.islice(itertools.product((-1, -2), repeat=16), 40_000))
     data = packed_dict(keys)
-    begun = time.process_time()
+    start_time = time.process_time()
     with pytest.raises(ProtocolError, match="keys"):
         unpack_values(data)
-    assert time.process_time() - begun < 5.0
+    assert time.process_time() - start_time < 5.0
 
 
-def test_a_dict_of_integers_that_collide_is_refused_before_it_is_made():
+def test_dict_of_colliding_integers_is_rejected():
     keys = list(range(MODULUS, 60_000 * MODULUS, MODULUS))
     data = packed_dict(keys)
-    begun = time.monotonic()
-    with pytest.raises(ProtocolError, match="keys that it must not have"):
+    start_time = time.monotonic()
+    with pytest.raises(ProtocolError, match="too many keys"):
         unpack_values(data)
-    assert time.monotonic() - begun < 5.0  # it would take minutes
+    assert time.monotonic() - start_time < 5.0  # building the dict would take minutes
 
 
-def test_a_dict_that_would_be_refused_is_not_sent():
-    found = unpack_values(pack_values({"infos": colliding(300)}))
-    assert isinstance(found["infos"], Unsent)
-    assert found["infos"].kind == "dict"
-    with pytest.raises(TypeError, match="does not travel"):
+def test_dict_that_would_be_rejected_is_not_sent():
+    decoded = unpack_values(pack_values({"infos": colliding(300)}))
+    assert isinstance(decoded["infos"], Unsent)
+    assert decoded["infos"].kind == "dict"
+    with pytest.raises(TypeError, match="cannot be sent"):
         pack_values(colliding(300), strict=True)
 
 
@@ -192,18 +190,18 @@ def test_a_dict_that_would_be_refused_is_not_sent():
     ],
     ids=lambda value: repr(value)[:30],
 )
-def test_other_dicts_travel(value):
+def test_other_dicts_round_trip(value):
     assert unpack_values(pack_values(value)) == value
     assert unpack_values(packed_dict(value)) == dict.fromkeys(value)
 
 
-# Half a character
+# Surrogates
 
 
 HALF = "no file \udc80"
 
 
-def test_a_factory_that_says_half_a_character_is_heard():
+def test_surrogate_in_factory_error():
     def fails():
         error = ValueError(HALF)
         error.add_note(HALF)
@@ -217,15 +215,15 @@ def test_a_factory_that_says_half_a_character_is_heard():
     assert caught.value.__notes__ == [r"no file \udc80"]
 
 
-@pytest.mark.parametrize("tells", [False, True])
-def test_an_environment_that_says_half_a_character_is_heard_and_the_session_goes_on(tells):
-    class Saying(Cell):
+@pytest.mark.parametrize("with_traceback", [False, True])
+def test_surrogate_in_environment_error(with_traceback):
+    class Raising(Cell):
         def say(self):
-            error = RemoteError(HALF) if tells else OSError(HALF)
+            error = RemoteError(HALF) if with_traceback else OSError(HALF)
             error.add_note(HALF)
             raise error
 
-    envs = connected(Saying, timeout=20.0, server={"tracebacks": tells})
+    envs = connected(Raising, timeout=20.0, server={"tracebacks": with_traceback})
     envs.reset()
     with pytest.raises((OSError, RemoteError), match=r"no file \\udc80"):
         envs.call("say")

@@ -1,4 +1,4 @@
-"""What a device answers reaches the client slot by slot, with the status of each."""
+"""Hosted devices: status, number of slots, partial requests."""
 
 import numpy as np
 import pytest
@@ -12,7 +12,7 @@ from tests.remote.serving import connected, served
 
 
 class Reporting:
-    """A device whose actions are the status that it answers with, and whether the episode ends.
+    """A device whose actions are the status to return, and whether the episode ends.
 
     An observation is (slot, steps, resets).
     """
@@ -53,7 +53,7 @@ EACH_STATUS = np.array([[status, 0] for status in range(len(Status))])
 @pytest.mark.parametrize("info_format", ["dict", "list"])
 @pytest.mark.parametrize("on_lost", ["raise", "resume"])
 @pytest.mark.parametrize("how", ["step", "send"])
-def test_every_status_arrives_with_its_slot(how, on_lost, info_format):
+def test_status_of_each_slot(how, on_lost, info_format):
     envs = connected(Reporting, url="tcp://127.0.0.1:0", on_lost=on_lost, info_format=info_format)
     envs.reset(seed=0)
     if how == "step":
@@ -64,20 +64,20 @@ def test_every_status_arrives_with_its_slot(how, on_lost, info_format):
         _, observations, rewards, _, _, infos = envs.recv(slots=range(5))
     assert observations.tolist() == [[slot, 1, 1] for slot in range(5)]
     assert rewards.tolist() == [0.5, 1.5, 2.5, 3.5, 4.5]
-    told = ["ok", "not executed", "timeout", "error", "duplicate observation"]
+    statuses = ["ok", "not executed", "timeout", "error", "duplicate observation"]
     if info_format == "dict":
         assert infos["_status"].tolist() == [False, True, True, True, True]
-        assert infos["status"][1:].tolist() == told[1:]
+        assert infos["status"][1:].tolist() == statuses[1:]
         assert infos["slot"].tolist() == list(range(5))
     else:
         assert infos[0] == {"slot": 0}
-        assert [info["status"] for info in infos[1:]] == told[1:]
+        assert [info["status"] for info in infos[1:]] == statuses[1:]
     assert "status" not in str(envs.step(EACH_STATUS * 0)[4])
     envs.close()
 
 
 @pytest.mark.parametrize("how", ["step", "send"])
-def test_what_was_not_executed_has_ended_no_episode(how):
+def test_not_executed_does_not_end_the_episode(how):
     envs = connected(Reporting, url="tcp://127.0.0.1:0")
     envs.reset(seed=0)
 
@@ -93,7 +93,7 @@ def test_what_was_not_executed_has_ended_no_episode(how):
     envs.close()
 
 
-def test_an_ended_episode_stays_ended_where_its_reset_was_not_executed():
+def test_not_executed_reset_is_repeated():
     class Jammed(Reporting):
         is_jammed = False
 
@@ -117,25 +117,27 @@ def test_an_ended_episode_stays_ended_where_its_reset_was_not_executed():
     envs.close()
 
 
-@pytest.mark.parametrize("asked", [1, 3, 7])
-def test_a_device_is_told_how_many_slots_its_client_wants(asked):
+@pytest.mark.parametrize("requested", [1, 3, 7])
+def test_set_num_envs(requested):
     class Adjustable(Cell):
-        told = []
+        counts = []
 
         def set_num_envs(self, count):
-            self.told.append(count)
+            self.counts.append(count)
 
     with served(Hosted(Adjustable, exclusive=True)) as url:
-        with shoal.connect(url, num_envs=asked) as envs:
-            assert envs.num_envs == asked
-            assert envs.reset(seed=0)[0].tolist() == [[slot, 0] for slot in range(asked)]
-            assert envs.step([0] * asked)[0].tolist() == [[slot, 1] for slot in range(asked)]
-        assert Adjustable.told == ([] if asked == Cell.num_envs else [asked])
+        with shoal.connect(url, num_envs=requested) as envs:
+            assert envs.num_envs == requested
+            assert envs.reset(seed=0)[0].tolist() == [[slot, 0] for slot in range(requested)]
+            assert envs.step([0] * requested)[0].tolist() == [
+                [slot, 1] for slot in range(requested)
+            ]
+        assert Adjustable.counts == ([] if requested == Cell.num_envs else [requested])
         with shoal.connect(url) as envs:
             assert envs.num_envs == Cell.num_envs
 
 
-def test_a_device_of_a_fixed_size_is_closed_and_the_client_refused_where_another_is_wanted():
+def test_fixed_num_envs_rejects_other_numbers():
     cells = []
 
     def make():
@@ -143,13 +145,13 @@ def test_a_device_of_a_fixed_size_is_closed_and_the_client_refused_where_another
         return cells[-1]
 
     with served(Hosted(make, exclusive=True)) as url:
-        with pytest.raises(RefusedError, match="5 slots were asked for, there are 3"):
+        with pytest.raises(RefusedError, match="5 slots were requested, but the factory made 3"):
             shoal.connect(url, num_envs=5)
         assert wait_until(lambda: cells[0].is_closed == 1)
-        shoal.connect(url, num_envs=3).close()  # nobody has it
+        shoal.connect(url, num_envs=3).close()  # the lease was released
 
 
-def test_a_device_that_cannot_have_so_many_slots_says_so():
+def test_set_num_envs_may_raise():
     class Small(Cell):
         def set_num_envs(self, count):
             raise ValueError(f"there are two arms, not {count}")
@@ -158,23 +160,25 @@ def test_a_device_that_cannot_have_so_many_slots_says_so():
         shoal.connect(url, num_envs=9)
 
 
-def test_an_answer_that_is_none_is_an_error_of_its_slot():
+def test_invalid_feedback_is_an_error_of_its_slot():
     class Broken(Reporting):
         def step_slots(self, slots, actions):
-            found = super().step_slots(slots, actions)
-            return [None if slot == 2 else each for slot, each in zip(slots, found, strict=True)]
+            feedbacks = super().step_slots(slots, actions)
+            return [
+                None if slot == 2 else each for slot, each in zip(slots, feedbacks, strict=True)
+            ]
 
     envs = connected(Broken)
     envs.reset(seed=0)
     with pytest.raises(StepResultError, match="expected a Feedback") as caught:
         envs.step(EACH_STATUS)
     assert "in slot 2 of 5" in "".join(caught.value.__notes__)
-    assert envs.reset(seed=0)[0].shape[0] == 5  # nothing is left in flight
+    assert envs.reset(seed=0)[0].shape[0] == 5  # nothing is in flight
     envs.close()
 
 
 def busy_and_queued(cell, **deadlines):
-    """A vector whose slot 0 keeps its device busy, while slots 1 and 2 wait in one request."""
+    """A vector whose slot 0 keeps the device busy while slots 1 and 2 wait in one request."""
     envs = connected(lambda: cell)
     envs.reset(seed=0)
     envs.send([LONG], [0])
@@ -183,7 +187,7 @@ def busy_and_queued(cell, **deadlines):
     return envs
 
 
-def test_one_slot_of_a_request_that_waits_is_cancelled_by_itself():
+def test_cancel_one_slot_of_a_waiting_request():
     cell = WakeableCell()
     envs = busy_and_queued(cell)
     envs.cancel([1])
@@ -194,7 +198,7 @@ def test_one_slot_of_a_request_that_waits_is_cancelled_by_itself():
     envs.close()
 
 
-def test_one_slot_of_a_request_that_waits_misses_its_deadline_by_itself():
+def test_deadline_of_one_slot_of_a_waiting_request():
     cell = WakeableCell()
     envs = busy_and_queued(cell, deadlines=[0.1, 60.0])
     assert envs.recv(slots=[1], timeout=20.0).infos["status"].tolist() == ["not executed"]

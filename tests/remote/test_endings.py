@@ -1,4 +1,4 @@
-"""How servers end, and who notices: strangers, forked children, hearts, and successors."""
+"""Servers that exit, are killed, fork, or are replaced."""
 
 import base64
 import os
@@ -16,18 +16,18 @@ from tests.remote.peers import process, wait_until
 from tests.remote.proxy import proxied
 from tests.remote.serving import Factory, named
 
-# Servers that end while somebody is silent
+# Exit with silent connections
 
-STRANGERS = """
+SILENT = """
 import threading, time
 import shoal
 from tests.remote.serving import Factory
 server = shoal.serve({{"it": Factory()}}, {urls!r}, tls={tls!r})
 before = threading.active_count()
 print("ready", *server.urls, flush=True)
-while threading.active_count() < before + {count}:  # each stranger has a thread that waits for it
+while threading.active_count() < before + {count}:  # one thread per connection
     time.sleep(0.005)
-time.sleep(0.2)  # and is in native code, as far as it will be
+time.sleep(0.2)  # until the threads wait in native code
 print("ends", flush=True)
 if {closes}:
     server.close()
@@ -39,15 +39,15 @@ UPGRADE = (
 )
 
 
-def strange(url, said):
-    """A connection of somebody who says this, and then nothing."""
+def connect_silently(url, data):
+    """Connect, send this, and then nothing."""
     scheme, _, place = url.partition("://")
     if scheme == "unix":
         connected = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM)
         connected.connect(place)
     else:
         connected = socket.create_connection(("127.0.0.1", int(place.rpartition(":")[2])), 10.0)
-    connected.sendall(said)
+    connected.sendall(data)
     return connected
 
 
@@ -68,34 +68,32 @@ SOCKETS = ("tls", "tcp", "unix")
 
 
 @pytest.mark.parametrize(
-    ("schemes", "said", "closes"),
+    ("schemes", "data", "closes"),
     [
         pytest.param(SOCKETS, b"", True, id="sockets, closed"),
         pytest.param(SOCKETS, b"", False, id="sockets"),
-        pytest.param(("ws",), b"", True, id="half a websocket, closed"),
-        pytest.param(("ws",), b"", False, id="half a websocket", marks=pytest.mark.slow),
+        pytest.param(("ws",), b"", True, id="incomplete websocket, closed"),
+        pytest.param(("ws",), b"", False, id="incomplete websocket", marks=pytest.mark.slow),
         pytest.param(("ws",), UPGRADE, True, id="a websocket, closed"),
         pytest.param(("ws",), UPGRADE, False, id="a websocket"),
     ],
 )
-def test_a_process_that_ends_does_not_wait_for_those_who_say_nothing(
-    schemes, said, closes, listen_at, certificate
-):
+def test_exit_does_not_wait_for_silent_connections(schemes, data, closes, listen_at, certificate):
     urls = [listen_at(scheme) for scheme in schemes]
     tls = certificate if "tls" in schemes else None
-    script = STRANGERS.format(urls=urls, tls=tls, count=len(urls), closes=closes)
-    with process(script) as ending, ExitStack() as strangers:
-        for url in ending.told:
-            strangers.enter_context(strange(url, said))
+    script = SILENT.format(urls=urls, tls=tls, count=len(urls), closes=closes)
+    with process(script) as ending, ExitStack() as connections:
+        for url in ending.ready_args:
+            connections.enter_context(connect_silently(url, data))
         assert ending.popen.stdout.readline() == "ends\n"
-        begun = time.monotonic()
-        assert ending.rest() == ""
-        # It would wait for ten seconds and more; for a websocket that is not open, three.
-        assert time.monotonic() - begun < 8.0
+        start_time = time.monotonic()
+        assert ending.remaining_output() == ""
+        # Handshake timeouts are ten seconds, and three seconds for opening a websocket.
+        assert time.monotonic() - start_time < 8.0
         assert ending.popen.returncode == 0
 
 
-# Servers that are killed
+# Killed servers
 
 OWNED = """
 import shoal
@@ -109,39 +107,42 @@ with shoal.serve({{"it": hosted}}, "tcp://127.0.0.1:0") as server:
 
 
 @pytest.mark.parametrize("shared", [False, True])
-def test_the_heart_of_an_owner_that_thinks_notices_a_killed_server(shared):
+def test_heartbeat_notices_a_killed_server(shared):
     with process(OWNED.format(lease=0.8)) as host:
-        url = f"{host.told[0]}/it"
+        url = f"{host.ready_args[0]}/it"
         envs = shoal.connect(url, on_lost="resume", timeout=10.0, shared_memory=shared)
         envs.reset()
-        channel = envs.pool._conversation.link._channel
+        channel = envs.pool._dispatcher.link._channel
         assert channel.transport.is_shared is shared
         host.signal(signal.SIGKILL)
         assert wait_until(lambda: channel.transport is None)
         envs.close()
 
 
-def test_a_vector_is_closed_at_once_though_its_heart_tries_to_come_back():
-    with process(OWNED.format(lease=0.8)) as host, proxied(f"{host.told[0]}/it") as (proxy, url):
+def test_close_during_background_reconnect():
+    with (
+        process(OWNED.format(lease=0.8)) as host,
+        proxied(f"{host.ready_args[0]}/it") as (proxy, url),
+    ):
         envs = shoal.connect(url, on_lost="resume", timeout=60.0, shared_memory=False)
         envs.reset()
-        link = envs.pool._conversation.link
-        host.signal(signal.SIGSTOP)  # whoever connects is not refused, and waits
+        link = envs.pool._dispatcher.link
+        host.signal(signal.SIGSTOP)  # connections are accepted, but not answered
         proxy.cut()
         assert wait_until(lambda: link._channel.transport is None and proxy.connections > 1)
-        begun = time.monotonic()
+        start_time = time.monotonic()
         envs.close()
-        assert time.monotonic() - begun < 5.0
+        assert time.monotonic() - start_time < 5.0
 
 
 FORKED = """
 import os, signal, threading, time
 import shoal
-is_asked = threading.Event()
-signal.signal(signal.SIGUSR1, lambda *_: is_asked.set())
+is_requested = threading.Event()
+signal.signal(signal.SIGUSR1, lambda *_: is_requested.set())
 server = shoal.serve({"it": "CartPole-v1"}, "tcp://127.0.0.1:0")
 print("ready", server.url, flush=True)
-is_asked.wait(60)
+is_requested.wait(60)
 child = os.fork()
 if child:
     print(child, flush=True)
@@ -151,32 +152,32 @@ os._exit(0)
 
 
 @pytest.mark.parametrize("shared", [False, True])
-def test_a_child_of_the_server_does_not_keep_its_connections(shared):
+def test_forked_child_of_server_does_not_keep_connections(shared):
     with process(FORKED) as host:
-        envs = shoal.connect(f"{host.told[0]}/it", 2, timeout=60.0, shared_memory=shared)
+        envs = shoal.connect(f"{host.ready_args[0]}/it", 2, timeout=60.0, shared_memory=shared)
         envs.reset(seed=0)
-        assert envs.pool._conversation.link._channel.transport.is_shared is shared
+        assert envs.pool._dispatcher.link._channel.transport.is_shared is shared
         host.signal(signal.SIGUSR1)
         child = int(host.popen.stdout.readline())
         try:
             envs.step([0, 0])
             host.signal(signal.SIGKILL)
-            begun = time.monotonic()
+            start_time = time.monotonic()
             with pytest.raises(ConnectionLostError):
                 envs.step([0, 0])
-            assert time.monotonic() - begun < 20.0
+            assert time.monotonic() - start_time < 20.0
         finally:
             os.kill(child, signal.SIGKILL)
             envs.close()
 
 
-# Servers that follow each other
+# Servers at the same path
 
 
-def test_a_server_that_is_closed_leaves_the_socket_of_its_successor_alone(tmp_path):
+def test_closed_server_keeps_socket_of_its_successor(tmp_path):
     path = tmp_path / "socket"
     first = shoal.serve({"it": Factory()}, f"unix://{path}")
-    path.unlink()  # as somebody does who believes that it is stale
+    path.unlink()  # as if it were stale
     with shoal.serve({"it": Factory()}, f"unix://{path}") as second:
         first.close()
         assert path.exists()
@@ -185,7 +186,7 @@ def test_a_server_that_is_closed_leaves_the_socket_of_its_successor_alone(tmp_pa
     assert not path.exists()
 
 
-def test_a_server_that_is_closed_removes_its_socket(tmp_path):
+def test_closed_server_removes_its_socket(tmp_path):
     path = tmp_path / "socket"
     with shoal.serve({"it": Factory()}, f"unix://{path}"):
         assert path.exists()

@@ -1,4 +1,4 @@
-"""After slots have failed, or could not be cancelled, the vector goes on at once."""
+"""The vector remains usable after slots have failed or could not be cancelled."""
 
 import gymnasium
 import numpy as np
@@ -12,30 +12,30 @@ from shoal.remote import Hosted
 from tests.remote.peers import LONG, Cell, WakeableCell, wait_until
 from tests.remote.serving import connected, served
 
-FAILS = 7
-"""The action of a slot that is to fail."""
+FAIL = 7
+"""The action that makes a slot fail."""
 
 
 class FailingCell(Cell):
-    """Answers nonsense for single slots."""
+    """Returns an invalid feedback for failing slots."""
 
     def step_slots(self, slots, actions):
-        found = super().step_slots(slots, [0] * len(slots))
-        answers = zip(actions, found, strict=True)
-        return ["nonsense" if action == FAILS else each for action, each in answers]
+        feedbacks = super().step_slots(slots, [0] * len(slots))
+        answers = zip(actions, feedbacks, strict=True)
+        return ["nonsense" if action == FAIL else each for action, each in answers]
 
 
 class JammedCell(Cell):
-    """Fails as a whole."""
+    """Raises for the whole call."""
 
     def step_slots(self, slots, actions):
-        if FAILS in actions:
+        if FAIL in actions:
             raise StepResultError("it is jammed")
         return super().step_slots(slots, actions)
 
 
 class Failing(gymnasium.Env):
-    """Observes nothing and how many steps its episode has."""
+    """Observes 0 and the number of steps of its episode."""
 
     observation_space = spaces.Box(-1, 1e6, (2,), np.float64)
     action_space = spaces.Discrete(10)
@@ -45,8 +45,8 @@ class Failing(gymnasium.Env):
         return np.zeros(2), {}
 
     def step(self, action):
-        if action == FAILS:
-            raise StepResultError("it fails as asked")
+        if action == FAIL:
+            raise StepResultError("the test makes this slot fail")
         self._steps += 1
         return np.array([0.0, self._steps]), 1.0, False, False, {}
 
@@ -64,7 +64,7 @@ FAILING = {"the first": [0], "the last": [-1], "some": [0, -1], "all": slice(Non
 
 @pytest.fixture(params=[1, 2], ids=["one server", "two servers"])
 def vector_of(request):
-    """A vector over one server, or over two."""
+    """Make a vector over one or two servers."""
     made = []
 
     def vector_of(hosted, **options):
@@ -82,13 +82,13 @@ def vector_of(request):
 
 def actions(envs, failing=()):
     chosen = np.zeros(envs.num_envs, np.int64)
-    chosen[failing if failing else slice(0)] = FAILS
+    chosen[failing if failing else slice(0)] = FAIL
     return chosen
 
 
 @pytest.mark.parametrize("which", FAILING)
 @pytest.mark.parametrize("hosted", HOSTED)
-def test_after_a_step_in_which_slots_failed_the_next_step_works_at_once(hosted, which, vector_of):
+def test_step_after_failed_slots(hosted, which, vector_of):
     envs = vector_of(HOSTED[hosted])
     envs.reset()
     envs.step(actions(envs))
@@ -101,7 +101,7 @@ def test_after_a_step_in_which_slots_failed_the_next_step_works_at_once(hosted, 
 
 
 @pytest.mark.parametrize("hosted", HOSTED)
-def test_after_a_step_in_which_slots_failed_a_reset_works_at_once(hosted, vector_of):
+def test_reset_after_failed_slots(hosted, vector_of):
     envs = vector_of(HOSTED[hosted])
     envs.reset()
     with pytest.raises(StepResultError):
@@ -111,7 +111,7 @@ def test_after_a_step_in_which_slots_failed_a_reset_works_at_once(hosted, vector
 
 
 @pytest.mark.parametrize("on_lost", ["raise", "resume"])
-def test_slots_that_were_sent_and_have_not_failed_are_received(on_lost, vector_of):
+def test_other_slots_are_received_after_a_failure(on_lost, vector_of):
     envs = vector_of(FailingCell, on_lost=on_lost)
     envs.reset()
     envs.send(actions(envs, [1]))
@@ -125,19 +125,19 @@ def test_slots_that_were_sent_and_have_not_failed_are_received(on_lost, vector_o
 # Devices that cannot be cancelled
 
 
-class BrokenButton(WakeableCell):
+class FailingCancel(WakeableCell):
     def cancel(self, slots):
-        raise RuntimeError("the stop button is broken")
+        raise RuntimeError("cancel has failed")
 
 
-def test_a_cancel_that_fails_is_told_to_who_has_asked_for_it():
-    cell = BrokenButton()
+def test_failing_cancel_raises():
+    cell = FailingCancel()
     envs = connected(lambda: cell, timeout=20.0)
     envs.reset()
     envs.send([LONG] * 3)
     assert cell.running.wait(10.0)
     for _ in range(2):
-        with pytest.raises(RuntimeError, match="the stop button is broken"):
+        with pytest.raises(RuntimeError, match="cancel has failed"):
             envs.cancel()
     assert envs.pool.in_flight == 3
     cell.woken.set()
@@ -147,13 +147,13 @@ def test_a_cancel_that_fails_is_told_to_who_has_asked_for_it():
     envs.close()
 
 
-def test_a_missed_deadline_is_answered_though_the_device_cannot_be_cancelled():
-    cell = BrokenButton()
+def test_missed_deadline_with_failing_cancel():
+    cell = FailingCancel()
     envs = connected(lambda: cell, timeout=20.0)
     envs.reset()
     infos = envs.step([LONG] * 3, deadlines=0.1)[4]
     assert infos["status"].tolist() == ["timeout"] * 3
-    assert infos["not cancelled"].tolist() == ["RuntimeError: the stop button is broken"] * 3
+    assert infos["not cancelled"].tolist() == ["RuntimeError: cancel has failed"] * 3
     cell.woken.set()
     assert wait_until(lambda: cell.total() == 3)
     observations, _, _, _, infos = envs.step([0, 0, 0])

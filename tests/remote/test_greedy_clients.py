@@ -1,4 +1,4 @@
-"""Clients that want more than their share: of the server's memory, of its time, of its slots."""
+"""Clients that use too much memory, time or slots of a server."""
 
 import base64
 import itertools
@@ -20,7 +20,14 @@ from websockets.sync.client import connect
 import shoal
 from shoal.pools import InlinePool
 from shoal.remote import Hosted
-from shoal.remote._messages import Ended, Hello, Refusal, ResetRequest, pack_message, unpack_message
+from shoal.remote._messages import (
+    ClientHello,
+    Rejection,
+    ResetRequest,
+    SessionEnded,
+    pack_message,
+    unpack_message,
+)
 from shoal.remote._value_codec import pack_values
 from shoal.remote._wire import Kind
 from tests.remote.peers import Cell, Raw, wait_until
@@ -29,8 +36,8 @@ from tests.remote.serving import TCP, Factory, served
 SERVER = sys.modules["shoal.remote._server"]
 CHANNEL = sys.modules["shoal.remote._channel"]
 WS = "ws://127.0.0.1:0"
-PIECE = 1 << 20
-"""Bytes that a message of a websocket may have."""
+CHUNK = 1 << 20
+"""Largest websocket message in bytes."""
 
 
 def reset_request(count):
@@ -41,14 +48,14 @@ def reset_request(count):
 
 
 def frame(size, *, is_last=True, is_first=True, data=b""):
-    """The beginning of a message, with as many bytes announced."""
+    """The start of a websocket message of this size."""
     kind = (0x80 if is_last else 0) | (0x2 if is_first else 0)
     return bytes([kind, 0x80 | 127]) + struct.pack(">Q", size) + bytes(4) + data
 
 
 @contextmanager
-def stranger(url):
-    """A websocket of somebody who has not introduced itself, as a raw connection."""
+def unauthenticated_websocket(url):
+    """A raw websocket connection without authentication."""
     raw = Raw.__new__(Raw)
     raw.socket = socket.create_connection(
         ("127.0.0.1", int(url.rpartition("/")[0].rpartition(":")[2])), 10.0
@@ -73,32 +80,32 @@ def stranger(url):
 
 
 def fragments():
-    yield frame(PIECE, is_last=False, data=bytes(PIECE))
-    yield frame(PIECE, is_first=False, is_last=False)
+    yield frame(CHUNK, is_last=False, data=bytes(CHUNK))
+    yield frame(CHUNK, is_first=False, is_last=False)
 
 
 OVERSIZED = {
-    "at once": lambda: [frame(1 << 40)],
-    "a little too much": lambda: [frame(PIECE + 1)],
+    "one frame": lambda: [frame(1 << 40)],
+    "one byte too large": lambda: [frame(CHUNK + 1)],
     "in fragments": fragments,
 }
 
 
 @pytest.mark.parametrize("how", OVERSIZED)
-def test_a_websocket_message_that_is_too_long_is_hung_up_on_before_it_has_come(how):
+def test_oversized_websocket_message_is_closed(how):
     factory = Factory()
     with served(factory, WS, token="secret") as url:
-        with stranger(url) as raw:
+        with unauthenticated_websocket(url) as raw:
             for part in OVERSIZED[how]():
                 raw.socket.sendall(part)
-            assert raw.is_hung_up()  # long before those who do not introduce themselves are
+            assert raw.is_disconnected()  # long before the handshake timeout
         with shoal.connect(url, token="secret", timeout=10.0) as envs:
             envs.reset(seed=0)
         assert factory.calls == 1
 
 
 @pytest.mark.parametrize("origin", ["http://evil.example", "null", "http://127.0.0.1"])
-def test_no_page_of_a_browser_reaches_a_vector(origin):
+def test_browser_origins_are_rejected(origin):
     with served(Factory(), WS) as url:
         place = url.rpartition("/")[0]
         with pytest.raises(InvalidStatus, match="403"):
@@ -107,36 +114,36 @@ def test_no_page_of_a_browser_reaches_a_vector(origin):
             assert allowed.recv(10.0)
 
 
-# Bytes without end
+# Endless input
 
 
 def repeats(raw):
-    """A message that was received before, again and again."""
-    message = raw.message(Kind.ALIVE, number=1) * 100
+    """The same message again and again."""
+    message = raw.message(Kind.HEARTBEAT, number=1) * 100
     while True:
         yield message, 0.0
 
 
 def trickle(raw):
-    """A long message, letter by letter."""
-    yield raw.message(Kind.RESET, announced={"meta": 1 << 20}), 0.0
+    """A long message, byte by byte."""
+    yield raw.message(Kind.RESET, overrides={"meta": 1 << 20}), 0.0
     while True:
         yield b"x", 0.01
 
 
 def repeated_trickle(raw):
-    """The same, of a message that was received before."""
-    yield raw.message(Kind.RESET, number=1, announced={"meta": 1 << 20}), 0.0
+    """A long duplicate message, byte by byte."""
+    yield raw.message(Kind.RESET, number=1, overrides={"meta": 1 << 20}), 0.0
     while True:
         yield b"x", 0.01
 
 
 @contextmanager
 def feeding(url, feed):
-    """An owner that says something for ever, or until it is hung up on."""
+    """An owner that sends until it is disconnected."""
     raw = Raw(url, num_envs=3)
     raw.write(Kind.RESET, reset_request(3))
-    raw.answer()
+    raw.last_response()
     is_over = threading.Event()
 
     def run():
@@ -157,8 +164,8 @@ def feeding(url, feed):
 
 
 @pytest.mark.parametrize("feed", [repeats, trickle, repeated_trickle])
-def test_who_feeds_bytes_for_ever_does_not_keep_what_there_is_one_of(feed, monkeypatch):
-    monkeypatch.setattr(SERVER, "_TAKE_OVER", 1.0)
+def test_endless_input_does_not_block_takeover(feed, monkeypatch):
+    monkeypatch.setattr(SERVER, "_TAKEOVER_TIMEOUT", 1.0)
     with (
         served(Hosted(Cell, exclusive=True, lease=60.0), TCP) as url,
         feeding(url, feed),
@@ -169,30 +176,30 @@ def test_who_feeds_bytes_for_ever_does_not_keep_what_there_is_one_of(feed, monke
 
 
 @pytest.mark.parametrize("feed", [repeats, trickle, repeated_trickle])
-def test_who_feeds_bytes_for_ever_does_not_keep_the_server_from_closing(feed, monkeypatch):
-    monkeypatch.setattr(SERVER, "_CLOSING", 2.0)
+def test_endless_input_does_not_block_server_close(feed, monkeypatch):
+    monkeypatch.setattr(SERVER, "_CLOSE_TIMEOUT", 2.0)
     cell = Cell()
     server = shoal.serve({"it": lambda: cell}, TCP)
     with feeding(f"{server.url}/it", feed):
-        begun = time.monotonic()
+        start_time = time.monotonic()
         server.close()
-        assert time.monotonic() - begun < 10.0
+        assert time.monotonic() - start_time < 10.0
         assert wait_until(lambda: cell.is_closed == 1)
 
 
-@pytest.mark.parametrize("announced", [{"body": 1 << 62}, {"meta": 1 << 31}, {"body": 1 << 27}])
-def test_a_repeated_number_that_announces_more_than_a_message_may_have_ends_the_session(announced):
+@pytest.mark.parametrize("overrides", [{"body": 1 << 62}, {"meta": 1 << 31}, {"body": 1 << 27}])
+def test_oversized_duplicate_ends_the_session(overrides):
     with served(Cell, TCP) as url, Raw(url, num_envs=3) as raw:
         raw.write(Kind.RESET, reset_request(3))
-        raw.answer()
-        raw.write(Kind.RESET, number=1, announced=announced)
-        header, meta = raw.answer()
-        assert header.kind is Kind.ENDED
-        assert unpack_message(Ended, meta).reason == "protocol"
-        assert raw.is_hung_up()
+        raw.last_response()
+        raw.write(Kind.RESET, number=1, overrides=overrides)
+        header, meta = raw.last_response()
+        assert header.kind is Kind.SESSION_ENDED
+        assert unpack_message(SessionEnded, meta).reason == "protocol"
+        assert raw.is_disconnected()
 
 
-# What is kept for those who may come back
+# Messages that are kept for retransmission
 
 
 class Wide(gymnasium.Env):
@@ -206,32 +213,32 @@ class Wide(gymnasium.Env):
         return np.zeros(1 << 14, np.uint8), 0.0, False, False, {}
 
 
-@pytest.mark.parametrize(("limit", "most"), [("_MOST_KEPT", 64), ("_MOST_BYTES_KEPT", 1 << 20)])
-def test_a_client_that_acknowledges_nothing_is_given_up_when_too_much_is_kept_for_it(
-    limit, most, monkeypatch
-):
+@pytest.mark.parametrize(
+    ("limit", "most"), [("_MAX_UNACKNOWLEDGED", 64), ("_MAX_UNACKNOWLEDGED_BYTES", 1 << 20)]
+)
+def test_session_ends_without_acknowledgements(limit, most, monkeypatch):
     monkeypatch.setattr(CHANNEL, limit, most)
     with (
         served(lambda: InlinePool([Wide]), TCP, max_inflight=4) as url,
         Raw(url, num_envs=1, resumable=True) as raw,
     ):
         raw.write(Kind.RESET, reset_request(1))
-        raw.answer()
+        raw.last_response()
         for _ in range(65):
             raw.write(Kind.STEP, body=bytes(8), rows=1, flags=2)
-            header, meta = raw.answer()
-            if header.kind is Kind.ENDED:
+            header, meta = raw.last_response()
+            if header.kind is Kind.SESSION_ENDED:
                 break
-        assert "acknowledges nothing" in unpack_message(Ended, meta).message
+        assert "does not acknowledge messages" in unpack_message(SessionEnded, meta).message
 
 
 class Paced(gymnasium.Env):
-    """Does nothing more before its client has received what was answered long ago."""
+    """Waits until its client has received all but the newest responses."""
 
     observation_space = spaces.Box(0, 1e9, (), np.float64)
     action_space = spaces.Discrete(2)
     received = None
-    """How many answers the client has."""
+    """Return the number of messages that the client has received."""
 
     def __init__(self, answered):
         self._answered = answered
@@ -249,33 +256,33 @@ class Paced(gymnasium.Env):
 
 
 @pytest.mark.parametrize("count", [1500, pytest.param(20_000, marks=pytest.mark.slow)])
-def test_a_client_that_only_receives_acknowledges_and_is_not_given_up(count, monkeypatch):
-    if count < 16_000:  # else what really holds is enough
-        monkeypatch.setattr(CHANNEL, "_MOST_KEPT", 600)
+def test_receiving_client_acknowledges(count, monkeypatch):
+    if count < 16_000:  # larger counts reach the real limit
+        monkeypatch.setattr(CHANNEL, "_MAX_UNACKNOWLEDGED", 600)
     factories = [partial(Paced, itertools.count())] * count
     with (
         served(lambda: InlinePool(factories), TCP) as url,
         shoal.connect(url, on_lost="resume", timeout=100.0, shared_memory=False) as envs,
     ):
-        channel = envs.pool._conversation.link._channel
+        channel = envs.pool._dispatcher.link._channel
         monkeypatch.setattr(Paced, "received", lambda: channel.received)
         envs.reset()
         envs.pool.send(np.zeros(count, np.int64))
         assert sorted(envs.pool.recv().observations) == list(range(count, 2 * count))
-        assert channel.received == 2 * count  # one by one
+        assert channel.received == 2 * count  # one message per slot
 
 
 # Slots
 
 
-def test_the_number_of_slots_is_not_smuggled_in_among_the_arguments():
+def test_num_envs_cannot_be_passed_as_argument():
     factory = partial(shoal.make, "CartPole-v1")
     with served(lambda num_envs=1: factory(num_envs), TCP, max_envs=8) as url:
         with Raw(url, name=None) as raw:
-            hello = Hello(1, "it", values=pack_values({"num_envs": 2000}))
-            raw.write(Kind.HELLO, pack_message(hello), number=0)
+            hello = ClientHello(1, "it", values=pack_values({"num_envs": 2000}))
+            raw.write(Kind.CLIENT_HELLO, pack_message(hello), number=0)
             header, meta = raw.read()
-        assert header.kind is Kind.REFUSAL
-        assert "num_envs is no argument" in unpack_message(Refusal, meta).message
+        assert header.kind is Kind.REJECTION
+        assert "num_envs is not an argument" in unpack_message(Rejection, meta).message
         with shoal.connect(url, 8, timeout=10.0) as envs:
             assert envs.num_envs == 8

@@ -1,4 +1,4 @@
-"""A server that hears nonsense: who says it is refused, and nobody else is harmed."""
+"""Clients that send invalid messages are rejected, and do not affect others."""
 
 import random
 import socket
@@ -14,9 +14,9 @@ import shoal
 from shoal.pools import InlinePool
 from shoal.remote._messages import (
     CallRequest,
-    Ended,
-    Hello,
+    ClientHello,
     ResetRequest,
+    SessionEnded,
     StepRequest,
     pack_message,
     unpack_message,
@@ -25,17 +25,17 @@ from shoal.remote._value_codec import pack_values
 from shoal.remote._wire import Kind
 from shoal.testing import ProbeEnv
 from tests.remote.mutations import mutated
-from tests.remote.peers import Cell, Raw, ours, wait_until
+from tests.remote.peers import Cell, Raw, shoal_threads, wait_until
 
 
 @contextmanager
-def live(**options):
-    """A server, which must be as good as new when it was fed with whatever it was fed with."""
+def checked_server(**options):
+    """A server that must still work at the end, with the same number of threads."""
     options = {"session_ttl": 0.5, "max_sessions": 8} | options
-    before = len(ours())
+    before = len(shoal_threads())
     made = ProbeEnv.open_count
-    told = []
-    hook, threading.excepthook = threading.excepthook, lambda args: told.append(args.exc_value)
+    errors = []
+    hook, threading.excepthook = threading.excepthook, lambda args: errors.append(args.exc_value)
     try:
         with shoal.serve(
             {"it": lambda: InlinePool([ProbeEnv] * 2)}, "tcp://127.0.0.1:0", **options
@@ -47,15 +47,15 @@ def live(**options):
             assert wait_until(lambda: server.sessions == 0, 5.0), server.sessions
             with shoal.connect(f"{server.url}/it", timeout=10.0) as again:
                 again.reset(seed=0)
-        assert wait_until(lambda: len(ours()) <= before, 12.0), ours()
+        assert wait_until(lambda: len(shoal_threads()) <= before, 12.0), shoal_threads()
         assert ProbeEnv.open_count == made
     finally:
         threading.excepthook = hook
-    assert not told, told
+    assert not errors, errors
 
 
 def requests(raw):
-    """Valid messages of every kind, and some that are nearly valid."""
+    """Valid messages of every kind."""
     slots = struct.pack("<2q", 0, 1)
     actions = struct.pack("<2q", 0, 1) + struct.pack("<4d", 0.1, 0.2, 0.3, 0.4)
     reset = pack_message(ResetRequest((0, 1), pack_values([[1, 2], None])))
@@ -68,21 +68,21 @@ def requests(raw):
         raw.message(Kind.CALL, call),
         raw.message(Kind.LATEST, pack_values([0, 1])),
         raw.message(Kind.CANCEL, pack_values([0, 1])),
-        raw.message(Kind.ALIVE, number=0),
+        raw.message(Kind.HEARTBEAT, number=0),
     ]
 
 
 @pytest.mark.parametrize("seed", range(3))
-def test_a_server_outlives_mutated_sessions(seed):
-    with live() as server:
+def test_mutated_sessions(seed):
+    with checked_server() as server:
         feed(server, 12, seed)
 
 
 @pytest.mark.slow
 @pytest.mark.timeout(900)
 @pytest.mark.parametrize("seed", range(10, 14))
-def test_a_server_outlives_thousands_of_mutated_sessions(seed):
-    with live() as server:
+def test_thousands_of_mutated_sessions(seed):
+    with checked_server() as server:
         feed(server, 1000, seed)
 
 
@@ -97,49 +97,53 @@ def feed(server, sessions, seed):
             with suppress(OSError):
                 raw.socket.sendall(b"".join(messages))
                 raw.socket.shutdown(socket.SHUT_WR)
-                assert raw.is_hung_up(20.0)
+                assert raw.is_disconnected(20.0)
 
 
-def test_a_server_outlives_random_bytes_in_place_of_an_introduction():
+def test_random_bytes_instead_of_hello():
     rng = random.Random(4)
-    with live() as server:
-        hello = pack_message(Hello(1, "it", None, b"proof", client="c", values=pack_values({})))
+    with checked_server() as server:
+        hello = pack_message(
+            ClientHello(1, "it", None, b"proof", client="c", values=pack_values({}))
+        )
         for k in range(40):
             with Raw(server.url, name=None) as raw:
                 if k % 4 == 0:
                     data = rng.randbytes(rng.randrange(1, 3000))
                 elif k % 4 == 1:
-                    data = raw.message(Kind.HELLO, rng.randbytes(50), number=0)
+                    data = raw.message(Kind.CLIENT_HELLO, rng.randbytes(50), number=0)
                 else:
-                    data = mutated(rng, raw.message(Kind.HELLO, hello, number=0))
+                    data = mutated(rng, raw.message(Kind.CLIENT_HELLO, hello, number=0))
                 with suppress(OSError):
                     raw.socket.sendall(data)
                     raw.socket.shutdown(socket.SHUT_WR)
-                    assert raw.is_hung_up()
+                    assert raw.is_disconnected()
 
 
 HELLOS = {
-    "invalid UTF-8": pack_message(Hello(1, "abc")).replace(b"abc", b"\xff\xfe\xfd"),
+    "invalid UTF-8": pack_message(ClientHello(1, "abc")).replace(b"abc", b"\xff\xfe\xfd"),
     "a list": msgpack.encode([1, "it"]),
     "a name that is a number": msgpack.encode({"version": 1, "name": 3}),
-    "nothing": b"",
+    "empty": b"",
     "deep": b"\x91" * 5000,
-    "arguments that are a list": pack_message(Hello(1, "it", values=pack_values([1, 2]))),
-    "arguments that are a number": pack_message(Hello(1, "it", values=pack_values(7))),
-    "arguments with odd keys": pack_message(Hello(1, "it", values=pack_values({1: 2}))),
-    "arguments that are no values": pack_message(Hello(1, "it", values=b"\xc1\xc1")),
-    "many slots": pack_message(Hello(1, "it", num_envs=2**40)),
-    "no slots": pack_message(Hello(1, "it", num_envs=-1)),
-    "a session that is not": pack_message(Hello(1, "it", session=b"x" * 16, received=3)),
-    "a long session": pack_message(Hello(1, "it", session=b"x" * 50_000)),
+    "arguments that are a list": pack_message(ClientHello(1, "it", values=pack_values([1, 2]))),
+    "arguments that are a number": pack_message(ClientHello(1, "it", values=pack_values(7))),
+    "arguments with keys that are not strings": pack_message(
+        ClientHello(1, "it", values=pack_values({1: 2}))
+    ),
+    "arguments that are not encoded": pack_message(ClientHello(1, "it", values=b"\xc1\xc1")),
+    "many slots": pack_message(ClientHello(1, "it", num_envs=2**40)),
+    "negative slots": pack_message(ClientHello(1, "it", num_envs=-1)),
+    "an unknown session": pack_message(ClientHello(1, "it", session=b"x" * 16, received=3)),
+    "a long session": pack_message(ClientHello(1, "it", session=b"x" * 50_000)),
 }
 
 
 @pytest.mark.parametrize("hello", HELLOS)
-def test_introductions_that_cannot_be_are_refused_or_hung_up_on(hello):
-    with live() as server, Raw(server.url, name=None) as raw:
-        raw.write(Kind.HELLO, HELLOS[hello], number=0)
-        assert raw.is_hung_up(3.0)
+def test_invalid_hello(hello):
+    with checked_server() as server, Raw(server.url, name=None) as raw:
+        raw.write(Kind.CLIENT_HELLO, HELLOS[hello], number=0)
+        assert raw.is_disconnected(3.0)
 
 
 def call_of(values, slots=(0,), what="label", is_function=False):
@@ -147,71 +151,71 @@ def call_of(values, slots=(0,), what="label", is_function=False):
 
 
 ACTIONS = struct.pack("<2q", 0, 1) + struct.pack("<4d", 0.1, 0.2, 0.3, 0.4)
-WRONG = {
-    "wrong magic": lambda raw: b"SHOE" + raw.message(Kind.ALIVE)[4:],
-    "an unknown kind": lambda raw: b"SHOL\xee" + raw.message(Kind.ALIVE)[5:],
-    "an answer": lambda raw: raw.message(Kind.BATCH),
-    "a greeting": lambda raw: raw.message(Kind.GREETING, number=0),
-    "a second hello": lambda raw: raw.message(Kind.HELLO, pack_message(Hello(1, "it")), number=0),
-    "meta without end": lambda raw: raw.message(Kind.CALL, announced={"meta": 2**32 - 1}),
-    "a body without end": lambda raw: raw.message(
-        Kind.STEP, rows=2, flags=2, announced={"body": 2**63}
+VIOLATIONS = {
+    "wrong magic": lambda raw: b"SHOE" + raw.message(Kind.HEARTBEAT)[4:],
+    "an unknown kind": lambda raw: b"SHOL\xee" + raw.message(Kind.HEARTBEAT)[5:],
+    "a batch": lambda raw: raw.message(Kind.BATCH),
+    "a server hello": lambda raw: raw.message(Kind.SERVER_HELLO, number=0),
+    "a second client hello": lambda raw: raw.message(
+        Kind.CLIENT_HELLO, pack_message(ClientHello(1, "it")), number=0
     ),
+    "huge meta": lambda raw: raw.message(Kind.CALL, overrides={"meta": 2**32 - 1}),
+    "huge body": lambda raw: raw.message(Kind.STEP, rows=2, flags=2, overrides={"body": 2**63}),
     "a body of a call": lambda raw: raw.message(Kind.CALL, call_of(pack_values([[], {}])), b"1234"),
     "too many rows": lambda raw: raw.message(Kind.STEP, b"", ACTIONS * 2, rows=4, flags=2),
     "no rows": lambda raw: raw.message(Kind.STEP, b"", b"", rows=0, flags=1),
-    "a wrong number": lambda raw: raw.message(Kind.ALIVE, number=7),
-    "a wrong acknowledgement": lambda raw: raw.message(Kind.ALIVE, number=0, ack=99),
-    "slots that are not": lambda raw: raw.message(
+    "a wrong number": lambda raw: raw.message(Kind.HEARTBEAT, number=7),
+    "a wrong acknowledgement": lambda raw: raw.message(Kind.HEARTBEAT, number=0, ack=99),
+    "slots out of range": lambda raw: raw.message(
         Kind.STEP, b"", struct.pack("<2q", 0, 7) + ACTIONS, rows=2, flags=1
     ),
     "negative slots": lambda raw: raw.message(
         Kind.STEP, b"", struct.pack("<2q", -1, 0) + ACTIONS, rows=2, flags=1
     ),
-    "slots that repeat": lambda raw: raw.message(
+    "repeated slots": lambda raw: raw.message(
         Kind.STEP, b"", struct.pack("<2q", 1, 1) + ACTIONS, rows=2, flags=1
     ),
-    "deadlines of another number": lambda raw: raw.message(
+    "wrong number of deadlines": lambda raw: raw.message(
         Kind.STEP, pack_message(StepRequest((1.0,))), ACTIONS, rows=2, flags=2
     ),
-    "extras that are none": lambda raw: raw.message(
+    "invalid extras": lambda raw: raw.message(
         Kind.STEP, pack_message(StepRequest((), pack_values([5, {}]))), ACTIONS, rows=2, flags=2
     ),
-    "extras of other parts": lambda raw: raw.message(
+    "extras of unknown leaves": lambda raw: raw.message(
         Kind.STEP,
         pack_message(StepRequest((), pack_values([[], {"99": 1}]))),
         ACTIONS,
         rows=2,
         flags=2,
     ),
-    "values that are one": lambda raw: raw.message(Kind.CALL, call_of(pack_values([5]))),
-    "values that are a number": lambda raw: raw.message(Kind.CALL, call_of(pack_values(5))),
+    "one value instead of two": lambda raw: raw.message(Kind.CALL, call_of(pack_values([5]))),
+    "a number instead of values": lambda raw: raw.message(Kind.CALL, call_of(pack_values(5))),
     "huge slots": lambda raw: raw.message(Kind.CALL, call_of(pack_values([[], {}]), (2**64 - 1,))),
-    "a reset without seeds": lambda raw: raw.message(
+    "invalid seeds": lambda raw: raw.message(
         Kind.RESET, pack_message(ResetRequest((0,), pack_values(3)))
     ),
     "latest of a number": lambda raw: raw.message(Kind.LATEST, pack_values(0)),
     "latest of lists": lambda raw: raw.message(Kind.LATEST, pack_values([[0]])),
     "latest of a dict": lambda raw: raw.message(Kind.LATEST, pack_values({"a": 1})),
-    "latest of something huge": lambda raw: raw.message(Kind.LATEST, pack_values([2**70])),
-    "latest of texts": lambda raw: raw.message(Kind.LATEST, pack_values(["a"])),
+    "latest of a huge number": lambda raw: raw.message(Kind.LATEST, pack_values([2**70])),
+    "latest of strings": lambda raw: raw.message(Kind.LATEST, pack_values(["a"])),
     "cancel of None": lambda raw: raw.message(Kind.CANCEL, pack_values(None)),
-    "a close with something to say": lambda raw: raw.message(Kind.CLOSE, b"xyz"),
+    "close with meta": lambda raw: raw.message(Kind.CLOSE, b"xyz"),
 }
 
 
-@pytest.mark.parametrize("what", WRONG)
-def test_a_session_that_breaks_the_rules_is_ended_and_told_why(what):
-    with live() as server, Raw(server.url) as raw:
-        raw.socket.sendall(WRONG[what](raw))
+@pytest.mark.parametrize("what", VIOLATIONS)
+def test_protocol_violation_ends_the_session(what):
+    with checked_server() as server, Raw(server.url) as raw:
+        raw.socket.sendall(VIOLATIONS[what](raw))
         raw.socket.settimeout(5.0)
         header, meta = raw.read()
-        assert header.kind is Kind.ENDED
-        assert unpack_message(Ended, meta).reason == "protocol"
-        assert raw.is_hung_up(3.0)
+        assert header.kind is Kind.SESSION_ENDED
+        assert unpack_message(SessionEnded, meta).reason == "protocol"
+        assert raw.is_disconnected(3.0)
 
 
-REFUSED = {
+INVALID_REQUESTS = {
     "actions out of range": lambda raw: raw.message(
         Kind.STEP, b"", struct.pack("<2q", 99, 99) + ACTIONS[16:], rows=2, flags=2
     ),
@@ -232,40 +236,40 @@ REFUSED = {
         rows=2,
         flags=2,
     ),
-    "seeds of another number": lambda raw: raw.message(
+    "wrong number of seeds": lambda raw: raw.message(
         Kind.RESET, pack_message(ResetRequest((0,), pack_values([[1, 2, 3], None])))
     ),
-    "seeds that are texts": lambda raw: raw.message(
+    "seeds that are strings": lambda raw: raw.message(
         Kind.RESET, pack_message(ResetRequest((0,), pack_values([["a"], None])))
     ),
     "a call with slots": lambda raw: raw.message(
         Kind.CALL, call_of(pack_values([[], {"slots": 3}]))
     ),
-    "a call of nothing": lambda raw: raw.message(
+    "call of an unknown name": lambda raw: raw.message(
         Kind.CALL, call_of(pack_values([[], {}]), what="no_such_thing")
     ),
-    "a call with a number of arguments": lambda raw: raw.message(
+    "numbers instead of arguments": lambda raw: raw.message(
         Kind.CALL, call_of(pack_values([5, 6]))
     ),
 }
 
 
-@pytest.mark.parametrize("what", REFUSED)
-def test_a_request_that_cannot_be_is_answered_by_a_failure_or_the_end(what):
-    with live() as server, Raw(server.url) as raw:
+@pytest.mark.parametrize("what", INVALID_REQUESTS)
+def test_invalid_request_fails_or_ends_the_session(what):
+    with checked_server() as server, Raw(server.url) as raw:
         reset = pack_message(ResetRequest((0, 1), pack_values([[1, 2], None])))
         raw.write(Kind.RESET, reset)
         raw.socket.settimeout(5.0)
-        assert raw.answer()[0].kind is Kind.BATCH
-        raw.socket.sendall(REFUSED[what](raw))
-        header, _ = raw.answer()
-        assert header.kind in (Kind.FAILURE, Kind.ENDED)
+        assert raw.last_response()[0].kind is Kind.BATCH
+        raw.socket.sendall(INVALID_REQUESTS[what](raw))
+        header, _ = raw.last_response()
+        assert header.kind in (Kind.FAILURE, Kind.SESSION_ENDED)
         if header.kind is Kind.FAILURE:
             raw.write(Kind.STEP, b"", ACTIONS, rows=2, flags=2)
-            assert raw.answer()[0].kind in (Kind.BATCH, Kind.FAILURE)
+            assert raw.last_response()[0].kind in (Kind.BATCH, Kind.FAILURE)
 
 
-def test_more_requests_than_allowed_end_the_session():
+def test_exceeding_max_inflight_ends_the_session():
     cell = Cell()
     reset = pack_message(ResetRequest((0, 1, 2), pack_values([[None] * 3, None])))
     with (
@@ -273,10 +277,10 @@ def test_more_requests_than_allowed_end_the_session():
         Raw(server.url) as raw,
     ):
         raw.write(Kind.RESET, reset)
-        raw.answer()
+        raw.last_response()
         for slot in range(3):
             raw.write(Kind.STEP, b"", struct.pack("<2q", slot, 300), rows=1, flags=1)
         header, meta = raw.read()
-        assert header.kind is Kind.ENDED
-        assert "2 requests" in unpack_message(Ended, meta).message
-        assert raw.is_hung_up(5.0)
+        assert header.kind is Kind.SESSION_ENDED
+        assert "2 requests" in unpack_message(SessionEnded, meta).message
+        assert raw.is_disconnected(5.0)

@@ -1,4 +1,4 @@
-"""A client that is at something else: its session does not end of that."""
+"""Sessions of clients that are busy with something else."""
 
 import shoal
 from tests.remote.peers import Cell, wait_until
@@ -6,7 +6,7 @@ from tests.remote.proxy import proxied
 from tests.remote.serving import TCP, served
 
 
-def test_a_lost_connection_is_taken_up_again_while_nobody_waits():
+def test_reconnect_in_background():
     cell = Cell()
     with (
         served(lambda: cell, TCP, session_ttl=2.0) as url,
@@ -22,18 +22,18 @@ def test_a_lost_connection_is_taken_up_again_while_nobody_waits():
         assert cell.is_closed == 0
 
 
-def test_a_server_that_is_gone_for_a_while_is_found_again_by_the_next_step():
+def test_step_reconnects_after_failed_background_attempts():
     with (
         served(Cell, TCP, session_ttl=60.0) as url,
         proxied(url) as (proxy, through),
         shoal.connect(through, on_lost="resume", timeout=20.0, shared_memory=False) as envs,
     ):
         envs.reset(seed=0)
-        port, proxy.port = proxy.port, 1  # where nobody is
+        port, proxy.port = proxy.port, 1  # no server listens there
         proxy.cut()
-        link = envs.pool._conversation.link
-        link.heartbeat()  # notices the loss, and
-        link.heartbeat()  # tries in vain to come back
+        link = envs.pool._dispatcher.link
+        link.heartbeat()  # notices the loss
+        link.heartbeat()  # fails to reconnect
         assert not link.is_over
         proxy.port = port
         assert envs.step([0, 0, 0])[0][:, 1].tolist() == [1, 1, 1]

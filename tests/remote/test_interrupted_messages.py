@@ -1,4 +1,4 @@
-"""An interrupt may come between any two lines of a client: nothing is executed twice or unasked."""
+"""Interrupts between any two lines of a client never execute a step twice or unasked."""
 
 from contextlib import contextmanager
 from functools import partial
@@ -13,13 +13,13 @@ from tests.interrupting import Lines
 from tests.remote.peers import Cell
 from tests.remote.serving import TCP, served
 
-# Python code sees only what does not go the fast path, and no shared memory.
+# Without shared memory and the fast path, all messages pass through Python code.
 connected = partial(shoal.connect, shared_memory=False, timeout=20.0)
 
 
 @contextmanager
 def interrupted_once(owner, name, *, after):
-    """Ctrl-C comes right before or right after the next call of a method."""
+    """Raise KeyboardInterrupt right before or right after the next call of a method."""
     method = getattr(owner, name)
     with pytest.MonkeyPatch.context() as patch:
 
@@ -36,7 +36,7 @@ def interrupted_once(owner, name, *, after):
 
 @contextmanager
 def owned_cell(**options):
-    """A cell, and the pool of a client that has reset it and made one step."""
+    """Yield a cell, and the pool of a client that has reset it and made one step."""
     cell = Cell()
     with served(lambda: cell, TCP) as url, connected(url, **options) as envs:
         envs.reset()
@@ -45,32 +45,32 @@ def owned_cell(**options):
 
 
 def cut(pool):
-    pool._conversation.link._channel.transport.close()
+    pool._dispatcher.link._channel.transport.close()
 
 
-def come_back(pool):
-    """Resume the session with nothing in flight, as a heart does, or whoever waits."""
-    pool._conversation.link.come_back(ConnectionLostError("it was cut"))
+def reconnect(pool):
+    """Resume the session with nothing in flight."""
+    pool._dispatcher.link.reconnect(ConnectionLostError("it was cut"))
 
 
 @pytest.mark.parametrize("is_lost", [False, True])
 @pytest.mark.parametrize("send", ["step", "send"])
-def test_a_step_that_was_kept_and_not_counted_is_never_executed(send, is_lost):
+def test_unsent_step_is_never_executed(send, is_lost):
     with owned_cell(on_lost="resume") as (cell, pool):
-        with interrupted_once(Channel, "_keep", after=True):
+        with interrupted_once(Channel, "_retain", after=True):
             getattr(pool, send)([11, 11, 11])
         assert pool.in_flight == 0
         if is_lost:
             cut(pool)
-            come_back(pool)
+            reconnect(pool)
         assert pool.step([22, 22, 22])[0].tolist() == [[0, 2], [1, 2], [2, 2]]
         assert [actions for _, actions in cell.executed] == [[0] * 3, [22] * 3]
 
 
 @pytest.mark.parametrize("is_lost", [False, True])
-def test_a_step_that_counts_as_sent_is_received_though_its_sending_was_interrupted(is_lost):
+def test_interrupted_send_is_received(is_lost):
     with owned_cell(on_lost="resume") as (cell, pool):
-        with interrupted_once(Channel, "_deliver", after=False):
+        with interrupted_once(Channel, "_transmit", after=False):
             pool.step([11, 11, 11])
         assert pool.in_flight == 3
         if is_lost:
@@ -79,17 +79,17 @@ def test_a_step_that_counts_as_sent_is_received_though_its_sending_was_interrupt
         assert [actions for _, actions in cell.executed] == [[0] * 3, [11] * 3]
 
 
-MIDDLES = {
+POSITIONS = {
     "before its meta": (Link, "read_meta", False),
     "before its tensors": (Link, "read_into", False),
     "after its tensors": (Link, "read_into", True),
-    "before it counts as received": (Link, "complete", False),
+    "before it is marked as received": (Link, "complete", False),
 }
 
 
-@pytest.mark.parametrize("middle", MIDDLES)
-def test_an_answer_in_whose_middle_an_interrupt_came_is_received_afterwards(middle):
-    owner, name, after = MIDDLES[middle]
+@pytest.mark.parametrize("position", POSITIONS)
+def test_interrupted_response_is_received(position):
+    owner, name, after = POSITIONS[position]
     with owned_cell(on_lost="resume") as (cell, pool):
         with interrupted_once(owner, name, after=after):
             pool.step([0, 0, 0])
@@ -99,10 +99,10 @@ def test_an_answer_in_whose_middle_an_interrupt_came_is_received_afterwards(midd
         assert cell.total() == 9
 
 
-@pytest.mark.parametrize("middle", [each for each in MIDDLES if "counts" not in each])
-def test_without_resuming_an_interrupt_in_the_middle_of_an_answer_is_a_loss(middle):
-    """What follows in the stream would be taken for the beginning of a message."""
-    owner, name, after = MIDDLES[middle]
+@pytest.mark.parametrize("position", [each for each in POSITIONS if "marked" not in each])
+def test_interrupted_response_without_resuming_is_a_loss(position):
+    """The rest of the message would be taken for the start of a new one."""
+    owner, name, after = POSITIONS[position]
     with owned_cell(on_lost="raise") as (_, pool):
         with interrupted_once(owner, name, after=after):
             pool.step([0, 0, 0])
@@ -112,7 +112,7 @@ def test_without_resuming_an_interrupt_in_the_middle_of_an_answer_is_a_loss(midd
 
 
 def interrupt_at_line(number, how, is_lost):
-    """Interrupt a step there, and make another one; whether the step has so many lines."""
+    """Interrupt a step at a line, then step again; return whether the line exists."""
     with owned_cell(on_lost="resume") as (cell, pool):
         with Lines(number) as lines:
             if how == "step":
@@ -120,7 +120,7 @@ def interrupt_at_line(number, how, is_lost):
             else:
                 pool.send([1, 1, 1])
                 pool.recv()
-        if is_lost and pool._conversation.link._channel.transport is not None:
+        if is_lost and pool._dispatcher.link._channel.transport is not None:
             cut(pool)
         if pool.in_flight:
             pool.recv()
@@ -132,7 +132,7 @@ def interrupt_at_line(number, how, is_lost):
 
 
 def interrupt_at_lines(numbers, how, is_lost):
-    """Interrupt a step at each of these lines, up to its last."""
+    """Interrupt a step at each of these lines; return how many exist."""
     for count, number in enumerate(numbers):
         if not interrupt_at_line(number, how, is_lost):
             return count
@@ -140,7 +140,7 @@ def interrupt_at_lines(numbers, how, is_lost):
 
 
 @pytest.mark.parametrize("is_lost", [False, True])
-def test_an_interrupt_at_some_lines_of_a_step_is_all_that_happens(is_lost):
+def test_interrupts_at_some_lines_of_a_step(is_lost):
     assert interrupt_at_lines(range(3, 2000, 17), "step", is_lost) > 5
 
 
@@ -148,5 +148,5 @@ def test_an_interrupt_at_some_lines_of_a_step_is_all_that_happens(is_lost):
 @pytest.mark.timeout(600)
 @pytest.mark.parametrize("is_lost", [False, True])
 @pytest.mark.parametrize("how", ["step", "send"])
-def test_an_interrupt_at_any_line_of_a_step_is_all_that_happens(how, is_lost):
+def test_interrupts_at_every_line_of_a_step(how, is_lost):
     assert interrupt_at_lines(range(2000), how, is_lost) > 100

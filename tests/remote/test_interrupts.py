@@ -1,4 +1,4 @@
-"""An interrupt may come at any moment of a call: nothing is executed twice, nothing is mixed up."""
+"""Interrupts at any time during a call: no step is executed twice, no results are mixed up."""
 
 import random
 import signal
@@ -23,7 +23,7 @@ GROUPS = [2, 0], [1, 3]
 
 
 class Plain(gymnasium.Env):
-    """Nothing but tensors, so that steps take the shortest way; all of it follows from the seed."""
+    """An environment of tensors only, so that steps take the fast path."""
 
     observation_space = spaces.Box(-np.inf, np.inf, (3,), np.float64)
     action_space = spaces.Discrete(9)
@@ -43,7 +43,7 @@ class Plain(gymnasium.Env):
 
 
 class Wide(Plain):
-    """So much that messages come in parts, and over shared memory in trays."""
+    """Observations so large that messages arrive in several parts."""
 
     observation_space = spaces.Box(-np.inf, np.inf, (40_000,), np.float64)
 
@@ -62,42 +62,42 @@ def pool(kind):
     return InlinePool([partial(ENVS[kind], label) for label in range(NUM_ENVS)])
 
 
-class Interrupted:
-    """Calls that may be interrupted at any moment, as by Ctrl-C, but by a timer that is faster."""
+class Interrupter:
+    """Interrupts calls at random times with a timer."""
 
     def __init__(self, seed):
         self.count = 0
         self._is_armed = False
         self._random = random.Random(seed)
-        self._usual = 1e-4
-        signal.signal(signal.SIGALRM, self._ring)
+        self._duration = 1e-4
+        signal.signal(signal.SIGALRM, self._on_alarm)
 
-    def _ring(self, *_):
+    def _on_alarm(self, *_):
         if self._is_armed:
             self._is_armed = False
             raise KeyboardInterrupt
 
     def __call__(self, call):
-        """Whether it was interrupted, and what it has returned, if it has."""
-        found = None
-        begun = time.perf_counter()
+        """Return whether the call was interrupted, and its result, if any."""
+        result = None
+        start_time = time.perf_counter()
         try:
             self._is_armed = True
-            signal.setitimer(signal.ITIMER_REAL, self._random.uniform(1e-6, 1.2 * self._usual))
-            found = call()
+            signal.setitimer(signal.ITIMER_REAL, self._random.uniform(1e-6, 1.2 * self._duration))
+            result = call()
             self._is_armed = False
         except KeyboardInterrupt:
             self.count += 1
-            return True, found
+            return True, result
         finally:
             self._is_armed = False
             signal.setitimer(signal.ITIMER_REAL, 0)
-        self._usual += 0.2 * (time.perf_counter() - begun - self._usual)
-        return False, found
+        self._duration += 0.2 * (time.perf_counter() - start_time - self._duration)
+        return False, result
 
 
 class Player:
-    """Plays a vector under interrupts, and the same locally, without."""
+    """Steps a remote vector under interrupts, and an equal local vector without."""
 
     def __init__(self, url, kind, how, seed, **options):
         self.envs = shoal.connect(url, timeout=30.0, **options)
@@ -105,7 +105,7 @@ class Player:
         self.local.action_space.seed(seed)
         self.turns = {"step": [self.step], "groups": [self.groups], "calls": [self.step, self.call]}
         self.turns = self.turns[how]
-        self.lost = 0  # results that were on their way to the caller
+        self.lost = 0  # results that were lost between the vector and its caller
         self.calls = 0
         assert_identical(self.envs.reset(seed=seed), self.local.reset(seed=seed))
 
@@ -135,21 +135,21 @@ class Player:
 
     def groups(self, interrupted):
         actions = {slots[0]: self.some(slots) for slots in GROUPS}
-        flying = 0
+        in_flight = 0
         for slots in GROUPS:
-            given = actions[slots[0]]
-            interrupted(lambda given=given, slots=slots: self.envs.send(given, slots))
-            if self.envs.pool.in_flight == flying:
-                self.envs.send(given, slots)
-            flying += len(slots)
-            assert self.envs.pool.in_flight == flying
-            self.local.send(given, slots)
+            chosen = actions[slots[0]]
+            interrupted(lambda chosen=chosen, slots=slots: self.envs.send(chosen, slots))
+            if self.envs.pool.in_flight == in_flight:
+                self.envs.send(chosen, slots)
+            in_flight += len(slots)
+            assert self.envs.pool.in_flight == in_flight
+            self.local.send(chosen, slots)
         for slots in GROUPS:
             was_interrupted, batch = interrupted(lambda slots=slots: self.envs.recv(slots=slots))
-            if was_interrupted and batch is None and self.envs.pool.in_flight == flying:
+            if was_interrupted and batch is None and self.envs.pool.in_flight == in_flight:
                 batch = self.envs.recv(slots=slots)
-            flying -= len(slots)
-            assert self.envs.pool.in_flight == flying
+            in_flight -= len(slots)
+            assert self.envs.pool.in_flight == in_flight
             self.compare(batch, self.local.recv(slots=slots))
 
     def some(self, slots):
@@ -163,8 +163,8 @@ class Player:
         name = f"number{self.calls}"
         interrupted(lambda: self.envs.set_attr(name, self.calls))
         self.envs.set_attr(name, self.calls)
-        was_interrupted, found = interrupted(lambda: self.envs.get_attr(name))
-        assert was_interrupted or found == (self.calls,) * NUM_ENVS
+        was_interrupted, result = interrupted(lambda: self.envs.get_attr(name))
+        assert was_interrupted or result == (self.calls,) * NUM_ENVS
         assert self.envs.get_attr("label") == (0, 1, 2, 3)
 
     def compare(self, got, expected):
@@ -179,8 +179,8 @@ class Player:
 
 
 def play(url, kind, how, times, seed, **options):
-    """Play until there were so many interrupts; say so, and how many vectors have not outlived."""
-    interrupted = Interrupted(seed)
+    """Play until enough interrupts have happened; print their number and that of vectors."""
+    interrupted = Interrupter(seed)
     players = 0
     until = time.monotonic() + 600.0
     while interrupted.count < times:
@@ -193,14 +193,14 @@ def play(url, kind, how, times, seed, **options):
         except ReceiveTimeoutError:
             raise
         except ConnectionError:
-            # It may be the end of this vector, which says so from then on.
+            # The connection may be lost; then all later calls must raise.
             assert options["on_lost"] == "raise"
             try:
                 player.envs.step(player.local.action_space.sample())
             except ConnectionError:
                 pass
             else:
-                raise AssertionError("it has come back to life")
+                raise AssertionError("a lost connection works again")
         player.close()
     print("over", interrupted.count, players, player.lost, flush=True)
 
@@ -214,11 +214,11 @@ play({url!r}, {kind!r}, {how!r}, {times}, {seed}, on_lost={on_lost!r}, shared_me
 
 def assert_interrupts_change_nothing(kind, how, times, seed, on_lost, shared):
     with served(partial(pool, kind), "tcp://127.0.0.1:0") as url:
-        told = {"kind": kind, "how": how, "times": times, "seed": seed, "on_lost": on_lost}
-        with process(SCRIPT.format(url=url, shared=shared, **told)) as player:
-            said = player.rest(30.0 + times)
-    last = said.splitlines()[-1]
-    assert last.startswith("over"), said
+        arguments = {"kind": kind, "how": how, "times": times, "seed": seed, "on_lost": on_lost}
+        with process(SCRIPT.format(url=url, shared=shared, **arguments)) as player:
+            output = player.remaining_output(30.0 + times)
+    last = output.splitlines()[-1]
+    assert last.startswith("over"), output
     assert int(last.split()[1]) >= times
 
 
@@ -228,7 +228,7 @@ PLAYS = ["step", "groups", "calls"]
 @pytest.mark.parametrize("shared", [False, True])
 @pytest.mark.parametrize("on_lost", ["raise", "resume"])
 @pytest.mark.parametrize("how", PLAYS)
-def test_after_an_interrupt_the_vector_goes_on_or_says_that_it_does_not(how, on_lost, shared):
+def test_vector_works_or_raises_after_interrupts(how, on_lost, shared):
     assert_interrupts_change_nothing("plain", how, 15, 1, on_lost, shared)
 
 
@@ -238,5 +238,5 @@ def test_after_an_interrupt_the_vector_goes_on_or_says_that_it_does_not(how, on_
 @pytest.mark.parametrize("on_lost", ["raise", "resume"])
 @pytest.mark.parametrize("how", PLAYS)
 @pytest.mark.parametrize("kind", ENVS)
-def test_hundreds_of_interrupts_change_nothing(kind, how, on_lost, shared):
+def test_hundreds_of_interrupts(kind, how, on_lost, shared):
     assert_interrupts_change_nothing(kind, how, 400, 2, on_lost, shared)

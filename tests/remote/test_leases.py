@@ -1,4 +1,4 @@
-"""Something that there is one of has one owner, and is made safe when it is lost."""
+"""Exclusive vectors have one owner; a lost owner means the safe state."""
 
 import signal
 import struct
@@ -22,8 +22,8 @@ from tests.remote.proxy import proxied
 from tests.remote.serving import TCP, named, place
 
 
-class Shop:
-    """A server that hosts one cell, and how often it was made safe."""
+class HostedCell:
+    """A server that hosts an exclusive cell and records calls of its safe state."""
 
     def __init__(self, url=None, *, lease=10.0, cell=Cell, **options):
         self.safe = []
@@ -55,29 +55,29 @@ class Shop:
         self.server.close()
 
 
-def test_there_is_one_owner_at_a_time():
-    with Shop() as shop:
-        first = shoal.connect(shop.url)
+def test_one_owner_at_a_time():
+    with HostedCell() as hosted_cell:
+        first = shoal.connect(hosted_cell.url)
         first.reset(seed=0)
         for priority in (0, -1):
             with pytest.raises(LeaseError, match=r"priority 0.*has had it for"):
-                shoal.connect(shop.url, priority=priority)
+                shoal.connect(hosted_cell.url, priority=priority)
         assert first.step([0, 0, 0])[0][:, 1].tolist() == [1, 1, 1]
         first.close()
-        second = shoal.connect(shop.url)
+        second = shoal.connect(hosted_cell.url)
         second.reset(seed=0)
         second.close()
-        assert len(shop.cells) == 2
-        assert shop.safe == []
+        assert len(hosted_cell.cells) == 2
+        assert hosted_cell.safe == []
 
 
-def test_clients_that_are_refused_take_no_place():
-    with Shop(max_sessions=2) as shop:
-        owner = shoal.connect(shop.url)
+def test_rejected_clients_do_not_count_as_sessions():
+    with HostedCell(max_sessions=2) as hosted_cell:
+        owner = shoal.connect(hosted_cell.url)
         for _ in range(5):
             with pytest.raises(LeaseError):
-                shoal.connect(shop.url)
-        other = shoal.connect(named(shop.server.url, "free"))
+                shoal.connect(hosted_cell.url)
+        other = shoal.connect(named(hosted_cell.server.url, "free"))
         other.reset(seed=0)
         other.close()
         owner.close()
@@ -86,54 +86,56 @@ def test_clients_that_are_refused_take_no_place():
 @pytest.mark.parametrize("pause", [0.0, 0.6])
 @pytest.mark.parametrize("on_lost", ["raise", pytest.param("resume", marks=pytest.mark.slow)])
 @pytest.mark.parametrize("scheme", ["inproc", "unix", "tcp", "ws"])
-def test_a_higher_priority_takes_over_and_the_first_one_is_told(scheme, on_lost, pause, tmp_path):
+def test_higher_priority_takes_over(scheme, on_lost, pause, tmp_path):
     urls = {"inproc": place(), "unix": f"unix://{tmp_path}/socket", "ws": "ws://127.0.0.1:0"}
-    with Shop(urls.get(scheme, TCP), lease=2.0) as shop:
-        first = shoal.connect(shop.url, on_lost=on_lost)
+    with HostedCell(urls.get(scheme, TCP), lease=2.0) as hosted_cell:
+        first = shoal.connect(hosted_cell.url, on_lost=on_lost)
         first.reset(seed=0)
-        second = shoal.connect(shop.url, priority=1)
-        assert len(shop.safe) == 1
-        assert shop.cells[0].is_closed == 1
-        time.sleep(pause)  # its heart goes on beating
+        second = shoal.connect(hosted_cell.url, priority=1)
+        assert len(hosted_cell.safe) == 1
+        assert hosted_cell.cells[0].is_closed == 1
+        time.sleep(pause)  # the heartbeat continues
         with pytest.raises(LeaseError, match="has taken over"):
             first.step([0, 0, 0])
         second.reset(seed=0)
         with pytest.raises((LeaseError, ConnectionLostError)):
             first.reset(seed=0)
-        begun = time.monotonic()
+        start_time = time.monotonic()
         first.close()
-        assert time.monotonic() - begun < 5.0  # what a close waits for an answer is longer
+        assert time.monotonic() - start_time < 5.0  # shorter than the timeout of a close
         assert second.step([0, 0, 0])[0][:, 1].tolist() == [1, 1, 1]
         second.close()
-        assert len(shop.safe) == 1
+        assert len(hosted_cell.safe) == 1
 
 
-def test_the_first_one_is_told_while_it_waits():
-    with Shop(cell=WakeableCell) as shop:
-        first = shoal.connect(shop.url)
+def test_owner_is_notified_while_it_waits():
+    with HostedCell(cell=WakeableCell) as hosted_cell:
+        first = shoal.connect(hosted_cell.url)
         first.reset(seed=0)
         first.send([LONG, 0, 0])
-        taken = []
-        thread = threading.Timer(0.1, lambda: taken.append(shoal.connect(shop.url, priority=5)))
+        takeover = []
+        thread = threading.Timer(
+            0.1, lambda: takeover.append(shoal.connect(hosted_cell.url, priority=5))
+        )
         thread.start()
-        begun = time.monotonic()
+        start_time = time.monotonic()
         with pytest.raises(LeaseError, match="has taken over"):
             first.recv()
-        assert time.monotonic() - begun < SOON
-        assert taken == []  # what is under way ends first
-        shop.cells[0].woken.set()
+        assert time.monotonic() - start_time < SOON
+        assert takeover == []  # the call in progress ends first
+        hosted_cell.cells[0].woken.set()
         thread.join()
         first.close()
-        taken[0].close()
+        takeover[0].close()
 
 
-def test_many_that_want_it_at_once_are_served_one_after_the_other():
-    with Shop() as shop:
+def test_concurrent_claims():
+    with HostedCell() as hosted_cell:
         got, refused = [], []
 
         def want(priority):
             try:
-                envs = shoal.connect(shop.url, priority=priority)
+                envs = shoal.connect(hosted_cell.url, priority=priority)
                 got.append(priority)
                 envs.close()
             except LeaseError:
@@ -146,41 +148,41 @@ def test_many_that_want_it_at_once_are_served_one_after_the_other():
             thread.join(60.0)
         assert len(got) + len(refused) == 9
         assert 2 in got
-        shoal.connect(shop.url).close()
-        assert all(cell.is_closed == 1 for cell in shop.cells)
-        assert wait_until(lambda: shop.server.sessions == 0, SOON)
+        shoal.connect(hosted_cell.url).close()
+        assert all(cell.is_closed == 1 for cell in hosted_cell.cells)
+        assert wait_until(lambda: hosted_cell.server.sessions == 0, SOON)
 
 
-def test_a_proper_close_leaves_it_as_it_is():
-    with Shop() as shop:
+def test_regular_close_does_not_call_safe_state():
+    with HostedCell() as hosted_cell:
         for _ in range(3):
-            with shoal.connect(shop.url) as envs:
+            with shoal.connect(hosted_cell.url) as envs:
                 envs.reset(seed=0)
-        assert wait_until(lambda: shop.server.sessions == 0, SOON)
-        assert shop.safe == []
-        assert [cell.is_closed for cell in shop.cells] == [1, 1, 1]
+        assert wait_until(lambda: hosted_cell.server.sessions == 0, SOON)
+        assert hosted_cell.safe == []
+        assert [cell.is_closed for cell in hosted_cell.cells] == [1, 1, 1]
 
 
 @pytest.mark.parametrize("shared", [False, True])
 @pytest.mark.parametrize("how", ["closed", "reset"])
-def test_a_socket_that_closes_without_a_farewell_makes_it_safe_once(how, shared):
-    with Shop(TCP) as shop, proxied(shop.url) as (proxy, through):
+def test_closed_socket_calls_safe_state_once(how, shared):
+    with HostedCell(TCP) as hosted_cell, proxied(hosted_cell.url) as (proxy, through):
         envs = shoal.connect(through, shared_memory=shared)
         envs.reset(seed=0)
         envs.send([200, 0, 0])
         if how == "closed":
-            envs.pool._conversation.link._channel.transport.close()
+            envs.pool._dispatcher.link._channel.transport.close()
         else:
             proxy.cut()
-        assert wait_until(lambda: len(shop.safe) == 1, SOON)
-        assert wait_until(lambda: shop.server.sessions == 0, SOON)
+        assert wait_until(lambda: len(hosted_cell.safe) == 1, SOON)
+        assert wait_until(lambda: hosted_cell.server.sessions == 0, SOON)
         time.sleep(0.1)
-        assert len(shop.safe) == 1
-        assert shop.cells[0].is_closed == 1
+        assert len(hosted_cell.safe) == 1
+        assert hosted_cell.cells[0].is_closed == 1
         envs.close()
-        again = shoal.connect(shop.url)
+        again = shoal.connect(hosted_cell.url)
         again.close()
-        assert len(shop.safe) == 1
+        assert len(hosted_cell.safe) == 1
 
 
 CLIENT = """
@@ -198,39 +200,39 @@ def client(url, then="time.sleep(60)", on_lost="raise"):
 
 
 @pytest.mark.parametrize("is_busy", [pytest.param(False, marks=pytest.mark.slow), True])
-def test_a_killed_client_makes_it_safe_once_and_at_once(is_busy):
+def test_killed_client_calls_safe_state_once(is_busy):
     then = f"envs.step([{LONG}, 0, 0])" if is_busy else "time.sleep(60)"
     with (
-        Shop(TCP, lease=2 * LONG / 1000, cell=WakeableCell) as shop,
-        client(shop.url, then) as owner,
+        HostedCell(TCP, lease=2 * LONG / 1000, cell=WakeableCell) as hosted_cell,
+        client(hosted_cell.url, then) as owner,
     ):
-        assert not is_busy or shop.cells[0].running.wait(SOON)
+        assert not is_busy or hosted_cell.cells[0].running.wait(SOON)
         owner.signal(signal.SIGKILL)
-        assert wait_until(lambda: shop.safe, SOON)
-        assert shop.cells[0].is_closed == 0 or not is_busy  # safe while it is at work
-        shop.cells[0].woken.set()
-        assert wait_until(lambda: shop.server.sessions == 0, SOON)
-        assert len(shop.safe) == 1
+        assert wait_until(lambda: hosted_cell.safe, SOON)
+        assert hosted_cell.cells[0].is_closed == 0 or not is_busy  # safe while it is at work
+        hosted_cell.cells[0].woken.set()
+        assert wait_until(lambda: hosted_cell.server.sessions == 0, SOON)
+        assert len(hosted_cell.safe) == 1
 
 
-def test_a_stopped_client_has_lost_it_when_the_lease_is_over():
+def test_stopped_client_loses_the_lease():
     lease = 2.0
-    with Shop(TCP, lease=lease) as shop, client(shop.url) as owner:
+    with HostedCell(TCP, lease=lease) as hosted_cell, client(hosted_cell.url) as owner:
         time.sleep(1.1 * lease)
-        assert shop.safe == []
+        assert hosted_cell.safe == []
         with pytest.raises(LeaseError):
-            shoal.connect(shop.url)
-        begun = time.monotonic()
+            shoal.connect(hosted_cell.url)
+        start_time = time.monotonic()
         owner.stop()
-        assert wait_until(lambda: shop.safe, SOON)
-        assert time.monotonic() - begun > 0.25 * lease
-        other = shoal.connect(shop.url)
+        assert wait_until(lambda: hosted_cell.safe, SOON)
+        assert time.monotonic() - start_time > 0.25 * lease
+        other = shoal.connect(hosted_cell.url)
         other.reset(seed=0)
         owner.signal(signal.SIGCONT)
         time.sleep(0.2)
         assert other.step([0, 0, 0])[0][:, 1].tolist() == [1, 1, 1]
         other.close()
-        assert len(shop.safe) == 1
+        assert len(hosted_cell.safe) == 1
 
 
 SERVER = """
@@ -254,18 +256,18 @@ def is_free(url):
 
 
 @pytest.mark.parametrize("shared", [False, pytest.param(True, marks=pytest.mark.slow)])
-def test_an_owner_keeps_it_through_a_pause_of_the_server_that_is_longer_than_the_lease(shared):
-    """It was there all the time, and has let itself be heard; only nobody was listening."""
+def test_stopped_server_does_not_end_the_lease(shared):
+    """The client has sent heartbeats all the time; only the server was stopped."""
     with process(SERVER.format(lease=1.5)) as host:
-        url = f"{host.told[0]}/it"
+        url = f"{host.ready_args[0]}/it"
         envs = shoal.connect(url, shared_memory=shared)
         envs.reset(seed=0)
         host.stop()
         envs.send([0, 0, 0])
-        begun = time.monotonic()
+        start_time = time.monotonic()
         with pytest.raises(ReceiveTimeoutError):
             envs.recv(timeout=0.5)
-        assert 0.4 < time.monotonic() - begun < SOON
+        assert 0.4 < time.monotonic() - start_time < SOON
         time.sleep(1.6)
         host.signal(signal.SIGCONT)
         assert envs.recv().observations[:, 1].tolist() == [1, 1, 1]
@@ -274,13 +276,13 @@ def test_an_owner_keeps_it_through_a_pause_of_the_server_that_is_longer_than_the
         envs.close()
         assert is_free(url)
         host.signal(signal.SIGINT)
-        assert host.rest() == "closed\n"
+        assert host.remaining_output() == "closed\n"
 
 
 @pytest.mark.parametrize("on_lost", ["raise", pytest.param("resume", marks=pytest.mark.slow)])
-def test_a_client_that_dies_while_the_server_is_stopped_has_lost_it_afterwards(on_lost):
+def test_client_killed_while_server_is_stopped_loses_the_lease(on_lost):
     with process(SERVER.format(lease=1.5)) as host:
-        url = f"{host.told[0]}/it"
+        url = f"{host.ready_args[0]}/it"
         with client(url, on_lost=on_lost) as owner:
             assert not is_free(url)
             host.stop()
@@ -289,37 +291,37 @@ def test_a_client_that_dies_while_the_server_is_stopped_has_lost_it_afterwards(o
         host.signal(signal.SIGCONT)
         assert wait_until(lambda: is_free(url), SOON)
         host.signal(signal.SIGINT)
-        assert host.rest() == "safe\nclosed\n"
+        assert host.remaining_output() == "safe\nclosed\n"
 
 
-def test_a_stopped_client_with_a_great_deal_to_read_has_lost_it_all_the_same():
-    """The server is in the middle of sending, and nobody takes it."""
+def test_stopped_client_with_unread_data_loses_the_lease():
+    """The server is blocked in a send to the stopped client."""
 
     class Camera(Cell):
-        # Many bytes of few numbers: spaces of many take seconds to be made and compared.
+        # Large elements: spaces with many elements take seconds to create and compare.
         single_observation_space = spaces.Box(0, 1, (600_000,), np.float64)
 
         def _seen(self, slot):
             return np.zeros(600_000)
 
-    with Shop(TCP, lease=1.5, cell=Camera) as shop, Raw(shop.url) as raw:
+    with HostedCell(TCP, lease=1.5, cell=Camera) as hosted_cell, Raw(hosted_cell.url) as raw:
         raw.write(Kind.RESET, reset_request(3))
-        assert raw.answer()[0].kind is Kind.BATCH
+        assert raw.last_response()[0].kind is Kind.BATCH
         raw.write(Kind.STEP, body=struct.pack("<3q", 0, 0, 0), rows=3, flags=2)
-        # It is never heard of again; a connection that takes nothing counts as lost much later.
-        assert wait_until(lambda: shop.safe, SOON)
+        # The client stays stopped; the stall timeout is much longer than the lease.
+        assert wait_until(lambda: hosted_cell.safe, SOON)
 
 
 @pytest.mark.parametrize("sent", ["half a header", "a header", "half"])
-def test_a_client_that_falls_silent_in_the_middle_of_a_message_has_lost_it(sent):
-    with Shop(TCP, lease=1.2) as shop, Raw(shop.url) as raw:
+def test_client_that_stops_inside_a_message_loses_the_lease(sent):
+    with HostedCell(TCP, lease=1.2) as hosted_cell, Raw(hosted_cell.url) as raw:
         raw.write(Kind.RESET, reset_request(3))
         raw.read()
         whole = raw.message(Kind.STEP, body=struct.pack("<3q", 0, 0, 0), rows=3, flags=2)
         sizes = {"half a header": 20, "a header": len(whole) - 24, "half": len(whole) - 8}
         raw.socket.sendall(whole[: sizes[sent]])
-        assert wait_until(lambda: shop.safe, SOON)
-        assert shop.cells[0].executed == []
+        assert wait_until(lambda: hosted_cell.safe, SOON)
+        assert hosted_cell.cells[0].executed == []
 
 
 def reset_request(count):
@@ -328,80 +330,86 @@ def reset_request(count):
 
 
 @pytest.mark.parametrize("scheme", ["inproc", pytest.param("tcp", marks=pytest.mark.slow)])
-def test_a_thinking_owner_keeps_it(scheme):
-    with Shop(None if scheme == "inproc" else TCP, lease=1.2) as shop:
-        envs = shoal.connect(shop.url)
+def test_busy_owner_keeps_the_lease(scheme):
+    with HostedCell(None if scheme == "inproc" else TCP, lease=1.2) as hosted_cell:
+        envs = shoal.connect(hosted_cell.url)
         envs.reset(seed=0)
         time.sleep(1.8)
         with pytest.raises(LeaseError):
-            shoal.connect(shop.url)
+            shoal.connect(hosted_cell.url)
         assert envs.step([0, 0, 0])[0][:, 1].tolist() == [1, 1, 1]
         envs.close()
-        assert shop.safe == []
+        assert hosted_cell.safe == []
 
 
-def test_an_owner_that_waits_for_a_long_step_keeps_it():
-    with Shop(TCP, lease=1.2) as shop:
-        envs = shoal.connect(shop.url)
+def test_owner_keeps_the_lease_during_a_long_step():
+    with HostedCell(TCP, lease=1.2) as hosted_cell:
+        envs = shoal.connect(hosted_cell.url)
         envs.reset(seed=0)
         assert envs.step([1800, 0, 0])[0][:, 1].tolist() == [1, 1, 1]
         envs.close()
-        assert shop.safe == []
+        assert hosted_cell.safe == []
 
 
-def test_a_lost_owner_that_resumes_keeps_it_until_the_lease_is_over():
-    with Shop(TCP, lease=2.0, session_ttl=60.0) as shop, proxied(shop.url) as (proxy, through):
+def test_owner_resumes_within_the_lease():
+    with (
+        HostedCell(TCP, lease=2.0, session_ttl=60.0) as hosted_cell,
+        proxied(hosted_cell.url) as (proxy, through),
+    ):
         envs = shoal.connect(through, on_lost="resume", shared_memory=False)
         envs.reset(seed=0)
         port, proxy.port = proxy.port, 1
         proxy.cut()
         time.sleep(0.3)
         with pytest.raises(LeaseError):
-            shoal.connect(shop.url)
-        assert shop.safe == []
+            shoal.connect(hosted_cell.url)
+        assert hosted_cell.safe == []
         proxy.port = port
         assert envs.step([0, 0, 0])[0][:, 1].tolist() == [1, 1, 1]
-        begun = time.monotonic()
+        start_time = time.monotonic()
         proxy.port = 1
         proxy.cut()
-        assert wait_until(lambda: shop.safe, SOON)
-        assert time.monotonic() - begun > 0.5
-        other = shoal.connect(shop.url)
+        assert wait_until(lambda: hosted_cell.safe, SOON)
+        assert time.monotonic() - start_time > 0.5
+        other = shoal.connect(hosted_cell.url)
         other.close()
         proxy.port = port
         with pytest.raises(ConnectionLostError):
             envs.step([0, 0, 0])
-        assert len(shop.safe) == 1
+        assert len(hosted_cell.safe) == 1
         envs.close()
 
 
-def test_an_owner_that_thinks_while_its_connection_is_lost_comes_back_by_itself():
-    """It would be lost otherwise, although it is there: only its connection was not."""
-    with Shop(TCP, lease=1.6, session_ttl=60.0) as shop, proxied(shop.url) as (proxy, through):
+def test_busy_owner_reconnects_in_background():
+    """Otherwise the lease would end although the client is alive."""
+    with (
+        HostedCell(TCP, lease=1.6, session_ttl=60.0) as hosted_cell,
+        proxied(hosted_cell.url) as (proxy, through),
+    ):
         envs = shoal.connect(through, on_lost="resume", shared_memory=False)
         envs.reset(seed=0)
         proxy.cut()
         time.sleep(2.2)
         try:
             assert envs.step([0, 0, 0])[0][:, 1].tolist() == [1, 1, 1]
-            assert shop.safe == []
+            assert hosted_cell.safe == []
         finally:
             envs.close()
 
 
-def test_a_server_that_is_closed_makes_it_safe():
-    shop = Shop()
-    envs = shoal.connect(shop.url)
+def test_closing_the_server_calls_safe_state():
+    hosted_cell = HostedCell()
+    envs = shoal.connect(hosted_cell.url)
     envs.reset(seed=0)
-    shop.server.close()
-    assert len(shop.safe) == 1
-    assert shop.cells[0].is_closed == 1
+    hosted_cell.server.close()
+    assert len(hosted_cell.safe) == 1
+    assert hosted_cell.cells[0].is_closed == 1
     envs.close()
 
 
-def test_a_safe_state_that_fails_still_lets_go_of_the_device(monkeypatch):
-    told = []
-    monkeypatch.setattr(threading, "excepthook", lambda args: told.append(args.exc_type))
+def test_failing_safe_state_releases_the_device(monkeypatch):
+    raised = []
+    monkeypatch.setattr(threading, "excepthook", lambda args: raised.append(args.exc_type))
     cells = []
 
     def make():

@@ -1,4 +1,4 @@
-"""What was opened is closed: threads, descriptors, sessions, shared memory, whoever ends first."""
+"""Threads, descriptors, sessions and shared memory are released, whichever end closes first."""
 
 import gc
 import os
@@ -15,7 +15,7 @@ from shoal.errors import ConnectionLostError
 from shoal.pools import InlinePool
 from shoal.remote import Hosted
 from shoal.testing import ProbeEnv
-from tests.remote.peers import LONG, SOON, Cell, WakeableCell, ours, process, wait_until
+from tests.remote.peers import LONG, SOON, Cell, WakeableCell, process, shoal_threads, wait_until
 from tests.remote.serving import named, place
 
 SCHEMES = ["inproc", "unix", "tcp", "ws"]
@@ -30,25 +30,31 @@ def descriptors():
 
 
 def mapped():
-    """Blocks of shared memory that are mapped."""
+    """Number of shared-memory blocks that are mapped."""
     return Path("/proc/self/maps").read_text().count("shoal-rings")
 
 
-def held():
-    """Everything that could be left behind."""
+def resources():
+    """Numbers of descriptors, threads, mapped blocks and open environments."""
     return descriptors(), threading.active_count(), mapped(), ProbeEnv.open_count
 
 
-def assert_nothing_is_left(before, server=None):
+def assert_no_leaks(before, server=None):
     gc.collect()
     assert wait_until(lambda: server is None or server.sessions == 0, SOON)
-    wait_until(lambda: all(now <= then for now, then in zip(held(), before, strict=True)), SOON)
-    now = held()
-    assert all(left <= then for left, then in zip(now, before, strict=True)), (now, before, ours())
+    wait_until(
+        lambda: all(now <= then for now, then in zip(resources(), before, strict=True)), SOON
+    )
+    now = resources()
+    assert all(after <= earlier for after, earlier in zip(now, before, strict=True)), (
+        now,
+        before,
+        shoal_threads(),
+    )
 
 
 def cycles(url, count, **options):
-    """Connect, play and close, so many times."""
+    """Connect, step and close ``count`` times."""
     for k in range(count):
         envs = shoal.connect(url, **options)
         envs.reset(seed=k)
@@ -56,91 +62,91 @@ def cycles(url, count, **options):
         envs.close()
 
 
-def held_after_cycles(server, **options):
-    """What a server holds that has had clients, and has none any more."""
+def resources_after_cycles(server, **options):
+    """Return the resources of a server that has had clients and has none any more."""
     cycles(named(server.url, "it"), 3, **options)
     assert wait_until(lambda: server.sessions == 0, SOON)
-    return held()
+    return resources()
 
 
-def assert_cycles_leave_nothing(listen, count, on_lost):
-    outside = held()
+def assert_cycles_leak_nothing(listen, count, on_lost):
+    outside = resources()
     with shoal.serve({"it": factory}, listen) as server:
-        before = held_after_cycles(server, on_lost=on_lost)
+        before = resources_after_cycles(server, on_lost=on_lost)
         cycles(named(server.url, "it"), count, on_lost=on_lost)
-        assert_nothing_is_left(before, server)
-    assert_nothing_is_left(outside)
+        assert_no_leaks(before, server)
+    assert_no_leaks(outside)
 
 
 @pytest.mark.parametrize(
     ("scheme", "on_lost"),
     [("inproc", "raise"), ("unix", "resume"), ("tcp", "raise"), ("ws", "resume")],
 )
-def test_connecting_and_closing_leaves_nothing(scheme, on_lost, listen_at):
-    assert_cycles_leave_nothing(listen_at(scheme), 20, on_lost)
+def test_connect_and_close_leak_nothing(scheme, on_lost, listen_at):
+    assert_cycles_leak_nothing(listen_at(scheme), 20, on_lost)
 
 
 @pytest.mark.slow
 @pytest.mark.timeout(900)
 @pytest.mark.parametrize("on_lost", ["raise", "resume"])
 @pytest.mark.parametrize("scheme", SCHEMES)
-def test_a_thousand_connections_leave_nothing(scheme, on_lost, listen_at):
-    assert_cycles_leave_nothing(listen_at(scheme), 1000, on_lost)
+def test_thousand_connections_leak_nothing(scheme, on_lost, listen_at):
+    assert_cycles_leak_nothing(listen_at(scheme), 1000, on_lost)
 
 
 @pytest.mark.parametrize("scheme", SCHEMES)
-def test_servers_come_and_go_and_leave_nothing(scheme, listen_at):
-    before = held()
+def test_servers_leak_nothing(scheme, listen_at):
+    before = resources()
     for _ in range(5):
         with shoal.serve({"it": factory}, listen_at(scheme)) as server:
             cycles(named(server.url, "it"), 1)
-    assert_nothing_is_left(before)
+    assert_no_leaks(before)
     if scheme == "unix":
         assert not Path(listen_at("unix").partition("://")[2]).exists()
 
 
-def test_owners_leave_no_heart_behind():
-    before, hearts = held(), ours().count("shoal heart")
+def test_heartbeat_threads_end():
+    before, heartbeats = resources(), shoal_threads().count("shoal heartbeat")
     with shoal.serve({"it": Hosted(Cell, exclusive=True, lease=2.0)}, place()) as server:
         for _ in range(5):
             with shoal.connect(f"{server.url}#it") as envs:
                 envs.reset(seed=0)
-                assert ours().count("shoal heart") > hearts
-    assert wait_until(lambda: ours().count("shoal heart") <= hearts)
-    assert_nothing_is_left(before)
+                assert shoal_threads().count("shoal heartbeat") > heartbeats
+    assert wait_until(lambda: shoal_threads().count("shoal heartbeat") <= heartbeats)
+    assert_no_leaks(before)
 
 
 @pytest.mark.parametrize("scheme", SCHEMES)
-def test_those_who_are_refused_leave_nothing(scheme, listen_at):
+def test_rejected_clients_leak_nothing(scheme, listen_at):
     def fails():
         raise OSError("nothing is free")
 
     with shoal.serve({"it": factory, "no": fails}, listen_at(scheme), token="t") as server:
-        before = held_after_cycles(server, token="t")
+        before = resources_after_cycles(server, token="t")
         for _ in range(10):
             for name, token in (("it", None), ("no", "t"), ("nothing", "t")):
                 with pytest.raises(ConnectionError):
                     shoal.connect(named(server.url, name), token=token, timeout=30.0)
-        assert_nothing_is_left(before, server)
+        assert_no_leaks(before, server)
 
 
 @pytest.mark.parametrize("scheme", ["unix", "tcp", "ws"])
-def test_those_who_find_nobody_leave_nothing(scheme, listen_at):
-    before = held()
+def test_failed_connects_leak_nothing(scheme, listen_at):
+    before = resources()
     url = listen_at(scheme).replace(":0", ":1")
     for _ in range(5):
         with pytest.raises(ConnectionLostError):
             shoal.connect(named(url, "it"), timeout=1.0)
-    assert_nothing_is_left(before)
+    assert_no_leaks(before)
 
 
 @pytest.mark.parametrize(
     ("how", "on_lost"),
     [("del", "raise"), ("cycle", "raise"), ("terminate", "raise"), ("del", "resume")],
 )
-def test_a_vector_that_is_garbage_ends_its_session(how, on_lost):
+def test_garbage_collected_vector_ends_its_session(how, on_lost):
     with shoal.serve({"it": factory}, "tcp://127.0.0.1:0", session_ttl=0.5) as server:
-        before = held_after_cycles(server)
+        before = resources_after_cycles(server)
         envs = shoal.connect(named(server.url, "it"), on_lost=on_lost)
         envs.reset(seed=0)
         if how == "terminate":
@@ -150,10 +156,10 @@ def test_a_vector_that_is_garbage_ends_its_session(how, on_lost):
         del envs
         gc.collect()
         assert wait_until(lambda: server.sessions == 0, SOON)
-        assert_nothing_is_left(before, server)
+        assert_no_leaks(before, server)
 
 
-def test_a_vector_of_several_servers_that_is_garbage_ends_its_sessions():
+def test_garbage_collected_vector_of_several_servers_ends_its_sessions():
     with shoal.serve({"it": factory}, place()) as one, shoal.serve({"it": factory}, place()) as two:
         envs = shoal.connect([f"{one.url}#it", f"{two.url}#it"])
         envs.reset(seed=0)
@@ -163,14 +169,14 @@ def test_a_vector_of_several_servers_that_is_garbage_ends_its_sessions():
         assert wait_until(lambda: (one.sessions, two.sessions) == (0, 0))
 
 
-def test_one_server_of_several_that_is_not_there_leaves_no_session_at_the_others():
+def test_unreachable_server_leaves_no_sessions_at_others():
     with shoal.serve({"it": factory}, place()) as one:
         with pytest.raises(ConnectionLostError):
-            shoal.connect([f"{one.url}#it", "inproc://nobody#it"], timeout=2.0)
+            shoal.connect([f"{one.url}#it", "inproc://unused#it"], timeout=2.0)
         assert wait_until(lambda: one.sessions == 0)
 
 
-def test_a_second_close_does_nothing_and_nothing_works_after_it():
+def test_close_is_idempotent_and_final():
     with shoal.serve({"it": factory}, place()) as server:
         envs = shoal.connect(f"{server.url}#it")
         envs.reset(seed=0)
@@ -195,11 +201,11 @@ print("ready", flush=True)
 
 
 def kill_clients(count, on_lost, scheme="tcp://127.0.0.1:0", at_once=1):
-    # Who wanted to resume is waited for; who did not is not, however long that would be.
+    # Only sessions that can be resumed are kept for session_ttl seconds.
     ttl = 0.6 if on_lost == "resume" else 10 * SOON
     with shoal.serve({"it": factory}, scheme, session_ttl=ttl) as server:
         url = named(server.url, "it")
-        before = held_after_cycles(server)
+        before = resources_after_cycles(server)
         for _ in range(count // at_once):
             clients = [
                 process(CLIENT.format(url=url, on_lost=on_lost, then="time.sleep(60)"))
@@ -209,45 +215,45 @@ def kill_clients(count, on_lost, scheme="tcp://127.0.0.1:0", at_once=1):
                 with client as running:
                     running.signal(signal.SIGKILL)
         assert wait_until(lambda: server.sessions == 0, SOON)
-        assert_nothing_is_left(before, server)
+        assert_no_leaks(before, server)
 
 
 @pytest.mark.parametrize("on_lost", ["raise", "resume"])
-def test_killed_clients_leave_no_session(on_lost):
+def test_killed_clients_leak_no_session(on_lost):
     kill_clients(2 if on_lost == "raise" else 1, on_lost)
 
 
 @pytest.mark.slow
 @pytest.mark.timeout(900)
 @pytest.mark.parametrize("on_lost", ["raise", "resume"])
-def test_a_hundred_killed_clients_leave_no_session(on_lost):
+def test_hundred_killed_clients_leak_no_session(on_lost):
     kill_clients(100, on_lost)
 
 
 @pytest.mark.parametrize("on_lost", ["raise", "resume"])
 @pytest.mark.parametrize("scheme", SCHEMES)
-def test_the_clients_of_a_closed_server_are_told(scheme, on_lost, listen_at):
+def test_clients_of_a_closed_server_are_notified(scheme, on_lost, listen_at):
     server = shoal.serve({"it": factory}, listen_at(scheme), session_ttl=3.0)
     clients = [
         shoal.connect(named(server.url, "it"), on_lost=on_lost, timeout=30.0) for _ in range(3)
     ]
     for envs in clients:
         envs.reset(seed=0)
-    begun = time.monotonic()
+    start_time = time.monotonic()
     server.close()
-    assert time.monotonic() - begun < SOON
+    assert time.monotonic() - start_time < SOON
     assert server.sessions == 0
     for envs in clients:
         with pytest.raises(ConnectionLostError):
             envs.step(envs.action_space.sample())
-    assert time.monotonic() - begun < 2 * SOON  # and none of them tries to come back
+    assert time.monotonic() - start_time < 2 * SOON  # no client tries to reconnect
     with pytest.raises(ConnectionError):
         shoal.connect(f"{clients[0].pool._target.address}", timeout=0.3)
     for envs in clients:
         envs.close(terminate=True)
 
 
-def test_a_client_that_waits_is_told_when_the_server_is_closed():
+def test_waiting_client_is_notified_when_server_closes():
     cell = WakeableCell()
     server = shoal.serve({"it": lambda: cell}, place())
     envs = shoal.connect(f"{server.url}#it")
@@ -255,10 +261,10 @@ def test_a_client_that_waits_is_told_when_the_server_is_closed():
     envs.send([LONG, 0, 0])
     closing = threading.Timer(0.1, server.close)
     closing.start()
-    begun = time.monotonic()
+    start_time = time.monotonic()
     with pytest.raises(ConnectionLostError):
         envs.recv()
-    assert time.monotonic() - begun < SOON
+    assert time.monotonic() - start_time < SOON
     cell.woken.set()
     closing.join()
     envs.close()
@@ -274,7 +280,7 @@ envs.close(terminate=True)
 
 
 @pytest.mark.parametrize("shared", [pytest.param(False, marks=pytest.mark.slow), True])
-def test_a_client_that_waits_can_be_interrupted(shared):
+def test_waiting_client_can_be_interrupted(shared):
     cell = WakeableCell()
     with shoal.serve({"it": lambda: cell}, "tcp://127.0.0.1:0") as server:
         script = CLIENT.format(url=f"{server.url}/it", on_lost="raise", then=INTERRUPTED)
@@ -282,13 +288,13 @@ def test_a_client_that_waits_can_be_interrupted(shared):
         script = script.replace("envs.step(envs.action_space.sample())\n", "")
         with process(script) as client:
             assert cell.running.wait(SOON)
-            time.sleep(0.1)  # from its sending to its waiting
+            time.sleep(0.1)  # until the client waits for the response
             client.signal(signal.SIGINT)
-            assert client.rest(SOON) == "interrupted\n"
+            assert client.remaining_output(SOON) == "interrupted\n"
         cell.woken.set()
 
 
-def test_a_server_can_be_interrupted():
+def test_server_can_be_interrupted():
     script = """
 import shoal
 from shoal.testing import ProbeEnv
@@ -299,17 +305,17 @@ with shoal.serve({"it": lambda: InlinePool([ProbeEnv])}, "tcp://127.0.0.1:0") as
 print("closed", flush=True)
 """
     with process(script) as host:
-        envs = shoal.connect(f"{host.told[0]}/it", timeout=30.0)
+        envs = shoal.connect(f"{host.ready_args[0]}/it", timeout=30.0)
         envs.reset(seed=0)
         host.signal(signal.SIGINT)
-        assert "closed" in host.rest(2 * SOON)
+        assert "closed" in host.remaining_output(2 * SOON)
         with pytest.raises(ConnectionLostError):
             envs.reset(seed=0)
         envs.close()
 
 
 @pytest.mark.parametrize("closes", ["nothing", "the client", "the server"])
-def test_a_process_that_ends_without_closing_ends_in_peace(closes):
+def test_exit_without_closing(closes):
     script = f"""
 import shoal
 from shoal.pools import InlinePool
@@ -324,5 +330,5 @@ if {closes!r} == "the server":
 print("ready", flush=True)
 """
     with process(script) as ending:
-        assert ending.rest(2 * SOON) == ""
+        assert ending.remaining_output(2 * SOON) == ""
         assert ending.popen.returncode == 0

@@ -1,4 +1,4 @@
-"""How much may be said at once: more is refused before there is room made for it."""
+"""Limits on the size of messages are enforced before memory is allocated."""
 
 from contextlib import contextmanager
 
@@ -10,19 +10,19 @@ from gymnasium import spaces
 import shoal
 from shoal.errors import ProtocolError
 from shoal.pools import InlinePool
-from shoal.remote._messages import Ended, Greeting, Hello, Refusal, unpack_message
+from shoal.remote._messages import ClientHello, Rejection, ServerHello, SessionEnded, unpack_message
 from shoal.remote._wire import HEADER_BYTES, Kind, pack_header, read_header
-from tests.remote.mutations import LITTLE, peak_of
-from tests.remote.peers import Raw, fake_server, plain
-from tests.remote.proxy import REPLY, Retelling
+from tests.remote.mutations import MAX_REJECT_MEMORY, peak_of
+from tests.remote.peers import Raw, fake_server, unnumbered_message
+from tests.remote.proxy import RESPONSE, RewritingProxy
 from tests.remote.serving import TCP, Factory, connected, served
 
 MAX_META = 5000
-"""Bytes; far more than a message needs that has nothing to tell."""
+"""Bytes; far more than an ordinary message needs."""
 
 
-class Talkative(gymnasium.Env):
-    """Its actions are the bytes of the info of a step; it observes how many steps there were."""
+class InfoEnv(gymnasium.Env):
+    """Takes the size of the info as action; observes the number of steps."""
 
     observation_space = spaces.Box(0, 1e6, (), np.float64)
     action_space = spaces.Discrete(1_000_000)
@@ -36,15 +36,15 @@ class Talkative(gymnasium.Env):
 
     def step(self, action):
         self._steps += 1
-        info = {"told": bytes(action)} if action else {}
+        info = {"data": bytes(action)} if action else {}
         return np.float64(self._steps), 1.0, False, False, info
 
-    def tell(self, count):
+    def data(self, count):
         return bytes(count)
 
 
-class Writer(Talkative):
-    """Its actions are the letters of an observation, which is a text."""
+class TextEnv(InfoEnv):
+    """Takes the length of the observation, a string, as action."""
 
     observation_space = spaces.Text(1_000_000)
 
@@ -56,28 +56,30 @@ class Writer(Talkative):
         return "b" * max(1, action), float(self._steps), False, False, {}
 
 
-def talkative(env=Talkative, **options):
+def info_envs(env=InfoEnv, **options):
     return connected(
         lambda: InlinePool([env] * 2), server={"max_meta": MAX_META}, timeout=5.0, **options
     )
 
 
-# What a server says
+# Responses
 
 
-def test_results_beyond_the_limit_are_an_error_and_the_session_goes_on():
-    envs = talkative()
-    assert envs.call("tell", 2000) == (bytes(2000),) * 2
-    with pytest.raises(ValueError, match=rf"\d+ bytes of results, {MAX_META} may be sent"):
-        envs.call("tell", MAX_META)
-    assert envs.call("tell", 1) == (b"\0", b"\0")
+def test_oversized_results_are_an_error():
+    envs = info_envs()
+    assert envs.call("data", 2000) == (bytes(2000),) * 2
+    with pytest.raises(
+        ValueError, match=rf"results have \d+ bytes, but at most {MAX_META} can be sent"
+    ):
+        envs.call("data", MAX_META)
+    assert envs.call("data", 1) == (b"\0", b"\0")
     envs.close()
 
 
 @pytest.mark.parametrize("on_lost", ["raise", "resume"])
 @pytest.mark.parametrize("how", ["step", "send"])
-def test_infos_beyond_the_limit_are_left_out_and_the_step_is_told(how, on_lost):
-    envs = talkative(on_lost=on_lost)
+def test_oversized_infos_are_not_sent(how, on_lost):
+    envs = info_envs(on_lost=on_lost)
     envs.reset(seed=0)
     for count, sizes in enumerate([(10, 20), (10, MAX_META), (0, 0), (10, 20)], start=1):
         if how == "step":
@@ -91,83 +93,83 @@ def test_infos_beyond_the_limit_are_left_out_and_the_step_is_told(how, on_lost):
         if sum(sizes) > MAX_META:
             assert not infos.get("_told", np.zeros(2, bool))[1]
             (lost,) = filter(None, infos["unsent"])
-            assert f"bytes of infos, {MAX_META} may be sent" in lost
+            assert f"bytes, but at most {MAX_META} can be sent" in lost
         else:
             assert "unsent" not in infos
-            assert sum(map(len, infos.get("told", ()))) == sum(sizes)
+            assert sum(map(len, infos.get("data", ()))) == sum(sizes)
     envs.close()
 
 
-def test_observations_of_no_fixed_shape_beyond_the_limit_are_an_error_and_the_session_goes_on():
-    envs = talkative(Writer)
+def test_oversized_observations_without_fixed_shape_are_an_error():
+    envs = info_envs(TextEnv)
     envs.reset(seed=0)
-    with pytest.raises(ValueError, match=rf"\d+ bytes, {MAX_META} may be sent"):
+    with pytest.raises(ValueError, match=rf"\d+ bytes .*, but at most {MAX_META} can be sent"):
         envs.step(np.array([1, MAX_META]))
     observations, rewards, *_ = envs.step(np.array([3, 4]))
     assert observations == ("bbb", "bbbb")
-    np.testing.assert_array_equal(rewards, [2.0, 2.0])  # the first one was executed
+    np.testing.assert_array_equal(rewards, [2.0, 2.0])  # the first step was executed
     envs.close()
 
 
-# What a client says
+# Requests
 
 
-def test_a_client_does_not_ask_for_more_than_the_server_takes():
-    envs = talkative()
+def test_oversized_request_is_not_sent():
+    envs = info_envs()
     envs.reset(seed=0)
-    asked = envs.stats().requests
-    with pytest.raises(ValueError, match=rf"\d+ bytes .* the server takes {MAX_META}"):
-        envs.call("tell", bytes(MAX_META))
-    with pytest.raises(ValueError, match=f"the server takes {MAX_META}"):
+    requests = envs.stats().requests
+    with pytest.raises(ValueError, match=rf"\d+ bytes .* accepts at most {MAX_META}"):
+        envs.call("data", bytes(MAX_META))
+    with pytest.raises(ValueError, match=f"accepts at most {MAX_META}"):
         envs.reset(options={"long": bytes(MAX_META)})
-    assert envs.stats().requests == asked
+    assert envs.stats().requests == requests
     envs.step(np.array([1, 2]))
     envs.close()
 
 
 @pytest.mark.parametrize("meta", [MAX_META + 1, 2**32 - 1])
 @pytest.mark.parametrize("kind", [Kind.RESET, Kind.CALL, Kind.LATEST, Kind.CANCEL, Kind.STEP])
-def test_a_request_beyond_the_limit_ends_the_session_before_there_is_room_made_for_it(kind, meta):
-    announced = {"meta": meta}
+def test_oversized_request_ends_the_session_before_allocation(kind, meta):
+    overrides = {"meta": meta}
     if kind is Kind.STEP:
-        announced |= {"rows": 2, "flags": 2, "body": 16}
+        overrides |= {"rows": 2, "flags": 2, "body": 16}
     with (
-        served(lambda: InlinePool([Talkative] * 2), TCP, max_meta=MAX_META) as it,
+        served(lambda: InlinePool([InfoEnv] * 2), TCP, max_meta=MAX_META) as it,
         Raw(it) as raw,
     ):
 
         def ask():
-            raw.write(kind, announced=announced)
-            raw.socket.settimeout(5.0)  # it does not wait for the rest
-            header, told = raw.read()
-            assert header.kind is Kind.ENDED
-            assert f"the limit is {MAX_META}" in unpack_message(Ended, told).message
+            raw.write(kind, overrides=overrides)
+            raw.socket.settimeout(5.0)  # the server does not wait for the rest
+            header, meta = raw.read()
+            assert header.kind is Kind.SESSION_ENDED
+            assert f"the limit is {MAX_META}" in unpack_message(SessionEnded, meta).message
 
-        assert peak_of(ask) < LITTLE
-
-
-# What a client reads
+        assert peak_of(ask) < MAX_REJECT_MEMORY
 
 
-class Announcing(Retelling):
-    """Announces more meta than a server may send, and sends nothing of it."""
+# Messages that a client receives
+
+
+class OversizedMetaProxy(RewritingProxy):
+    """Replaces a message by a header with an oversized meta part."""
 
     def __init__(self, port, kind, meta, changes):
         super().__init__(port, changes)
         self._kind, self._meta = kind, meta
 
-    def altered(self, direction, header, message):
-        if direction == REPLY and header.kind is self._kind:
+    def rewrite(self, direction, header, message):
+        if direction == RESPONSE and header.kind is self._kind:
             return pack_header(header._replace(meta=self._meta))
-        return super().altered(direction, header, message)
+        return super().rewrite(direction, header, message)
 
 
 @contextmanager
-def announcing(kind, meta, welcome):
-    """A vector whose server announces so much."""
-    with served(lambda: InlinePool([Talkative] * 2), TCP, max_meta=MAX_META) as it:
+def announcing_server(kind, meta, info):
+    """A vector whose server announces a meta part of this size."""
+    with served(lambda: InlinePool([InfoEnv] * 2), TCP, max_meta=MAX_META) as it:
         port = int(it.rpartition("/")[0].rpartition(":")[2])
-        proxy = Announcing(port, kind, meta, {Kind.WELCOME: welcome})
+        proxy = OversizedMetaProxy(port, kind, meta, {Kind.SESSION_INFO: info})
         envs = shoal.connect(f"{proxy.url}/it", timeout=10.0, shared_memory=False)
         try:
             yield envs
@@ -177,68 +179,72 @@ def announcing(kind, meta, welcome):
 
 
 @pytest.mark.parametrize(
-    ("welcome", "limit"),
+    ("info", "limit"),
     [({}, MAX_META), ({"max_meta": 2**40}, 1 << 28)],
-    ids=["more than agreed on", "more than a client ever reads"],
+    ids=["more than announced by the server", "more than the limit of the client"],
 )
 @pytest.mark.parametrize("kind", [Kind.REPLY, Kind.BATCH])
-def test_an_answer_beyond_the_limit_is_refused_before_there_is_room_made_for_it(
-    kind, welcome, limit
-):
-    with announcing(kind, limit + 1, welcome) as envs:
+def test_oversized_response_is_rejected_before_allocation(kind, info, limit):
+    with announcing_server(kind, limit + 1, info) as envs:
 
         def ask():
             with pytest.raises(ProtocolError, match=f"the limit is {limit}$"):
-                envs.reset() if kind is Kind.BATCH else envs.call("tell", 1)
+                envs.reset() if kind is Kind.BATCH else envs.call("data", 1)
 
-        assert peak_of(ask) < LITTLE
+        assert peak_of(ask) < MAX_REJECT_MEMORY
         with pytest.raises(ConnectionError):
             envs.reset()
 
 
-GREETING = plain(Kind.GREETING, Greeting(1, 1, b"n" * 32))
+SERVER_HELLO_MESSAGE = unnumbered_message(Kind.SERVER_HELLO, ServerHello(1, 1, b"n" * 32))
 
 
-def announced(kind, meta=0, **fields):
-    """The beginning of a first message, and nothing of what it announces."""
-    return Raw.message(None, kind, number=0, announced={"meta": meta, **fields})
+def header_only(kind, meta=0, **fields):
+    """The header of a handshake message without its content."""
+    return Raw.message(None, kind, number=0, overrides={"meta": meta, **fields})
 
 
-FIRST_WORDS = {
-    "a long greeting": [announced(Kind.GREETING, (1 << 16) + 1)],
-    "a greeting without end": [announced(Kind.GREETING, 2**32 - 1)],
-    "a greeting with a body": [announced(Kind.GREETING, 10, body=2**63)],
-    "a long refusal in its place": [announced(Kind.REFUSAL, (1 << 16) + 1)],
-    "a welcome in its place": [announced(Kind.WELCOME, 10)],
-    "a long welcome": [GREETING, announced(Kind.WELCOME, (1 << 26) + 1)],
-    "a welcome without end": [GREETING, announced(Kind.WELCOME, 2**32 - 1)],
-    "a welcome with a body": [GREETING, announced(Kind.WELCOME, 10, body=1)],
-    "a refusal without end": [GREETING, announced(Kind.REFUSAL, 2**32 - 1)],
-    "another greeting": [GREETING, GREETING],
+HANDSHAKE = {
+    "a long server hello": [header_only(Kind.SERVER_HELLO, (1 << 16) + 1)],
+    "a huge server hello": [header_only(Kind.SERVER_HELLO, 2**32 - 1)],
+    "a server hello with a body": [header_only(Kind.SERVER_HELLO, 10, body=2**63)],
+    "a long rejection first": [header_only(Kind.REJECTION, (1 << 16) + 1)],
+    "a session info first": [header_only(Kind.SESSION_INFO, 10)],
+    "a long session info": [SERVER_HELLO_MESSAGE, header_only(Kind.SESSION_INFO, (1 << 26) + 1)],
+    "a huge session info": [SERVER_HELLO_MESSAGE, header_only(Kind.SESSION_INFO, 2**32 - 1)],
+    "a session info with a body": [
+        SERVER_HELLO_MESSAGE,
+        header_only(Kind.SESSION_INFO, 10, body=1),
+    ],
+    "a huge rejection": [SERVER_HELLO_MESSAGE, header_only(Kind.REJECTION, 2**32 - 1)],
+    "a second server hello": [SERVER_HELLO_MESSAGE, SERVER_HELLO_MESSAGE],
 }
 
 
-@pytest.mark.parametrize("what", FIRST_WORDS)
-def test_first_words_beyond_the_limit_are_refused_before_there_is_room_made_for_them(what):
-    with fake_server(*FIRST_WORDS[what]) as (url, heard):
+@pytest.mark.parametrize("what", HANDSHAKE)
+def test_oversized_handshake_is_rejected_before_allocation(what):
+    with fake_server(*HANDSHAKE[what]) as (url, received):
 
         def meet():
             with pytest.raises(ProtocolError, match="expected one of"):
                 shoal.connect(url, timeout=20.0, token="secret")
 
-        assert peak_of(meet) < LITTLE
-    if len(FIRST_WORDS[what]) > 1:
-        assert read_header(heard[0]).kind is Kind.HELLO
-        assert unpack_message(Hello, heard[0][HEADER_BYTES:]).name == "it"
+        assert peak_of(meet) < MAX_REJECT_MEMORY
+    if len(HANDSHAKE[what]) > 1:
+        assert read_header(received[0]).kind is Kind.CLIENT_HELLO
+        assert unpack_message(ClientHello, received[0][HEADER_BYTES:]).name == "it"
 
 
-def test_a_long_refusal_is_heard_to_its_end():
-    """What a factory raises may be long; only who has not introduced itself must be brief."""
-    refusal = plain(Kind.REFUSAL, Refusal("factory", "x" * 100_000))
-    with fake_server(GREETING, refusal) as (url, _), pytest.raises(ConnectionError, match="x" * 99):
+def test_long_rejection_message():
+    """The size limit of handshake messages does not apply to rejections."""
+    refusal = unnumbered_message(Kind.REJECTION, Rejection("factory", "x" * 100_000))
+    with (
+        fake_server(SERVER_HELLO_MESSAGE, refusal) as (url, _),
+        pytest.raises(ConnectionError, match="x" * 99),
+    ):
         shoal.connect(url, timeout=20.0)
 
 
-def test_arguments_of_the_factory_are_no_longer_than_an_introduction():
+def test_oversized_factory_arguments():
     with served(Factory()) as it, pytest.raises(ValueError, match="bytes of arguments"):
         shoal.connect(it, note="x" * 70_000)

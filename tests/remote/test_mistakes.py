@@ -1,4 +1,4 @@
-"""What users get wrong is told in words, before anything happens."""
+"""Invalid arguments raise clear errors before anything is sent."""
 
 import gymnasium
 import numpy as np
@@ -13,34 +13,34 @@ from tests.remote.peers import Cell
 from tests.remote.serving import TCP, Factory, connected, served
 
 
-def test_what_to_host_is_given_by_name():
+def test_hosted_must_be_a_dict():
     with pytest.raises(TypeError, match=r"\{name: factory\}"):
         shoal.serve(Factory(), TCP)
 
 
 @pytest.mark.parametrize("token", [5, b"secret"])
-def test_a_token_is_a_text(token):
-    with pytest.raises(TypeError, match="the token must be a text"):
+def test_token_must_be_a_string(token):
+    with pytest.raises(TypeError, match="the token must be a string"):
         shoal.serve({"it": Factory()}, TCP, token=token)
-    with pytest.raises(TypeError, match="the token must be a text"):
+    with pytest.raises(TypeError, match="the token must be a string"):
         shoal.connect("tcp://127.0.0.1:1/it", token=token)
 
 
-def test_a_token_that_is_missing_is_told_apart_from_one_that_is_wrong():
+def test_missing_and_wrong_token():
     with served(Factory(), TCP, token="secret") as it:
-        with pytest.raises(AuthenticationError, match="a token is needed"):
+        with pytest.raises(AuthenticationError, match="a token is required"):
             shoal.connect(it)
-        with pytest.raises(AuthenticationError, match="not the right one"):
+        with pytest.raises(AuthenticationError, match="the token is wrong"):
             shoal.connect(it, token="guess")
 
 
-def test_a_priority_is_an_integer():
+def test_priority_must_be_an_integer():
     with pytest.raises(TypeError, match="priority must be an integer, got 'high'"):
         shoal.connect("tcp://127.0.0.1:1/it", priority="high")
 
 
 @pytest.mark.parametrize("deadlines", [[1.0, 2.0], "soon", [[1.0] * 3], [1.0, -1.0, 1.0], np.nan])
-def test_deadlines_are_one_number_of_seconds_or_one_for_each_slot(deadlines):
+def test_invalid_deadlines(deadlines):
     cell = Cell()
     envs = connected(lambda: cell)
     envs.reset(seed=0)
@@ -51,7 +51,7 @@ def test_deadlines_are_one_number_of_seconds_or_one_for_each_slot(deadlines):
 
 
 @pytest.mark.parametrize("actions", [None, "up", [0], object()])
-def test_actions_that_are_none_are_refused_as_those_of_a_local_vector(actions):
+def test_invalid_actions_raise_as_in_a_local_vector(actions):
     with served(Factory(), TCP) as it, shoal.connect(it) as envs:
         envs.reset(seed=0)
         with pytest.raises((InvalidActionError, TypeError, ValueError)) as caught:
@@ -61,7 +61,7 @@ def test_actions_that_are_none_are_refused_as_those_of_a_local_vector(actions):
 
 
 @pytest.mark.parametrize("batch_size", [0, -1, 1.5, "x"])
-def test_a_batch_size_is_a_positive_integer(batch_size):
+def test_invalid_batch_size(batch_size):
     with (
         served(Factory(), TCP) as it,
         pytest.raises((TypeError, ValueError), match="batch_size"),
@@ -69,18 +69,18 @@ def test_a_batch_size_is_a_positive_integer(batch_size):
         shoal.connect(it, batch_size=batch_size)
 
 
-def test_a_folder_that_is_not_there_is_named(tmp_path):
+def test_missing_folder_of_unix_socket(tmp_path):
     with pytest.raises(FileNotFoundError, match="nowhere/socket"):
         shoal.serve({"it": Factory()}, f"unix://{tmp_path}/nowhere/socket")
 
 
 @pytest.mark.parametrize("tls", ["no.pem", ("no.pem", "no.key", "no.pem")])
-def test_files_that_are_not_there_are_named(tls):
+def test_missing_tls_files(tls):
     with pytest.raises(FileNotFoundError, match=r"no file no\.pem"):
         shoal.connect("tls://127.0.0.1:1/it", tls=tls, timeout=1.0)
 
 
-def test_a_value_that_does_not_travel_is_told_by_its_dtype():
+def test_value_that_cannot_be_sent():
     with served(Factory(), TCP) as it, shoal.connect(it) as envs:
         with pytest.raises(TypeError, match=r"its dtype is datetime64\[D\]"):
             envs.reset(options={"since": np.datetime64("2020-01-01")})
@@ -89,7 +89,7 @@ def test_a_value_that_does_not_travel_is_told_by_its_dtype():
 
 
 class Empty(gymnasium.Env):
-    """Has nothing to show."""
+    """Has observations of zero bytes."""
 
     observation_space = spaces.Box(0, 1, (0, 3), np.float32)
     action_space = spaces.Discrete(2)
@@ -103,7 +103,7 @@ class Empty(gymnasium.Env):
 
 @pytest.mark.parametrize("on_lost", ["raise", "resume"])
 @pytest.mark.parametrize("shared_memory", [False, True])
-def test_observations_without_a_byte_are_observations(shared_memory, on_lost):
+def test_observations_of_zero_bytes(shared_memory, on_lost):
     with (
         served(lambda: InlinePool([Empty] * 3), TCP) as it,
         shoal.connect(it, timeout=5.0, shared_memory=shared_memory, on_lost=on_lost) as envs,
@@ -115,7 +115,7 @@ def test_observations_without_a_byte_are_observations(shared_memory, on_lost):
             assert rewards.tolist() == [0.0, 1.0, 1.0]
 
 
-def test_attributes_of_a_device_are_set_as_they_are_read():
+def test_device_attributes():
     cell = Cell()
     assert isinstance(cell, Device)
     envs = connected(lambda: cell)
@@ -127,7 +127,7 @@ def test_attributes_of_a_device_are_set_as_they_are_read():
 
 
 @pytest.mark.filterwarnings("ignore::pytest.PytestUnhandledThreadExceptionWarning")
-def test_what_ends_a_session_is_named():
+def test_reason_for_the_end_of_a_session():
     def leave(*_):
         raise SystemExit("enough")
 

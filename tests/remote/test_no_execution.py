@@ -1,4 +1,4 @@
-"""Nothing that is read from the other end can execute anything: what the sources say of it."""
+"""Decoding cannot execute code: a static check of the sources."""
 
 import ast
 import importlib.util
@@ -7,22 +7,22 @@ from pathlib import Path
 import pytest
 
 import shoal.remote
-from tests.remote.executing import found_in
+from tests.remote.execution_finder import find_execution
 
 PACKAGE = Path(shoal.remote.__file__).parent
 HELPERS = ["shoal.pools._env_access", "shoal._error_description"]
-"""What reads for it elsewhere: names of attributes, and exceptions in words."""
+"""Modules outside the package that handle received names."""
 
 
 def modules_of(package):
-    """The modules of shoal.remote, by their files: also those that are imported late, or never."""
+    """Yield all modules of a package, including those that are imported lazily."""
     for path in package.rglob("*.py"):
         parts = path.relative_to(package).with_suffix("").parts
         yield ".".join(["shoal.remote", *(part for part in parts if part != "__init__")])
 
 
 def source_of(module):
-    """The source of a module; None if it is a name in one, or native."""
+    """Return the source of a module; None if it is not a module, or native."""
     try:
         spec = importlib.util.find_spec(module)
     except ModuleNotFoundError:
@@ -32,7 +32,7 @@ def source_of(module):
 
 
 def imported_by(source):
-    """What a source imports, at its beginning or late."""
+    """Yield all imports of a source, including lazy ones."""
     for node in ast.walk(ast.parse(source)):
         if isinstance(node, ast.Import):
             yield from (alias.name for alias in node.names)
@@ -42,7 +42,7 @@ def imported_by(source):
 
 
 def reachable():
-    """The sources of all that messages are read with, as far as it is shoal.remote's."""
+    """Return the sources of all modules that are involved in decoding."""
     sources, waiting = {}, [*modules_of(PACKAGE), *HELPERS]
     while waiting:
         module = waiting.pop()
@@ -57,106 +57,153 @@ def reachable():
 
 REACHABLE = reachable()
 
-CLEARED = "shoal.remote._rpc_allowlist has refused what is private before"
-EXCEPTIONS = "exceptions are looked up in it"
-OPTIONS = "three options of sockets, which stand there"
-OWN = "the spaces of this side, which are told to the other"
+CHECKED = "shoal.remote._rpc_allowlist has rejected private names"
+EXCEPTIONS = "only used to look up exceptions"
+OPTIONS = "a literal list of socket options"
+OWN = "a space of this end, which is encoded"
 
 ALLOWED = {
-    # What clients may reach by name: that is what these are for.
-    ("shoal.pools._env_access", "get_attribute", "get_wrapper_attr of a name: name"): CLEARED,
-    ("shoal.pools._env_access", "has_attribute", "has_wrapper_attr of a name: name"): CLEARED,
-    ("shoal.pools._env_access", "call_method", "get_wrapper_attr of a name: name"): CLEARED,
-    ("shoal.pools._env_access", "set_attribute", "has_wrapper_attr of a name: name"): CLEARED,
-    ("shoal.pools._env_access", "set_attribute", "set_wrapper_attr of a name: name"): CLEARED,
-    ("shoal.remote._device_pool", "DevicePool.call", "getattr of a name: what"): CLEARED,
-    ("shoal.remote._device_pool", "DevicePool.call", "hasattr of a name: what"): CLEARED,
-    ("shoal.remote._device_pool", "_Reached.get_wrapper_attr", "getattr of a name: name"): CLEARED,
-    ("shoal.remote._device_pool", "_Reached.has_wrapper_attr", "hasattr of a name: name"): CLEARED,
-    ("shoal.remote._device_pool", "_Reached.set_wrapper_attr", "setattr of a name: name"): CLEARED,
+    # Functions that access an attribute by name for clients.
+    (
+        "shoal.pools._env_access",
+        "get_attribute",
+        "get_wrapper_attr with variable name: name",
+    ): CHECKED,
+    (
+        "shoal.pools._env_access",
+        "has_attribute",
+        "has_wrapper_attr with variable name: name",
+    ): CHECKED,
+    (
+        "shoal.pools._env_access",
+        "call_method",
+        "get_wrapper_attr with variable name: name",
+    ): CHECKED,
+    (
+        "shoal.pools._env_access",
+        "set_attribute",
+        "has_wrapper_attr with variable name: name",
+    ): CHECKED,
+    (
+        "shoal.pools._env_access",
+        "set_attribute",
+        "set_wrapper_attr with variable name: name",
+    ): CHECKED,
+    ("shoal.remote._device_pool", "DevicePool.call", "getattr with variable name: what"): CHECKED,
+    ("shoal.remote._device_pool", "DevicePool.call", "hasattr with variable name: what"): CHECKED,
+    (
+        "shoal.remote._device_pool",
+        "_DeviceAsEnv.get_wrapper_attr",
+        "getattr with variable name: name",
+    ): CHECKED,
+    (
+        "shoal.remote._device_pool",
+        "_DeviceAsEnv.has_wrapper_attr",
+        "hasattr with variable name: name",
+    ): CHECKED,
+    (
+        "shoal.remote._device_pool",
+        "_DeviceAsEnv.set_wrapper_attr",
+        "setattr with variable name: name",
+    ): CHECKED,
     # Exceptions by name.
     ("shoal._error_description", "", "import builtins"): EXCEPTIONS,
-    ("shoal._error_description", "stand_in", "getattr of a name: description.builtin"): (
-        "nothing but a class of exceptions is taken"
+    ("shoal._error_description", "stand_in", "getattr with variable name: description.builtin"): (
+        "only exception classes are accepted"
     ),
     (
         "shoal._error_description",
         "stand_in",
-        "a class that is made: name",
-    ): "with parents, and nothing in it",
+        "dynamic class: name",
+    ): "an empty class with known bases",
     ("shoal.remote._error_codec", "", "import builtins"): EXCEPTIONS,
     (
         "shoal.remote._error_codec",
         "",
         "vars of module",
-    ): "a table of exceptions, made at the beginning",
-    # Names that no message chooses.
+    ): "a table of exceptions that is built at import",
+    # Names that do not come from messages.
     ("shoal.remote.bam._vector", "make_bam_vec_env", "sys.modules"): (
-        "whether Stable-Baselines3 is in use is looked up, by a name that is written"
+        "a literal name: whether Stable-Baselines3 is imported"
     ),
-    ("shoal.remote._hosting", "_as_pool", "hasattr of a name: name"): "the methods of a pool",
-    ("shoal.remote._pool", "RemotePool._learn", "getattr of a name: self.autoreset_mode.name"): (
-        "a name of an enum's"
-    ),
-    ("shoal.remote._transports.sockets", "tuned", "hasattr of a name: option"): OPTIONS,
-    ("shoal.remote._transports.sockets", "tuned", "getattr of a name: option"): OPTIONS,
+    (
+        "shoal.remote._hosting",
+        "_as_pool",
+        "hasattr with variable name: name",
+    ): "a literal list of methods",
+    (
+        "shoal.remote._pool",
+        "RemotePool._set_up",
+        "getattr with variable name: self.autoreset_mode.name",
+    ): ("the name of an enum member"),
+    (
+        "shoal.remote._transports.sockets",
+        "configure_tcp",
+        "hasattr with variable name: option",
+    ): OPTIONS,
+    (
+        "shoal.remote._transports.sockets",
+        "configure_tcp",
+        "getattr with variable name: option",
+    ): OPTIONS,
     # Dtypes.
     (
         "shoal.remote._value_codec",
         "",
-        "a dtype that is made: name",
-    ): "the list of those that travel",
-    ("shoal.remote._value_codec", "_array", "a dtype that is made: code"): (
-        "only of texts of a width, which a pattern has found before"
+        "dynamic dtype: name",
+    ): "a literal list of dtypes",
+    ("shoal.remote._value_codec", "_array", "dynamic dtype: code"): (
+        "only string dtypes, after a check with a pattern"
     ),
-    ("shoal.remote._space_codec", "_box", "a dtype that is made: space.dtype"): OWN,
-    ("shoal.remote._space_codec", "_discrete", "a dtype that is made: space.dtype"): OWN,
-    ("shoal.remote._space_codec", "_multi_discrete", "a dtype that is made: space.dtype"): OWN,
+    ("shoal.remote._space_codec", "_box", "dynamic dtype: space.dtype"): OWN,
+    ("shoal.remote._space_codec", "_discrete", "dynamic dtype: space.dtype"): OWN,
+    ("shoal.remote._space_codec", "_multi_discrete", "dynamic dtype: space.dtype"): OWN,
 }
-"""By module, function and what is found there: why it executes nothing that a message says."""
+"""By module, function and finding: why it does not execute received data."""
 
 
-def test_every_module_of_remote_vectors_is_looked_at():
+def test_all_modules_are_checked():
     assert REACHABLE.keys() >= {*modules_of(PACKAGE), *HELPERS}
     for module in (
-        *("wire", "values", "messages", "described", "handshake", "telling", "segments", "channel"),
-        *("handler", "device", "pool", "reached", "server", "transports.websocket", "bam.messages"),
-        *("bam.encoding", "bam.transports.rosbridge"),
+        *("_wire", "_value_codec", "_messages", "_space_codec", "_handshake", "_error_codec"),
+        *("_body_format", "_channel", "_request_handler", "_device", "_pool", "_rpc_allowlist"),
+        *("_server", "_transports.websocket", "bam._messages", "bam._encoding"),
+        "bam._transports.rosbridge",
     ):
         assert f"shoal.remote.{module}" in REACHABLE
 
 
 @pytest.mark.parametrize("module", sorted(REACHABLE))
-def test_what_reads_messages_executes_nothing(module):
+def test_module_cannot_execute_received_data(module):
     wrong = [
-        f"{module}:{found.line}: {found.what} in {found.function or 'the module'}"
-        for found in found_in(REACHABLE[module])
-        if (module, found.function, found.what) not in ALLOWED
+        f"{module}:{finding.line}: {finding.what} in {finding.function or 'the module'}"
+        for finding in find_execution(REACHABLE[module])
+        if (module, finding.function, finding.what) not in ALLOWED
     ]
     assert not wrong, "\n".join(wrong)
 
 
-def test_nothing_is_allowed_that_is_not_there():
-    there = {
-        (module, found.function, found.what)
+def test_allowlist_has_no_stale_entries():
+    actual = {
+        (module, finding.function, finding.what)
         for module, source in REACHABLE.items()
-        for found in found_in(source)
+        for finding in find_execution(source)
     }
-    assert ALLOWED.keys() <= there, ALLOWED.keys() - there
+    assert ALLOWED.keys() <= actual, ALLOWED.keys() - actual
 
 
-# Whether it would be found
+# The finder itself
 
 BAD = {
     "import pickle": "import pickle",
     "import pickle under another name": "import pickle as harmless",
     "from pickle": "from pickle import loads as read",
     "import in a function": "def f():\n    import marshal",
-    "import of a part": "import importlib.util",
-    "import from a part": "from concurrent.futures import process",
+    "import of a submodule": "import importlib.util",
+    "import from a submodule": "from concurrent.futures import process",
     "import of a package's module": "from numpy import ctypeslib",
     "a relative import": "from . import values",
-    "all of os": "from os import *",
+    "import * from os": "from os import *",
     **{
         f"import {module}": f"import {module}"
         for module in (
@@ -188,7 +235,7 @@ BAD = {
     "sys.modules": "import sys\nsys.modules[name]",
     "getattr": "def f(message):\n    return getattr(thing, message.name)",
     "getattr of a variable": "getattr(thing, name)",
-    "getattr of a text that is made": "getattr(thing, f'_{name}')",
+    "getattr of a formatted string": "getattr(thing, f'_{name}')",
     "getattr of a banned name": "getattr(thing, '__globals__')",
     "getattr of eval": "getattr(thing, 'eval')",
     "getattr under another name": "reach = getattr",
@@ -203,11 +250,11 @@ BAD = {
     "methodcaller": "from operator import methodcaller",
     "an environment's attribute": "env.get_wrapper_attr(name)",
     "an environment's attribute by keyword": "env.get_wrapper_attr(name=name)",
-    "an environment's attribute that is set": "env.set_wrapper_attr(name, 1)",
+    "setting an environment's attribute": "env.set_wrapper_attr(name, 1)",
     "subclasses": "().__class__.__base__.__subclasses__()",
     "globals of a function": "f.__globals__",
-    "a class that is made": "type(name, (), {})",
-    "a function that is made": "import types\ntypes.FunctionType(code, {})",
+    "a dynamic class": "type(name, (), {})",
+    "a dynamic function": "import types\ntypes.FunctionType(code, {})",
     "pickles of NumPy": "import numpy as np\nnp.load(file, allow_pickle=True)",
     "a file of NumPy": "import numpy as np\nnp.load(file)",
     "allow_pickle of something": "read(file, allow_pickle=flag)",
@@ -220,32 +267,34 @@ BAD = {
 
 
 @pytest.mark.parametrize("what", BAD)
-def test_what_executes_is_found(what):
-    assert found_in(BAD[what]), BAD[what]
+def test_finder_finds_execution(what):
+    assert find_execution(BAD[what]), BAD[what]
 
 
 @pytest.mark.parametrize("what", [what for what in BAD if "import *" not in BAD[what]])
-def test_what_executes_is_found_wherever_it_stands(what):
+def test_finder_finds_execution_in_any_position(what):
     hidden = "\n".join(f"            {line}" for line in BAD[what].splitlines())
     source = f"class Reader:\n    def read(self):\n        async def inner():\n{hidden}\n"
-    assert {found.function.partition(".inner")[0] for found in found_in(source)} == {"Reader.read"}
+    assert {finding.function.partition(".inner")[0] for finding in find_execution(source)} == {
+        "Reader.read"
+    }
 
 
 GOOD = {
-    "a name that is written": "getattr(thing, 'close', None)",
+    "a literal name": "getattr(thing, 'close', None)",
     "a pattern": "import re\nre.compile('x')",
     "JSON": "import json\njson.loads(text)",
     "a descriptor": "import os\nos.close(os.memfd_create('x'))",
-    "a class of something": "type(thing)",
-    "a dtype that is written": "import numpy as np\nnp.dtype('<f8')",
+    "type of an object": "type(thing)",
+    "a literal dtype": "import numpy as np\nnp.dtype('<f8')",
     "bytes as numbers": "import numpy as np\nnp.frombuffer(data, np.uint8)",
     "a list of objects": "import numpy as np\nnp.empty(3, object)",
     "an index": "from operator import index",
-    "a word in a text": "'eval(exec)'",
+    "a word in a string": "'eval(exec)'",
     "a field of that name": "Feedback(executed=True)",
 }
 
 
 @pytest.mark.parametrize("what", GOOD)
-def test_what_executes_nothing_is_left_alone(what):
-    assert not found_in(GOOD[what]), GOOD[what]
+def test_finder_ignores_harmless_code(what):
+    assert not find_execution(GOOD[what]), GOOD[what]

@@ -1,4 +1,4 @@
-"""How long a caller waits: as long as it says; if it says nothing, also what a server announces."""
+"""Explicit timeouts are kept; the default timeout is extended by expected durations."""
 
 import math
 import threading
@@ -11,50 +11,50 @@ import shoal
 from shoal.errors import ConnectionLostError, ProtocolError, ReceiveTimeoutError
 from shoal.remote._wire import Kind
 from tests.remote.peers import LONG, SOON, Cell, WakeableCell, wait_until
-from tests.remote.proxy import proxied, retold
+from tests.remote.proxy import proxied, rewriting
 from tests.remote.serving import TCP, connected, served
 
-ANNOUNCED = 60.0
+EXPECTED_SECONDS = 60.0
 
 
-class AnnouncingCell(WakeableCell):
-    """Announces a long step, which ends as soon as it is woken."""
+class LongStepCell(WakeableCell):
+    """Expects a long step, which ends as soon as it is woken."""
 
-    seconds = ANNOUNCED
+    seconds = EXPECTED_SECONDS
 
     def expected_duration(self, slots, actions):
         return self.seconds if max(actions) else 0.0
 
 
-def await_announcement(envs):
-    """Read what the server announces of what is in flight."""
+def await_expected_duration(envs):
+    """Receive the expected durations of the steps in flight."""
 
-    def has_come():
+    def has_arrived():
         with pytest.raises(ReceiveTimeoutError):
             envs.recv(timeout=0.01)
         parts = getattr(envs.pool, "pools", [envs.pool])
-        return any(pool.announced == ANNOUNCED for pool in parts)
+        return any(pool.announced == EXPECTED_SECONDS for pool in parts)
 
-    assert wait_until(has_come)
+    assert wait_until(has_arrived)
 
 
 @contextmanager
-def taking(at_most):
-    begun = time.monotonic()
+def within(at_most):
+    start_time = time.monotonic()
     yield
-    assert time.monotonic() - begun < at_most
+    assert time.monotonic() - start_time < at_most
 
 
 @contextmanager
-def announcing(joined, timeout):
-    """A cell, and a client that knows that the step in flight of its slots 0 to 2 is long."""
-    cell = AnnouncingCell()
+def long_step(joined, timeout):
+    """A cell, and a client that has received a long expected duration for slots 0 to 2."""
+    cell = LongStepCell()
     with served(lambda: cell) as one, served(Cell) as other:
         envs = shoal.connect([one, other] if joined else one, timeout=timeout)
         try:
             envs.reset()
             envs.send([LONG] * 3 + [0] * (envs.num_envs - 3))
-            await_announcement(envs)
+            await_expected_duration(envs)
             yield cell, envs
         finally:
             cell.woken.set()
@@ -62,33 +62,35 @@ def announcing(joined, timeout):
 
 
 @pytest.mark.parametrize("joined", [False, True])
-def test_a_callers_own_timeout_is_kept_though_a_long_step_was_announced(joined):
-    with announcing(joined, 60.0) as (cell, envs):
+def test_explicit_timeout_is_not_extended(joined):
+    with long_step(joined, 60.0) as (cell, envs):
         for _ in range(2):
-            with taking(SOON), pytest.raises(ReceiveTimeoutError):
+            with within(SOON), pytest.raises(ReceiveTimeoutError):
                 envs.recv(timeout=0.1)
         cell.woken.set()
         assert envs.recv(timeout=SOON).observations[:, 1].tolist() == [1] * envs.num_envs
 
 
 @pytest.mark.parametrize("joined", [False, True])
-def test_who_gives_no_timeout_waits_for_what_was_announced(joined):
-    with announcing(joined, 0.6) as (cell, envs):
+def test_default_timeout_is_extended(joined):
+    with long_step(joined, 0.6) as (cell, envs):
         threading.Timer(1.2, cell.woken.set).start()
         assert envs.recv().observations[:, 1].tolist() == [1] * envs.num_envs
 
 
-# Announcements that are no numbers of seconds
+# Invalid expected durations
 
 
 @pytest.mark.parametrize("seconds", [math.inf, -math.inf, math.nan, "soon"])
-def test_a_device_that_expects_no_number_of_seconds_fails_that_step_and_no_other(seconds):
-    cell = AnnouncingCell()
+def test_invalid_expected_duration_fails_the_step(seconds):
+    cell = LongStepCell()
     envs = connected(lambda: cell, timeout=20.0)
     envs.reset()
     cell.seconds = seconds
-    match = "could not convert" if seconds == "soon" else "expected_duration must be a number"
-    with taking(SOON), pytest.raises(ValueError, match=match):
+    match = (
+        "could not convert" if seconds == "soon" else "expected_duration must be a finite number"
+    )
+    with within(SOON), pytest.raises(ValueError, match=match):
         envs.step([LONG, LONG, LONG])
     assert cell.executed == []
     assert envs.step([0, 0, 0])[0][:, 1].tolist() == [1, 1, 1]
@@ -96,16 +98,16 @@ def test_a_device_that_expects_no_number_of_seconds_fails_that_step_and_no_other
 
 
 @pytest.mark.parametrize("seconds", [math.inf, -math.inf, math.nan])
-def test_a_server_that_announces_no_number_of_seconds_breaks_the_rules(seconds):
-    cell = AnnouncingCell()
+def test_invalid_expected_duration_is_a_protocol_error(seconds):
+    cell = LongStepCell()
     with (
         served(lambda: cell, TCP) as url,
-        retold(url, {Kind.EXPECT: {"seconds": seconds}}) as (_, through),
+        rewriting(url, {Kind.EXPECTED_DURATION: {"seconds": seconds}}) as (_, through),
     ):
         envs = shoal.connect(through, timeout=20.0, shared_memory=False)
         envs.reset()
         try:
-            with taking(SOON), pytest.raises(ProtocolError, match="announced to take"):
+            with within(SOON), pytest.raises(ProtocolError, match="expected duration"):
                 envs.step([LONG, LONG, LONG])
             with pytest.raises(ProtocolError):
                 envs.reset()
@@ -114,20 +116,20 @@ def test_a_server_that_announces_no_number_of_seconds_breaks_the_rules(seconds):
             envs.close()
 
 
-# Servers that are gone
+# Unreachable servers
 
 
 @pytest.mark.parametrize("on_lost", ["resume", "truncate"])
-def test_a_callers_own_timeout_is_kept_though_the_server_is_gone(on_lost):
+def test_explicit_timeout_while_server_is_unreachable(on_lost):
     cell = WakeableCell()
     with served(lambda: cell, TCP) as url, proxied(url) as (proxy, through):
         envs = shoal.connect(through, on_lost=on_lost, timeout=60.0, shared_memory=False)
         envs.reset()
         envs.send([LONG, LONG, LONG])
-        port, proxy.port = proxy.port, 1  # nobody listens there
+        port, proxy.port = proxy.port, 1  # no server listens there
         proxy.cut()
         for _ in range(3):
-            with taking(SOON), pytest.raises(ReceiveTimeoutError):
+            with within(SOON), pytest.raises(ReceiveTimeoutError):
                 envs.recv(timeout=0.1)
         proxy.port = port
         cell.woken.set()
@@ -137,7 +139,7 @@ def test_a_callers_own_timeout_is_kept_though_the_server_is_gone(on_lost):
 
 
 @pytest.mark.parametrize("on_lost", ["raise", "resume", "truncate"])
-def test_a_dead_server_of_several_does_not_make_the_slots_of_others_unreachable(on_lost):
+def test_other_servers_work_while_one_is_unreachable(on_lost):
     cell = WakeableCell()
     with (
         served(lambda: cell, TCP) as one,
@@ -148,7 +150,7 @@ def test_a_dead_server_of_several_does_not_make_the_slots_of_others_unreachable(
         envs.reset()
         envs.send([LONG] * 3 + [0] * 3)
         proxy.close()
-        with taking(SOON):
+        with within(SOON):
             if on_lost == "raise":
                 with pytest.raises(ConnectionLostError):
                     envs.recv()

@@ -1,4 +1,4 @@
-"""Remote pools keep the contract, over every transport and in front of every kind of pool."""
+"""Remote pools fulfil the pool contract over every transport and for every hosted pool."""
 
 import pytest
 
@@ -12,7 +12,7 @@ from tests.remote.serving import connected, place
 class RemoteConformance(PythonPoolConformance):
     def test_call_takes_functions_to_the_environments(self):
         pool = self.started()
-        with pytest.raises(TypeError, match="reached by name"):
+        with pytest.raises(TypeError, match="pass the name"):
             pool.call(lambda env: env.label)
         assert pool.call("label") == list(range(self.num_envs))
         pool.close()
@@ -53,9 +53,9 @@ class TestKernels(PoolConformance):
 
 
 class TestJoined(PythonPoolConformance):
-    """Several pools as one keep it as well."""
+    """Joined pools fulfil the contract as well."""
 
-    test_a_constructor_that_fails_leaves_nothing_open = None  # each part has its own
+    test_a_constructor_that_fails_leaves_nothing_open = None  # not applicable
 
     def make_python_pool(self, factories, **options):
         options.pop("copy", None)
@@ -65,7 +65,7 @@ class TestJoined(PythonPoolConformance):
 
 
 class TestJoinedRemote(RemoteConformance):
-    test_a_constructor_that_fails_leaves_nothing_open = None  # each part has its own
+    test_a_constructor_that_fails_leaves_nothing_open = None  # not applicable
 
     def make_python_pool(self, factories, **options):
         parts = [factories[:2], factories[2:]]

@@ -1,4 +1,4 @@
-"""Ports: what goes in at one end comes out at the other, whatever fits into a ring at once."""
+"""Native ports over rings in shared memory."""
 
 import os
 import socket
@@ -10,20 +10,20 @@ from contextlib import contextmanager
 import numpy as np
 import pytest
 
-from shoal.remote._transports.shared_memory import go_over, make_memory
+from shoal.remote._transports.shared_memory import make_memory, switch_to_shared_memory
 from shoal.remote._transports.sockets import socket_transport
 
 pytestmark = pytest.mark.skipif(sys.platform != "linux", reason="shared memory is Linux's")
 
 
 @contextmanager
-def two_ends(capacity: int, trays: int = 0):
-    """Two ports with rings of this capacity between them, and so many bytes of trays."""
+def two_ends(capacity: int):
+    """Two ports connected by rings of this capacity."""
     ends = [socket_transport(each, "the other end") for each in socket.socketpair()]
-    descriptor, memory = make_memory(capacity, trays)
+    descriptor, memory = make_memory(capacity)
     os.close(descriptor)
     for number, end in enumerate(ends):
-        go_over(end, memory, capacity, trays, number)
+        switch_to_shared_memory(end, memory, capacity, number)
     try:
         yield ends
     finally:
@@ -31,8 +31,8 @@ def two_ends(capacity: int, trays: int = 0):
             end.close()
 
 
-class Other(threading.Thread):
-    """Does something meanwhile; what it raises is raised where it is waited for."""
+class BackgroundCall(threading.Thread):
+    """A thread whose exception is raised by ``finish``."""
 
     def __init__(self, work, *args):
         super().__init__()
@@ -54,7 +54,7 @@ class Other(threading.Thread):
 
 
 @pytest.mark.parametrize("capacity", [1000, 4096, 1 << 19])
-def test_messages_larger_than_a_ring_go_through_it_in_both_directions(capacity):
+def test_messages_larger_than_the_ring(capacity):
     random = np.random.default_rng(capacity)
     messages = [
         random.integers(0, 256, size, np.uint8) for size in random.integers(1, 6 * capacity, 100)
@@ -67,7 +67,7 @@ def test_messages_larger_than_a_ring_go_through_it_in_both_directions(capacity):
             far.send([room])
 
     with two_ends(capacity) as (near, far):
-        other = Other(send_back, far)
+        other = BackgroundCall(send_back, far)
         for message in messages:
             near.send([message])
             room = np.empty_like(message)
@@ -77,16 +77,16 @@ def test_messages_larger_than_a_ring_go_through_it_in_both_directions(capacity):
         other.finish()
 
 
-def test_an_end_that_is_held_up_finds_the_ring_as_it_must_be():
-    # More threads than cores: one that has read is often stopped before it looks up, and finds that
-    # meanwhile there was written into what it has read.
+def test_ring_with_suspended_threads():
+    # With more threads than cores, a reader is often suspended right after it has freed room, and
+    # the writer has already filled that room when the reader continues.
     until = time.monotonic() + 2.0
     message = np.arange(1 << 21, dtype=np.uint8)
 
     def send(near):
         while time.monotonic() < until:
             near.send([message])
-        near.send([np.zeros_like(message)])  # the last one
+        near.send([np.zeros_like(message)])  # the last message
 
     def receive(far):
         room = np.empty_like(message)
@@ -98,10 +98,10 @@ def test_an_end_that_is_held_up_finds_the_ring_as_it_must_be():
 
     def both():
         with two_ends(1024) as (near, far):
-            sender = Other(send, near)
+            sender = BackgroundCall(send, near)
             receive(far)
             sender.finish()
 
-    pairs = [Other(both) for _ in range(3)]
+    pairs = [BackgroundCall(both) for _ in range(3)]
     for pair in pairs:
         pair.finish()

@@ -1,4 +1,4 @@
-"""What a client sees is what it would have seen without a network, bit for bit."""
+"""Remote rollouts equal local rollouts bit for bit."""
 
 from functools import partial
 
@@ -53,14 +53,14 @@ def play_random(observation, action, mode, num_envs, seed, over, on_lost, where,
         made.append(InlinePool(factories, autoreset_mode=mode))
         return made[-1]
 
-    ours = SyncVectorEnv(factories, autoreset_mode=mode)
+    local = SyncVectorEnv(factories, autoreset_mode=mode)
     url = where if over == "unix" else place()
     options = {"shared_memory": over != "inproc without memory", "on_lost": on_lost}
     with served(factory, url) as it, shoal.connect(it, timeout=20.0, **options) as envs:
-        assert_rollouts_are_equal(envs, ours, steps, seed)
-        for mine, reference in zip(made[0].envs, ours.envs, strict=True):
-            assert_identical(mine.unwrapped.received, reference.unwrapped.received)
-    ours.close()
+        assert_rollouts_are_equal(envs, local, steps, seed)
+        for env, reference in zip(made[0].envs, local.envs, strict=True):
+            assert_identical(env.unwrapped.received, reference.unwrapped.received)
+    local.close()
 
 
 @settings(max_examples=25, deadline=None, suppress_health_check=CHECKS)
@@ -81,7 +81,7 @@ def test_many_random_environments(
     play_random(observation, action, mode, num_envs, seed, over, on_lost, socket_place, 25)
 
 
-def test_a_space_that_cannot_be_described_is_refused():
+def test_unsupported_space_is_rejected():
     words, box = WordSpace(), spaces.Box(0, 1)
     for observation, action in ((words, box), (box, words)):
         with (
@@ -96,19 +96,19 @@ def test_a_space_that_cannot_be_described_is_refused():
 def test_real_environments(env_id, mode):
     factories = [partial(gymnasium.make, env_id, max_episode_steps=30)] * 3
     envs = connected(lambda: InlinePool(factories, autoreset_mode=mode), timeout=20.0)
-    ours = SyncVectorEnv(factories, autoreset_mode=mode)
-    assert_rollouts_are_equal(envs, ours, 100, seed=7)
+    local = SyncVectorEnv(factories, autoreset_mode=mode)
+    assert_rollouts_are_equal(envs, local, 100, seed=7)
     envs.close()
-    ours.close()
+    local.close()
 
 
 @pytest.mark.parametrize("mode", MODES)
 def test_kernels(mode):
     made = partial(shoal.make, "CartPole-v1", 5, backend="kernel", autoreset_mode=mode)
-    envs, ours = connected(made, timeout=20.0), made()
-    assert_rollouts_are_equal(envs, ours, 300, seed=7)
+    envs, local = connected(made, timeout=20.0), made()
+    assert_rollouts_are_equal(envs, local, 300, seed=7)
     envs.close()
-    ours.close()
+    local.close()
 
 
 @pytest.mark.parametrize("backend", ["kernel", "inline"])
@@ -121,75 +121,75 @@ def test_statistics(backend, mode, info_format):
         shoal.make, "CartPole-v1", 4, backend=backend, autoreset_mode=mode, statistics=True
     )
     envs = connected(made, timeout=20.0, info_format=info_format)
-    ours = made(info_format=info_format)
-    assert_identical(envs.reset(seed=3), ours.reset(seed=3))
+    local = made(info_format=info_format)
+    assert_identical(envs.reset(seed=3), local.reset(seed=3))
     ended = 0
-    ours.action_space.seed(1)
+    local.action_space.seed(1)
     for _ in range(120):
-        actions = ours.action_space.sample()
-        got, expected = envs.step(actions), ours.step(actions)
+        actions = local.action_space.sample()
+        got, expected = envs.step(actions), local.step(actions)
         ended += without_times(got[4], info_format) + without_times(expected[4], info_format)
         assert_identical(got, expected)
         mask = expected[2] | expected[3]
         if mode is AutoresetMode.DISABLED and mask.any():
             options = {"reset_mask": mask}
-            assert_identical(envs.reset(options=options), ours.reset(options=options))
+            assert_identical(envs.reset(options=options), local.reset(options=options))
     assert ended >= 8
     envs.close()
-    ours.close()
+    local.close()
 
 
 def without_times(infos, info_format):
-    """Episodes take another time every time."""
+    """Remove the duration of episodes, which varies."""
     if info_format == "list":
-        found = [info["episode"] for info in infos if "episode" in info]
-        found += [
+        episodes = [info["episode"] for info in infos if "episode" in info]
+        episodes += [
             info["final_info"]["episode"]
             for info in infos
             if "episode" in info.get("final_info", ())
         ]
     elif info_format == "pre-1.0":
-        found = [
+        episodes = [
             info["episode"]
             for info in infos.get("final_info", ())
             if info is not None and "episode" in info
         ]
-        found += [infos["episode"]] if "episode" in infos else []
+        episodes += [infos["episode"]] if "episode" in infos else []
     else:
-        found = [infos["episode"]] if "episode" in infos else []
-        found += (
+        episodes = [infos["episode"]] if "episode" in infos else []
+        episodes += (
             [infos["final_info"]["episode"]] if "episode" in infos.get("final_info", ()) else []
         )
-    for episode in found:
+    for episode in episodes:
         episode["t"] = np.zeros_like(episode["t"])
-    return len(found)
+    return len(episodes)
 
 
 @pytest.mark.parametrize("exclusive", [False, True])
 @pytest.mark.parametrize("mode", MODES)
-def test_a_vector_of_gymnasium_is_hosted(mode, exclusive):
+def test_hosted_gymnasium_vector(mode, exclusive):
     factories = [partial(gymnasium.make, "CartPole-v1", max_episode_steps=20)] * 3
     made = partial(gymnasium.vector.SyncVectorEnv, factories, autoreset_mode=mode)
     envs = connected(Hosted(lambda: made(), exclusive=exclusive), timeout=20.0)
-    theirs = made()
-    assert_rollouts_are_equal(envs, theirs, 100, seed=5)
+    local = made()
+    assert_rollouts_are_equal(envs, local, 100, seed=5)
     envs.close()
-    theirs.close()
+    local.close()
 
 
-def test_a_wrapped_vector_of_gymnasium_is_hosted():
+def test_hosted_wrapped_gymnasium_vector():
     def made():
         vector = gymnasium.make_vec("CartPole-v1", 3, vectorization_mode="sync")
         return gymnasium.wrappers.vector.ClipReward(vector, max_reward=0.5)
 
-    envs, theirs = connected(made, timeout=20.0), made()
-    assert_identical(envs.reset(seed=2), theirs.reset(seed=2))
-    theirs.action_space.seed(2)
+    envs, local = connected(made, timeout=20.0), made()
+    assert_identical(envs.reset(seed=2), local.reset(seed=2))
+    local.action_space.seed(2)
     for _ in range(60):
-        actions = theirs.action_space.sample()
-        assert_identical(envs.step(actions), theirs.step(actions))
+        actions = local.action_space.sample()
+        assert_identical(envs.step(actions), local.step(actions))
     envs.close()
-    theirs.close()
+    local.close()
 
 
 @pytest.mark.parametrize(
@@ -199,11 +199,11 @@ def test_worker_processes(mode):
     factories = [partial(ProbeEnv, label) for label in range(3)]
     made = partial(shoal.make, factories, backend="process", workers=2, autoreset_mode=mode)
     envs = connected(made, timeout=60.0, on_lost="resume")
-    ours = SyncVectorEnv(factories, autoreset_mode=mode)
-    assert_rollouts_are_equal(envs, ours, 80, seed=9)
+    local = SyncVectorEnv(factories, autoreset_mode=mode)
+    assert_rollouts_are_equal(envs, local, 80, seed=9)
     assert envs.call("label") == (0, 1, 2)
     envs.close()
-    ours.close()
+    local.close()
 
 
 @pytest.mark.parametrize("mode", MODES)
@@ -228,33 +228,33 @@ def test_several_servers_equal_one_vector(observation, mode):
     envs = shoal.connect(
         [named(server.url, "it") for server in servers], num_envs=sizes, timeout=20.0
     )
-    ours = VectorEnv(InlinePool(random_envs(observation, action, 6), autoreset_mode=mode))
-    assert_rollouts_are_equal(envs, ours, 30, seed=13)
+    local = VectorEnv(InlinePool(random_envs(observation, action, 6), autoreset_mode=mode))
+    assert_rollouts_are_equal(envs, local, 30, seed=13)
     envs.close()
-    ours.close()
+    local.close()
     for server in servers:
         server.close()
 
 
 @pytest.mark.parametrize("seed", [None, 5, [4, None, 9]])
-def test_seeds_and_options_arrive_as_they_were_given(seed):
-    class Told(ProbeEnv):
+def test_seeds_and_options_are_preserved(seed):
+    class RecordingEnv(ProbeEnv):
         def reset(self, *, seed=None, options=None):
             super().reset(seed=seed)
             return self._observe(0.0), {"seed": seed, "options": repr(options)}
 
     options = {"a": 1, "b": (1, 2.5), "c": np.arange(3, dtype=np.int16), 4: None}
-    envs = connected(lambda: InlinePool([Told] * 3), timeout=5.0)
-    ours = VectorEnv(InlinePool([Told] * 3))
-    got, expected = envs.reset(seed=seed, options=options), ours.reset(seed=seed, options=options)
+    envs = connected(lambda: InlinePool([RecordingEnv] * 3), timeout=5.0)
+    local = VectorEnv(InlinePool([RecordingEnv] * 3))
+    got, expected = envs.reset(seed=seed, options=options), local.reset(seed=seed, options=options)
     if seed is not None and None not in np.atleast_1d(np.array(seed, object)):
         assert_identical(got, expected)
     assert_identical(got[1], expected[1])
     envs.close()
-    ours.close()
+    local.close()
 
 
-def test_batches_belong_to_who_receives_them():
+def test_batches_belong_to_the_caller():
     envs = connected(lambda: InlinePool([ProbeEnv] * 2), timeout=5.0)
     first, _ = envs.reset(seed=1)
     kept = {key: np.array(value) for key, value in first.items() if key == "vector"}
@@ -265,7 +265,7 @@ def test_batches_belong_to_who_receives_them():
     envs.close()
 
 
-def test_pictures_and_attributes_are_reached():
+def test_render_and_attributes():
     class Painter(ProbeEnv):
         metadata = {"render_modes": ["rgb_array"], "render_fps": 30}
 
@@ -278,29 +278,29 @@ def test_pictures_and_attributes_are_reached():
 
     factories = [partial(Painter, label) for label in range(3)]
     envs = connected(lambda: InlinePool(factories), timeout=5.0)
-    ours = VectorEnv(InlinePool(factories))
-    for vector in (envs, ours):
+    local = VectorEnv(InlinePool(factories))
+    for vector in (envs, local):
         vector.reset(seed=1)
     assert envs.render_mode == "rgb_array"
     assert envs.metadata["render_fps"] == 30
-    assert_identical(envs.render(), ours.render())
-    for vector in (envs, ours):
+    assert_identical(envs.render(), local.render())
+    for vector in (envs, local):
         vector.set_attr("label", [7, 8, 9])
         vector.set_attr("extra", {"nested": (1, np.float32(2))})
     for name in ("label", "extra", "total_steps", "render_mode"):
-        assert_identical(envs.get_attr(name), ours.get_attr(name))
-    assert_identical(envs.call("render"), ours.call("render"))
+        assert_identical(envs.get_attr(name), local.get_attr(name))
+    assert_identical(envs.call("render"), local.call("render"))
     assert_identical(envs.call("has_wrapper_attr", "label"), (True,) * 3)
     with pytest.raises(AttributeError, match="no_such_thing"):
         envs.get_attr("no_such_thing")
     assert all(isinstance(each, Unsent) for each in envs.get_attr("np_random"))
-    assert envs.get_attr("np_random_seed") == ours.get_attr("np_random_seed")
+    assert envs.get_attr("np_random_seed") == local.get_attr("np_random_seed")
     envs.close()
-    ours.close()
+    local.close()
 
 
-def test_what_cannot_travel_is_not_taken_for_something_else():
-    """An environment must not be given a stand-in where its client meant a value."""
+def test_values_that_cannot_be_sent_raise():
+    """An environment must never receive an Unsent placeholder."""
     envs = connected(lambda: InlinePool([ProbeEnv]), timeout=5.0)
     envs.reset(seed=1)
     for use in (
@@ -308,7 +308,7 @@ def test_what_cannot_travel_is_not_taken_for_something_else():
         lambda: envs.call("has_wrapper_attr", {1, 2}),
         lambda: envs.reset(options={"deep": [object()]}),
     ):
-        with pytest.raises(TypeError, match=r"travel|plain"):
+        with pytest.raises(TypeError, match="plain value"):
             use()
     assert envs.pool.in_flight == 0
     assert envs.get_attr("label") == (0,)
@@ -316,7 +316,7 @@ def test_what_cannot_travel_is_not_taken_for_something_else():
 
 
 @pytest.mark.parametrize("mode", [AutoresetMode.NEXT_STEP, AutoresetMode.DISABLED])
-def test_infos_of_old_go_with_resets_of_old(mode):
+def test_legacy_reset_mode_is_rejected(mode):
     with (
         served(lambda: InlinePool([ProbeEnv], autoreset_mode=mode)) as it,
         pytest.raises(ValueError, match=r"pre-1\.0"),
@@ -324,7 +324,7 @@ def test_infos_of_old_go_with_resets_of_old(mode):
         shoal.connect(it, info_format="pre-1.0")
 
 
-def test_arguments_reach_the_factory():
+def test_factory_arguments():
     def factory(num_envs, label=0, autoreset_mode="NextStep"):
         return InlinePool(
             [partial(ProbeEnv, label)] * num_envs, autoreset_mode=AutoresetMode(autoreset_mode)
@@ -336,39 +336,41 @@ def test_arguments_reach_the_factory():
             assert envs.call("label") == (5, 5, 5)
             assert envs.autoreset_mode is AutoresetMode.SAME_STEP
         for options, match in (
-            ({"num_envs": 1, "colour": "red"}, "takes no colour"),
+            ({"num_envs": 1, "colour": "red"}, "no parameter colour"),
             ({}, "num_envs"),
-            ({"num_envs": 0}, "0 slots were asked for"),
-            ({"num_envs": -3}, "-3 slots were asked for"),
+            ({"num_envs": 0}, "0 slots were requested"),
+            ({"num_envs": -3}, "-3 slots were requested"),
         ):
             with pytest.raises(shoal.errors.RefusedError, match=match):
                 shoal.connect(it, **options)
     with (
         served(lambda: InlinePool([ProbeEnv] * 2)) as it,
-        pytest.raises(shoal.errors.RefusedError, match="3 slots were asked for, there are 2"),
+        pytest.raises(
+            shoal.errors.RefusedError, match="3 slots were requested, but the factory made 2"
+        ),
     ):
         shoal.connect(it, 3)
 
 
-def test_the_door_of_stable_baselines3_opens_to_it():
+def test_stable_baselines3_frontend():
     factories = [partial(gymnasium.make, "CartPole-v1", max_episode_steps=15)] * 3
     made = lambda: InlinePool(factories, autoreset_mode=AutoresetMode.SAME_STEP)  # noqa: E731
-    remote = as_vec_env(connected(made, timeout=20.0))
+    local = as_vec_env(connected(made, timeout=20.0))
     local = as_vec_env(VectorEnv(made()))
-    for vec_env in (remote, local):
+    for vec_env in (local, local):
         vec_env.seed(4)
-    assert_identical(remote.reset(), local.reset())
+    assert_identical(local.reset(), local.reset())
     rng = np.random.default_rng(0)
     for _ in range(60):
         actions = rng.integers(0, 2, 3)
-        got, expected = remote.step(actions), local.step(actions)
+        got, expected = local.step(actions), local.step(actions)
         for infos in (got[3], expected[3]):
             for info in infos:
                 info.pop("episode", None)
         assert_identical(got, expected)
-    assert remote.get_attr("render_mode") == local.get_attr("render_mode")
-    assert remote.env_method("get_wrapper_attr", "spec") is not None
-    remote.close()
+    assert local.get_attr("render_mode") == local.get_attr("render_mode")
+    assert local.env_method("get_wrapper_attr", "spec") is not None
+    local.close()
     local.close()
 
 
@@ -379,8 +381,8 @@ def test_observations_whose_bounds_differ():
         for high in (1.0, 2.0, 3.0)
     ]
     envs = connected(lambda: InlinePool(factories, observation_mode="different"), timeout=5.0)
-    ours = SyncVectorEnv(factories, observation_mode="different")
-    assert envs.observation_space == ours.observation_space
-    assert_rollouts_are_equal(envs, ours, 30, seed=1)
+    local = SyncVectorEnv(factories, observation_mode="different")
+    assert envs.observation_space == local.observation_space
+    assert_rollouts_are_equal(envs, local, 30, seed=1)
     envs.close()
-    ours.close()
+    local.close()

@@ -1,4 +1,4 @@
-"""Several servers as one vector: deadlines, cancelling, and what their connections have done."""
+"""Several servers as one vector: deadlines, cancellation and statistics."""
 
 import pytest
 from gymnasium.error import AlreadyPendingCallError
@@ -14,7 +14,7 @@ SLOTS = 6
 
 @pytest.fixture
 def two():
-    """Two cells, and the vector of a client that has reset both."""
+    """Two cells, and a vector over both that has been reset."""
 
     def two(cell=WakeableCell, **options):
         for _ in range(2):
@@ -35,15 +35,15 @@ def two():
 
 
 def statuses(batch):
-    """The status of each slot of a batch, as far as it has one."""
-    told = batch.infos.get("status", [None] * len(batch.slots))
-    return dict(zip(batch.slots.tolist(), told, strict=True))
+    """Return the status of each slot in a batch that has one."""
+    status = batch.infos.get("status", [None] * len(batch.slots))
+    return dict(zip(batch.slots.tolist(), status, strict=True))
 
 
 # Deadlines
 
 
-def test_one_deadline_is_that_of_all_slots_of_all_servers(two):
+def test_one_deadline_for_all_slots(two):
     cells, envs = two()
     observations, rewards, _, _, infos = envs.step([LONG] * SLOTS, deadlines=0.1)
     assert infos["status"].tolist() == ["timeout"] * SLOTS
@@ -58,22 +58,22 @@ def test_one_deadline_is_that_of_all_slots_of_all_servers(two):
 
 
 @pytest.mark.parametrize("how", ["step", "send"])
-def test_each_slot_of_each_server_has_its_own_deadline(how, two):
+def test_deadline_per_slot(how, two):
     _, envs = two()
     deadlines = [60.0, 60.0, 60.0, 0.1, 0.1, 0.1]
     actions = [0, 0, 0, LONG, LONG, LONG]
     if how == "step":
         observations, _, _, _, infos = envs.step(actions, deadlines=deadlines)
-        told = infos["status"].tolist()
+        status = infos["status"].tolist()
     else:
         envs.send(actions, deadlines=deadlines)
         batch = envs.recv()
-        observations, told = batch.observations, list(statuses(batch).values())
-    assert told == [None] * 3 + ["timeout"] * 3
+        observations, status = batch.observations, list(statuses(batch).values())
+    assert status == [None] * 3 + ["timeout"] * 3
     assert observations[:, 1].tolist() == [1, 1, 1, 0, 0, 0]
 
 
-def test_deadlines_follow_slots_in_any_order(two):
+def test_deadlines_in_slot_order(two):
     cells, envs = two()
     envs.send([LONG, 0], [4, 1], deadlines=[0.1, 60.0])
     assert statuses(envs.recv(slots=[4, 1])) == {4: "timeout", 1: None}
@@ -82,7 +82,7 @@ def test_deadlines_follow_slots_in_any_order(two):
 
 @pytest.mark.parametrize("deadlines", [0.0, -1.0, [1.0] * 3, [1.0] * 5 + [0.0]])
 @pytest.mark.parametrize("how", ["step", "send"])
-def test_deadlines_that_cannot_be_reach_no_server(how, deadlines, two):
+def test_invalid_deadlines_are_not_sent(how, deadlines, two):
     cells, envs = two()
     with pytest.raises(ValueError, match="deadlines must be"):
         getattr(envs, how)([0] * SLOTS, deadlines=deadlines)
@@ -90,15 +90,15 @@ def test_deadlines_that_cannot_be_reach_no_server(how, deadlines, two):
     assert [cell.executed for cell in cells] == [[], []]
 
 
-# Cancelling
+# Cancellation
 
 
-def test_what_has_not_begun_is_taken_back_from_each_server(two):
+def test_cancel_on_each_server(two):
     cells, envs = two()
     envs.send([LONG, LONG], [0, 3])
     assert all(cell.running.wait(10.0) for cell in cells)
     envs.send([1, 1], [1, 4])
-    envs.send([1], [5])  # by itself: a device makes one call of what is sent together
+    envs.send([1], [5])  # separately: slots that are sent together are one call of the device
     envs.cancel([5, 1])
     assert statuses(envs.recv(slots=[1, 5])) == {1: "not executed", 5: "not executed"}
     for cell in cells:
@@ -107,7 +107,7 @@ def test_what_has_not_begun_is_taken_back_from_each_server(two):
     assert [sum(cell.steps.values()) for cell in cells] == [1, 2]
 
 
-def test_devices_that_can_stop_are_stopped_on_each_server(two):
+def test_running_devices_are_cancelled_on_each_server(two):
     cells, envs = two(CancellableCell)
     envs.send([LONG] * SLOTS)
     assert all(cell.running.wait(10.0) for cell in cells)
@@ -117,7 +117,7 @@ def test_devices_that_can_stop_are_stopped_on_each_server(two):
     assert [cell.executed for cell in cells] == [[], []]
 
 
-def test_only_servers_whose_slots_are_named_are_asked_to_cancel(two):
+def test_cancel_only_on_servers_of_the_slots(two):
     cells, envs = two(CancellableCell)
     envs.send([LONG] * SLOTS)
     assert all(cell.running.wait(10.0) for cell in cells)
@@ -130,10 +130,10 @@ def test_only_servers_whose_slots_are_named_are_asked_to_cancel(two):
     assert sorted(envs.recv().slots) == [0, 1, 2]
 
 
-# What was done
+# Statistics
 
 
-def test_what_connections_have_done_is_told_together_and_for_each(two):
+def test_combined_stats(two):
     _, envs = two(Cell)
     before = envs.stats()
     assert [each.requests for each in before.servers] == [1, 1]
@@ -155,7 +155,7 @@ def test_what_connections_have_done_is_told_together_and_for_each(two):
     assert other.transport in stats.transport
 
 
-def test_only_the_server_whose_connection_was_lost_has_come_back():
+def test_reconnects_are_counted_per_server():
     with (
         served(Cell, TCP) as one,
         served(Cell, TCP) as other,
@@ -170,7 +170,7 @@ def test_only_the_server_whose_connection_was_lost_has_come_back():
         assert stats.reconnects == 1
 
 
-def test_the_owner_of_two_things_that_there_is_one_of_each_has_both():
+def test_owner_of_two_exclusive_vectors():
     with (
         served(Hosted(Cell, exclusive=True, lease=5.0)) as one,
         served(Hosted(Cell, exclusive=True, lease=5.0)) as other,

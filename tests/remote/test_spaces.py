@@ -1,4 +1,4 @@
-"""Spaces as data: what a client learns of them is what they are."""
+"""Encoding of spaces."""
 
 import numpy as np
 import pytest
@@ -6,20 +6,20 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from shoal.errors import ProtocolError
-from shoal.remote._space_codec import described_space, space_of
+from shoal.remote._space_codec import decode_space, encode_space
 from shoal.remote._value_codec import pack_values, unpack_values
-from tests.remote.mutations import FUZZ, MOST, peak_of
+from tests.remote.mutations import FUZZ, MAX_MEMORY, peak_of
 from tests.strategies import SPACES, travels
 
 
 @FUZZ
 @given(space=SPACES, seed=st.integers(0, 99))
-def test_spaces_come_back_as_what_they_were(space, seed):
+def test_spaces_round_trip(space, seed):
     if not travels(space):
         with pytest.raises(TypeError, match="WordSpace cannot be described"):
-            described_space(space)
+            encode_space(space)
         return
-    again = space_of(unpack_values(pack_values(described_space(space))))
+    again = decode_space(unpack_values(pack_values(encode_space(space))))
     assert again == space
     assert repr(again).replace("NamedBox", "Box") == repr(space).replace("NamedBox", "Box")
     space.seed(seed)
@@ -28,7 +28,7 @@ def test_spaces_come_back_as_what_they_were(space, seed):
     assert again.sample() in space
 
 
-# Descriptions that are none
+# Invalid descriptions
 
 OTHER_DTYPES = ["|O", "<M8[s]", "|V8", ">i4", "i4", "object", "", 3, None, ["<i4"], "<U4"]
 DESCRIPTIONS = {
@@ -39,18 +39,18 @@ DESCRIPTIONS = {
 
 
 @pytest.mark.parametrize("space", DESCRIPTIONS)
-def test_a_description_is_of_a_dtype_that_travels(space):
-    told = {"space": space, **DESCRIPTIONS[space]}
-    assert space_of({**told, "dtype": "<i4"}).dtype == np.int32
+def test_description_has_a_supported_dtype(space):
+    description = {"space": space, **DESCRIPTIONS[space]}
+    assert decode_space({**description, "dtype": "<i4"}).dtype == np.int32
     for dtype in OTHER_DTYPES:
         with pytest.raises(ProtocolError):
-            space_of({**told, "dtype": dtype})
+            decode_space({**description, "dtype": dtype})
     with pytest.raises(ProtocolError):
-        space_of(told)
+        decode_space(description)
 
 
 @pytest.mark.parametrize(
-    "told",
+    "description",
     [
         None,
         3,
@@ -67,7 +67,7 @@ def test_a_description_is_of_a_dtype_that_travels(space):
     ],
     ids=repr,
 )
-def test_what_describes_no_space_is_refused_in_little_memory(told):
+def test_invalid_descriptions_are_rejected_in_little_memory(description):
     with pytest.raises(ProtocolError):
-        space_of(told)
-    assert peak_of(lambda: space_of(told)) < MOST
+        decode_space(description)
+    assert peak_of(lambda: decode_space(description)) < MAX_MEMORY

@@ -1,4 +1,4 @@
-"""``stats()`` tells what the connection has done: requests, times, bytes, losses."""
+"""``stats()``: requests, times, bytes and reconnects."""
 
 import time
 
@@ -18,7 +18,7 @@ PAUSE = 0.004
 
 
 class Plain(gymnasium.Env):
-    """Tensors of known sizes, and nothing else."""
+    """Has only tensors, of known sizes."""
 
     observation_space = spaces.Dict(
         a=spaces.Box(0, 255, (5, 2), np.uint8), b=spaces.Box(-1, 1, (3,), np.float32)
@@ -62,7 +62,7 @@ def listen_at(tmp_path):
 
 
 def bytes_of(envs, use):
-    """Bytes sent and received by something that is done with a vector."""
+    """Return the bytes sent and received by a call."""
     before = envs.stats()
     use()
     after = envs.stats()
@@ -71,7 +71,7 @@ def bytes_of(envs, use):
 
 @pytest.mark.parametrize("on_lost", ["raise", "resume"])
 @pytest.mark.parametrize("scheme", ["tcp", "unix", "inproc"])
-def test_a_step_is_a_header_and_its_tensors(scheme, on_lost, listen_at):
+def test_bytes_per_step(scheme, on_lost, listen_at):
     envs = connected(pool, url=listen_at(scheme), shared_memory=False, on_lost=on_lost)
     envs.reset(seed=0)
     actions = envs.action_space.sample()
@@ -87,12 +87,12 @@ def test_a_step_is_a_header_and_its_tensors(scheme, on_lost, listen_at):
 
     sent, received = bytes_of(envs, some)
     assert sent == HEADER + 2 * (SLOT + ACTION)
-    # They are answered together, or each as soon as it is done.
+    # The response may be one message, or one per slot.
     assert received - 2 * (SLOT + RESULT) in (HEADER, 2 * HEADER)
     envs.close()
 
 
-def test_a_step_over_shared_memory_has_as_many_bytes():
+def test_bytes_per_step_over_shared_memory():
     envs = connected(pool, url="tcp://127.0.0.1:0")
     envs.reset(seed=0)
     actions = envs.action_space.sample()
@@ -104,7 +104,7 @@ def test_a_step_over_shared_memory_has_as_many_bytes():
 
 
 @pytest.mark.parametrize("scheme", ["tcp", "unix", "ws", "inproc"])
-def test_requests_are_counted_by_every_way(scheme, listen_at):
+def test_requests_are_counted(scheme, listen_at):
     envs = connected(pool, url=listen_at(scheme))
     assert envs.stats().requests == 0
     envs.reset(seed=0)
@@ -122,7 +122,7 @@ def test_requests_are_counted_by_every_way(scheme, listen_at):
     envs.close()
 
 
-def test_what_is_refused_here_is_no_request():
+def test_rejected_calls_are_not_counted():
     envs = connected(pool)
     envs.reset(seed=0)
     before = envs.stats()
@@ -136,18 +136,18 @@ def test_what_is_refused_here_is_no_request():
 
 @pytest.mark.parametrize("shared", [True, False])
 @pytest.mark.parametrize("how", ["step", "send"])
-def test_the_time_of_the_server_is_a_part_of_the_round_trip(how, shared):
+def test_server_time_is_part_of_round_trip(how, shared):
     envs = connected(lambda: pool(Slow), url="tcp://127.0.0.1:0", shared_memory=shared)
     envs.reset(seed=0)
     actions = envs.action_space.sample()
-    begun = time.perf_counter()
+    start_time = time.perf_counter()
     for _ in range(20):
         if how == "step":
             envs.step(actions)
         else:
             envs.send(actions)
             envs.recv()
-    longest = time.perf_counter() - begun
+    longest = time.perf_counter() - start_time
     stats = envs.stats()
     assert PAUSE <= stats.server_time <= stats.round_trip <= stats.round_trip_p95
     assert how == "send" or stats.server_time >= NUM_ENVS * PAUSE
@@ -155,7 +155,7 @@ def test_the_time_of_the_server_is_a_part_of_the_round_trip(how, shared):
     envs.close()
 
 
-def test_times_are_zero_before_anything_was_asked_for():
+def test_times_are_zero_before_the_first_request():
     envs = connected(pool)
     stats = envs.stats()
     assert (stats.server_time, stats.round_trip, stats.round_trip_p95) == (0.0, 0.0, 0.0)
@@ -165,7 +165,7 @@ def test_times_are_zero_before_anything_was_asked_for():
 
 
 @pytest.mark.parametrize("shared", [True, False])
-def test_losses_are_counted_and_bytes_of_lost_connections_stay_counted(shared):
+def test_reconnects_and_bytes_of_lost_connections_are_counted(shared):
     with served(pool, "tcp://127.0.0.1:0") as url, proxied(url) as (proxy, through):
         envs = shoal.connect(through, on_lost="resume", shared_memory=shared)
         envs.reset(seed=0)
@@ -175,7 +175,7 @@ def test_losses_are_counted_and_bytes_of_lost_connections_stay_counted(shared):
             proxy.cut()
             steps = 0
             while not steps or (shared and envs.stats().reconnects < losses):
-                envs.step(actions)  # over shared memory, a cut is noticed a little later
+                envs.step(actions)  # over shared memory, a cut is noticed with a delay
                 steps += 1
             after = envs.stats()
             assert after.reconnects == losses

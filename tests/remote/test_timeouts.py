@@ -1,4 +1,4 @@
-"""What is late is never mistaken for something else, and nobody waits longer than was asked for."""
+"""Timeouts: late responses are never mistaken for others."""
 
 import signal
 import threading
@@ -15,36 +15,29 @@ from gymnasium.error import AlreadyPendingCallError
 import shoal
 from shoal.errors import ReceiveTimeoutError
 from shoal.pools import InlinePool, ThreadPool
-from shoal.remote import Hosted
-from shoal.remote._device_pool import DevicePool
 from tests.remote.peers import (
     LONG,
     SOON,
-    CancellableCell,
-    Cell,
-    ExpectingCell,
-    WakeableCell,
     process,
-    wait_until,
 )
-from tests.remote.serving import connected, place, served
+from tests.remote.serving import connected, place
 
-AMPLE = 60.0
-"""Seconds that are enough on any machine."""
+LONG_TIMEOUT = 60.0
+"""Seconds that are enough on a busy machine."""
 
 alarm = threading.Event()
-"""Wakes all sleepers of this process, who do not fall asleep again until it is cleared."""
+"""Wakes all sleeping environments of this process while it is set."""
 
 
 @pytest.fixture(autouse=True)
-def _alarm():
+def _wake_up():
     alarm.clear()
     yield
     alarm.set()
 
 
 class Sleeper(gymnasium.Env):
-    """Its actions are the milliseconds that a step takes; it observes how many it has taken."""
+    """Takes the milliseconds of a step as action; observes the number of steps."""
 
     observation_space = spaces.Box(-1, 1e6, (2,), np.float64)
     action_space = spaces.Discrete(100_000)
@@ -69,15 +62,15 @@ class Sleeper(gymnasium.Env):
 
 def sleepers(pool=InlinePool, count=2):
     factories = [partial(Sleeper, label) for label in range(count)]
-    if pool is ThreadPool:  # each slot has a thread of its own
+    if pool is ThreadPool:  # one thread per slot
         return lambda: ThreadPool(factories, workers=count, caller_works=False)
     return lambda: pool(factories)
 
 
-def let_wait(envs, seconds):
-    """Another timeout than the one to connect with, which a busy machine may need."""
+def set_timeout(envs, seconds):
+    """Set a shorter timeout after connecting, which may take long on a busy machine."""
     pool = envs.pool
-    pool._target = pool._conversation.link.target = replace(pool._target, timeout=seconds)
+    pool._target = pool._dispatcher.link.target = replace(pool._target, timeout=seconds)
 
 
 slow = partial(pytest.param, marks=pytest.mark.slow)
@@ -88,88 +81,88 @@ URLS = ["inproc", "tcp", "unix", "ws"]
 @pytest.mark.parametrize(
     ("scheme", "on_lost"), [*((scheme, "raise") for scheme in URLS), slow("tcp", "resume")]
 )
-def test_a_late_step_is_received_and_is_no_answer_to_something_else(scheme, on_lost, listen_at):
-    envs = connected(sleepers(), url=listen_at(scheme), timeout=AMPLE, on_lost=on_lost)
+def test_late_step_is_received(scheme, on_lost, listen_at):
+    envs = connected(sleepers(), url=listen_at(scheme), timeout=LONG_TIMEOUT, on_lost=on_lost)
     envs.reset(seed=0)
-    let_wait(envs, 0.15)
-    begun = time.monotonic()
+    set_timeout(envs, 0.15)
+    start_time = time.monotonic()
     with pytest.raises(ReceiveTimeoutError, match="can still be received"):
         envs.step([LONG, LONG])
-    assert 0.1 < time.monotonic() - begun < SOON
+    assert 0.1 < time.monotonic() - start_time < SOON
     with pytest.raises(AlreadyPendingCallError):
         envs.step([0, 0])
     alarm.set()
-    batch = envs.recv(timeout=AMPLE)
+    batch = envs.recv(timeout=LONG_TIMEOUT)
     assert batch.observations.tolist() == [[0, 1], [1, 1]]
     assert batch.infos["took"].tolist() == [LONG, LONG]
     envs.send([1, 2])
-    assert envs.recv(timeout=AMPLE).infos["took"].tolist() == [1, 2]
+    assert envs.recv(timeout=LONG_TIMEOUT).infos["took"].tolist() == [1, 2]
     assert envs.pool.in_flight == 0
     envs.close()
 
 
 @pytest.mark.parametrize("pause", [0.0, 0.3])
-def test_a_late_reply_never_reaches_the_next_call(pause):
-    envs = connected(sleepers(), url="tcp://127.0.0.1:0", timeout=AMPLE)
+def test_late_reply_is_ignored(pause):
+    envs = connected(sleepers(), url="tcp://127.0.0.1:0", timeout=LONG_TIMEOUT)
     envs.reset(seed=0)
-    let_wait(envs, 0.15)
+    set_timeout(envs, 0.15)
     with pytest.raises(ReceiveTimeoutError):
         envs.call("slow", LONG)
     with pytest.raises(ReceiveTimeoutError):
-        envs.call("slow", 1)  # waits behind the first
+        envs.call("slow", 1)  # waits for the first call
     alarm.set()
-    time.sleep(pause)  # they come before it is asked for the next, or after
-    let_wait(envs, AMPLE)
+    time.sleep(pause)  # replies arrive before or after the next call
+    set_timeout(envs, LONG_TIMEOUT)
     assert envs.call("slow", 2) == (2, 2)
     assert envs.call("label") == (0, 1)
     assert envs.step([3, 4])[4]["took"].tolist() == [3, 4]
     envs.close()
 
 
-def test_a_call_made_while_a_late_step_goes_on_gets_its_own_answer():
-    envs = connected(sleepers(), timeout=AMPLE)
+def test_call_during_a_late_step():
+    envs = connected(sleepers(), timeout=LONG_TIMEOUT)
     envs.reset(seed=0)
-    let_wait(envs, 0.1)
+    set_timeout(envs, 0.1)
     with pytest.raises(ReceiveTimeoutError):
         envs.step([LONG, LONG])
-    let_wait(envs, AMPLE)
+    set_timeout(envs, LONG_TIMEOUT)
     threading.Timer(0.1, alarm.set).start()
     assert envs.call("label") == (0, 1)
     assert envs.recv().rewards.tolist() == [1.0, 1.0]
     envs.close()
 
 
-def test_the_replies_of_calls_that_were_given_up_are_not_kept():
-    envs = connected(sleepers(), timeout=AMPLE)
+def test_late_replies_are_not_retained():
+    envs = connected(sleepers(), timeout=LONG_TIMEOUT)
     envs.reset(seed=0)
-    let_wait(envs, 0.05)
+    set_timeout(envs, 0.05)
     for _ in range(3):
         with pytest.raises(ReceiveTimeoutError):
             envs.call("slow", LONG)
     alarm.set()
-    let_wait(envs, AMPLE)
-    assert envs.call("label") == (0, 1)  # which comes after them
-    assert not envs.pool._conversation._replies
-    assert not envs.pool._conversation._sent_at
+    set_timeout(envs, LONG_TIMEOUT)
+    assert envs.call("label") == (0, 1)  # its reply arrives after them
+    assert not envs.pool._dispatcher.pending.replies
+    assert not envs.pool._dispatcher.pending.sent_at
     envs.close()
 
 
-def test_a_timeout_of_recv_leaves_all_slots_in_flight():
-    envs = connected(sleepers(ThreadPool, 3), timeout=AMPLE)
+def test_recv_timeout_keeps_slots_in_flight():
+    envs = connected(sleepers(ThreadPool, 3), timeout=LONG_TIMEOUT)
     envs.reset(seed=0)
     envs.send([0, LONG, LONG])
     assert envs.recv(min_slots=1).slots.tolist() == [0]
-    begun = time.monotonic()
+    start_time = time.monotonic()
     with pytest.raises(ReceiveTimeoutError):
         envs.recv(timeout=0.1)
-    assert time.monotonic() - begun < SOON
+    assert time.monotonic() - start_time < SOON
     alarm.set()
     assert sorted(envs.recv().slots.tolist()) == [1, 2]
     envs.close()
 
 
 @pytest.mark.parametrize("method", ["step", "recv", slow("end_step")])
-def test_several_servers_as_one_keep_the_timeout_too(method):
+def test_timeout_of_several_servers(method):
     hosts = [shoal.serve({"it": sleepers(count=1)}, place()) for _ in range(2)]
     envs = shoal.connect([f"{host.url}#it" for host in hosts], timeout=1.0)
     envs.reset(seed=0)
@@ -184,12 +177,12 @@ def test_several_servers_as_one_keep_the_timeout_too(method):
             envs.pool.begin_step([0, LONG])
             envs.pool.end_step()
 
-    begun = time.monotonic()
+    start_time = time.monotonic()
     with pytest.raises(ReceiveTimeoutError):
         wait()
-    assert time.monotonic() - begun < SOON
+    assert time.monotonic() - start_time < SOON
     alarm.set()
-    assert envs.recv(timeout=AMPLE).rewards.tolist() == [1.0, 1.0]
+    assert envs.recv(timeout=LONG_TIMEOUT).rewards.tolist() == [1.0, 1.0]
     envs.close()
     for host in hosts:
         host.close()
@@ -206,21 +199,21 @@ server.wait()
 
 
 @pytest.mark.parametrize("shared", [slow(False), True])
-def test_a_stopped_server_is_noticed_at_the_deadline_and_goes_on_later(shared):
+def test_timeout_of_a_stopped_server(shared):
     with process(SERVER.format(url="tcp://127.0.0.1:0")) as host:
-        envs = shoal.connect(f"{host.told[0]}/it", timeout=AMPLE, shared_memory=shared)
+        envs = shoal.connect(f"{host.ready_args[0]}/it", timeout=LONG_TIMEOUT, shared_memory=shared)
         envs.reset(seed=0)
-        let_wait(envs, 0.5)
+        set_timeout(envs, 0.5)
         host.stop()
         for wait in (lambda: envs.step([0]), envs.recv, lambda: envs.recv(timeout=0.3)):
-            begun = time.monotonic()
+            start_time = time.monotonic()
             with pytest.raises(ReceiveTimeoutError):
                 wait()
-            assert 0.25 < time.monotonic() - begun < SOON
+            assert 0.25 < time.monotonic() - start_time < SOON
         with pytest.raises(ReceiveTimeoutError):
             envs.call("label")
         host.signal(signal.SIGCONT)
-        let_wait(envs, AMPLE)
+        set_timeout(envs, LONG_TIMEOUT)
         assert envs.recv().observations.tolist() == [[0, 1]]
         assert envs.step([0])[0].tolist() == [[0, 2]]
         assert envs.call("count") == (2,)
@@ -228,279 +221,10 @@ def test_a_stopped_server_is_noticed_at_the_deadline_and_goes_on_later(shared):
 
 
 @pytest.mark.parametrize("on_lost", ["raise", slow("resume")])
-def test_nobody_waits_for_ever_for_a_server_that_does_not_greet(on_lost):
+def test_timeout_of_the_handshake(on_lost):
     with process(SERVER.format(url="tcp://127.0.0.1:0")) as host:
         host.stop()
-        begun = time.monotonic()
+        start_time = time.monotonic()
         with pytest.raises(ConnectionError):
-            shoal.connect(f"{host.told[0]}/it", timeout=0.5, on_lost=on_lost)
-        assert time.monotonic() - begun < SOON
-
-
-# Deadlines of slots
-
-
-def status_of(infos, rows=3):
-    return [
-        infos["status"][row] if "status" in infos and infos["_status"][row] else "ok"
-        for row in range(rows)
-    ]
-
-
-@pytest.mark.parametrize("how", ["step", "send"])
-@pytest.mark.parametrize(
-    ("deadlines", "late"),
-    [([0.3, AMPLE, AMPLE], [0]), (0.3, [0, 1, 2]), ([0.3, AMPLE, 0.2], [0, 2])],
-)
-def test_slots_that_miss_their_deadline_are_answered_without_it(how, deadlines, late):
-    envs = connected(sleepers(ThreadPool, 3), timeout=AMPLE)
-    envs.reset(seed=0)
-    is_late = [slot in late for slot in range(3)]
-    actions = [LONG if each else 0 for each in is_late]
-    begun = time.monotonic()
-    if how == "step":
-        observations, rewards, _, _, infos = envs.step(actions, deadlines=deadlines)
-    else:
-        envs.send(actions, deadlines=deadlines)
-        _, observations, rewards, _, _, infos = envs.recv()
-    assert 0.25 < time.monotonic() - begun < SOON
-    assert status_of(infos) == ["timeout" if each else "ok" for each in is_late]
-    assert observations.tolist() == [[slot, 0 if slot in late else 1] for slot in range(3)]
-    assert rewards.tolist() == [0.0 if each else 1.0 for each in is_late]
-    alarm.set()
-    observations, rewards, _, _, infos = envs.step([0, 0, 0])
-    assert status_of(infos) == ["ok"] * 3
-    assert infos["_late"].tolist() == is_late
-    first = {key: value[0] for key, value in infos["late"].items() if key[0] != "_"}
-    assert first.pop("observation").tolist() == [0, 1]
-    assert first == {
-        "reward": 1.0,
-        "terminated": False,
-        "truncated": False,
-    }
-    assert observations.tolist() == [[0, 2], [1, 2], [2, 2]]
-    assert "late" not in envs.step([0, 0, 0])[4]
-    envs.close()
-
-
-def test_infos_and_what_came_late_stand_side_by_side_in_every_format():
-    for form in ("dict", "list"):
-        alarm.clear()
-        envs = connected(sleepers(ThreadPool, 2), timeout=AMPLE, info_format=form)
-        envs.reset(seed=0)
-        envs.step([LONG, 0], deadlines=[0.1, AMPLE])
-        alarm.set()
-        infos = envs.step([5, 0])[4]
-        if form == "dict":
-            assert infos["took"].tolist() == [5, 0]
-            assert infos["late"]["reward"][0] == 1.0
-        else:
-            assert infos[0]["took"] == 5
-            assert infos[0]["late"]["reward"] == 1.0
-            assert infos[1] == {"took": 0}
-        envs.close()
-
-
-def test_what_never_began_by_its_deadline_is_never_executed():
-    envs = connected(sleepers(ThreadPool, 2), timeout=AMPLE)
-    envs.reset(seed=0)
-    assert status_of(envs.step([LONG, 0], deadlines=[0.1, AMPLE])[4], 2) == ["timeout", "ok"]
-    envs.send([0], [0], deadlines=0.1)
-    batch = envs.recv()
-    assert status_of(batch.infos, 1) == ["not executed"]
-    assert batch.observations.tolist() == [[0, 0]]
-    alarm.set()
-    assert wait_until(lambda: envs.call("count") == (1, 1))
-    observations, _, _, _, infos = envs.step([0, 0])
-    assert observations.tolist() == [[0, 2], [1, 2]]
-    assert infos["_late"].tolist() == [True, False]
-    envs.close()
-
-
-def test_a_slot_does_not_wait_for_another_that_is_late():
-    envs = connected(sleepers(ThreadPool, 3), timeout=AMPLE)
-    envs.reset(seed=0)
-    envs.step([LONG, 0, 0], deadlines=[0.1, AMPLE, AMPLE])
-    envs.send([0], [0])  # waits for the late one
-    begun = time.monotonic()
-    envs.send([0], [1], deadlines=AMPLE)
-    batch = envs.recv(slots=[1])
-    assert time.monotonic() - begun < SOON
-    assert status_of(batch.infos, 1) == ["ok"]
-    alarm.set()
-    assert envs.recv().observations.tolist() == [[0, 2]]
-    envs.close()
-
-
-def test_each_slot_of_a_waiting_request_has_its_own_deadline():
-    envs = connected(sleepers(ThreadPool, 2), timeout=AMPLE)
-    envs.reset(seed=0)
-    envs.step([LONG, LONG], deadlines=0.1)
-    begun = time.monotonic()
-    envs.send([0, 0], deadlines=[0.1, AMPLE])
-    assert status_of(envs.recv(slots=[0]).infos, 1) == ["not executed"]
-    assert time.monotonic() - begun < SOON
-    alarm.set()
-    assert status_of(envs.recv(slots=[1]).infos, 1) == ["ok"]
-    assert envs.call("count") == (1, 2)
-    envs.close()
-
-
-@pytest.mark.parametrize("deadlines", [0.0, -1.0, [1.0, 0.0], float("nan"), [1.0, 1.0, 1.0]])
-def test_deadlines_that_cannot_be_are_refused(deadlines):
-    envs = connected(sleepers(), timeout=AMPLE)
-    envs.reset(seed=0)
-    with pytest.raises(ValueError, match=r"deadlines|broadcast"):
-        envs.step([0, 0], deadlines=deadlines)
-    assert envs.pool.in_flight == 0
-    assert envs.step([0, 0])[0].tolist() == [[0, 1], [1, 1]]
-    envs.close()
-
-
-# Devices
-
-
-@pytest.mark.parametrize("exclusive", [False, True])
-def test_a_device_answers_for_what_is_late(exclusive):
-    cell = WakeableCell()
-    envs = connected(Hosted(lambda: cell, exclusive=exclusive), timeout=AMPLE)
-    envs.reset(seed=0)
-    begun = time.monotonic()
-    infos = envs.step([LONG, 0, 0], deadlines=[1.0, 1.1, 1.0])[4]  # time enough to begin
-    assert time.monotonic() - begun < SOON
-    assert status_of(infos) == ["timeout"] * 3
-    envs.send([0], [0], deadlines=0.05)
-    assert status_of(envs.recv(slots=[0]).infos, 1) == ["not executed"]
-    assert cell.executed == []
-    cell.woken.set()
-    infos = envs.step([0, 0, 0])[4]
-    assert infos["late"]["reward"][0] == 0.5
-    assert envs.call("total")[0] == 6
-    assert len(cell.executed) == 2
-    envs.close()
-    assert cell.is_closed == 1
-
-
-def test_what_has_not_begun_is_taken_back():
-    cell = WakeableCell()
-    envs = connected(lambda: cell, timeout=AMPLE)
-    envs.reset(seed=0)
-    envs.send([LONG], [0])
-    assert cell.running.wait(AMPLE)
-    envs.send([1, 1], [1, 2])
-    begun = time.monotonic()
-    envs.cancel([1, 2])
-    batch = envs.recv(slots=[1, 2])
-    assert time.monotonic() - begun < SOON
-    assert status_of(batch.infos, 2) == ["not executed"] * 2
-    assert batch.observations.tolist() == [[1, 0], [2, 0]]
-    cell.woken.set()
-    assert envs.recv().observations.tolist() == [[0, 1]]
-    assert [slots for slots, _ in cell.executed] == [[0]]
-    assert envs.step([1, 1, 1])[0].tolist() == [[0, 2], [1, 1], [2, 1]]
-    envs.close()
-
-
-def test_a_device_that_can_stop_is_stopped():
-    cell = CancellableCell()
-    envs = connected(lambda: cell, timeout=AMPLE)
-    envs.reset(seed=0)
-    envs.send([LONG, LONG, LONG])
-    assert cell.running.wait(AMPLE)
-    begun = time.monotonic()
-    envs.cancel()
-    batch = envs.recv()
-    assert time.monotonic() - begun < SOON
-    assert status_of(batch.infos) == ["not executed"] * 3
-    assert cell.executed == []
-    envs.close()
-
-
-def test_cancelling_nothing_changes_nothing():
-    envs = connected(Cell, timeout=AMPLE)
-    envs.reset(seed=0)
-    envs.cancel()
-    envs.cancel([0, 2])
-    assert envs.step([0, 0, 0])[0][:, 1].tolist() == [1, 1, 1]
-    envs.close()
-
-
-def test_a_reset_that_has_not_begun_may_be_cancelled():
-    cell = WakeableCell(reset_seconds=LONG / 1000)
-    envs = connected(lambda: cell, timeout=AMPLE)
-    envs.pool.reset([0])
-    envs.pool.reset([1])
-    begun = time.monotonic()
-    envs.cancel([1])
-    with pytest.raises(gymnasium.error.ResetNeeded):
-        envs.recv(slots=[1])
-    assert time.monotonic() - begun < SOON
-    cell.woken.set()
-    assert envs.recv().slots.tolist() == [0]
-    envs.close()
-
-
-class WakeableExpectingCell(ExpectingCell, WakeableCell):
-    """Says how long it will take, if it is not woken."""
-
-
-@pytest.mark.parametrize(("exclusive", "seconds"), [(False, 1.0), slow(True, 2.5)])
-def test_an_expected_duration_extends_the_patience(exclusive, seconds):
-    cell = WakeableExpectingCell()
-    envs = connected(Hosted(lambda: cell, exclusive=exclusive, lease=1.5), timeout=AMPLE)
-    envs.reset(seed=0)
-    let_wait(envs, 0.4)
-    threading.Timer(seconds, cell.woken.set).start()
-    assert envs.step([LONG, 0, 0])[0][:, 1].tolist() == [1, 1, 1]
-    let_wait(envs, AMPLE)
-    envs.close()
-
-
-@pytest.mark.parametrize("max_inflight", [slow(1), 2])
-def test_a_full_pipeline_can_be_cancelled_and_closed_and_its_owner_is_heard(max_inflight):
-    lost = threading.Event()
-    cell = WakeableCell()
-    hosted = Hosted(lambda: cell, exclusive=True, lease=1.2, safe_state=lost.set)
-    envs = connected(hosted, timeout=AMPLE, server={"max_inflight": max_inflight})
-    envs.reset(seed=0)
-    for slot in range(max_inflight):
-        envs.send([LONG], [slot])
-    with pytest.raises(AlreadyPendingCallError, match="the server takes"):
-        envs.send([0], [2])
-    time.sleep(1.6)  # several beats of its heart
-    envs.cancel([1])
-    cell.woken.set()
-    assert envs.recv(min_slots=1).slots.tolist() in ([0], [1])
-    envs.close()
-    assert not lost.is_set()
-
-
-def test_what_a_device_has_done_is_not_lost_with_what_another_slot_has_failed():
-    class Failing(Cell):
-        def step_slots(self, slots, actions):
-            if 0 in slots:
-                raise ArithmeticError("slot 0 is jammed")
-            return super().step_slots(slots, actions)
-
-    pool = DevicePool(Failing(), 3)
-    pool.reset()
-    pool.recv()
-    pool.send([0], [0])
-    pool.send([0], [1])
-    wait_until(lambda: len(pool._done) == 2)
-    with pytest.raises(ArithmeticError, match="jammed"):
-        pool.recv()
-    assert pool.recv(slots=[1], timeout=1.0).observations.tolist() == [[1, 1]]
-    pool.close()
-
-
-def test_a_vector_of_a_server_may_be_served_again():
-    with served(sleepers(ThreadPool, 2)) as inner:
-        envs = connected(lambda: shoal.connect(inner, timeout=AMPLE), timeout=AMPLE)
-        envs.reset(seed=0)
-        assert envs.step([0, 0])[0].tolist() == [[0, 1], [1, 1]]
-        infos = envs.step([LONG, 0], deadlines=[0.1, AMPLE])[4]
-        assert status_of(infos, 2) == ["timeout", "ok"]
-        alarm.set()
-        assert envs.step([0, 0])[4]["late"]["reward"][0] == 2.0
-        envs.close()
+            shoal.connect(f"{host.ready_args[0]}/it", timeout=0.5, on_lost=on_lost)
+        assert time.monotonic() - start_time < SOON

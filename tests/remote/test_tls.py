@@ -1,4 +1,4 @@
-"""TLS: who trusts whom."""
+"""TLS certificates and handshakes."""
 
 import socket
 import subprocess
@@ -14,14 +14,14 @@ from tests.remote.serving import Factory, served
 
 @pytest.fixture(scope="module")
 def certificates(tmp_path_factory):
-    """An authority, and a server and a client that it knows; and another authority's client."""
+    """Certificates of an authority, a server and a client, and of a client of another authority."""
     folder = tmp_path_factory.mktemp("certificates")
 
     def run(*arguments):
         subprocess.run(["openssl", *arguments], check=True, cwd=folder, capture_output=True)
 
     new = ["-newkey", "ec", "-pkeyopt", "ec_paramgen_curve:prime256v1", "-nodes"]
-    for authority in ("authority", "stranger"):
+    for authority in ("authority", "other_authority"):
         run(
             *("req", "-x509", *new, "-days", "2", "-subj", f"/CN={authority}"),
             *("-keyout", f"{authority}.key", "-out", f"{authority}.pem"),
@@ -30,7 +30,7 @@ def certificates(tmp_path_factory):
     for name, authority in (
         ("server", "authority"),
         ("client", "authority"),
-        ("thief", "stranger"),
+        ("foreign_client", "other_authority"),
     ):
         run("req", *new, "-subj", f"/CN={name}", "-keyout", f"{name}.key", "-out", f"{name}.csr")
         run(
@@ -42,14 +42,12 @@ def certificates(tmp_path_factory):
 
 
 def files(folder, name, authority=None):
-    found = (folder / f"{name}.pem", folder / f"{name}.key")
-    return found if authority is None else (*found, folder / f"{authority}.pem")
+    pair = (folder / f"{name}.pem", folder / f"{name}.key")
+    return pair if authority is None else (*pair, folder / f"{authority}.pem")
 
 
 @pytest.mark.parametrize("scheme", ["tls", "wss"])
-def test_a_server_with_a_certificate_is_trusted_by_those_who_know_its_authority(
-    certificates, scheme
-):
+def test_server_certificate_is_verified(certificates, scheme):
     factory = Factory()
     with served(factory, f"{scheme}://127.0.0.1:0", tls=files(certificates, "server")) as it:
         with shoal.connect(it, tls=certificates / "authority.pem", timeout=5.0) as envs:
@@ -57,7 +55,7 @@ def test_a_server_with_a_certificate_is_trusted_by_those_who_know_its_authority(
             assert observations in envs.observation_space
             for _ in range(20):
                 envs.step(envs.action_space.sample())
-        for tls in (None, certificates / "stranger.pem"):
+        for tls in (None, certificates / "other_authority.pem"):
             with pytest.raises(ConnectionLostError, match="certificate"):
                 shoal.connect(it, tls=tls, timeout=5.0)
         with pytest.raises(ConnectionError):
@@ -66,13 +64,13 @@ def test_a_server_with_a_certificate_is_trusted_by_those_who_know_its_authority(
 
 
 @pytest.mark.parametrize("scheme", ["tls", "wss"])
-def test_a_server_that_asks_for_certificates_lets_nobody_in_without_one(certificates, scheme):
+def test_client_certificate_is_required(certificates, scheme):
     factory = Factory()
     tls = files(certificates, "server", "authority")
     with served(factory, f"{scheme}://127.0.0.1:0", tls=tls) as it:
         for refused in (
             certificates / "authority.pem",
-            files(certificates, "thief", "authority"),
+            files(certificates, "foreign_client", "authority"),
         ):
             with pytest.raises(ConnectionError):
                 shoal.connect(it, tls=refused, timeout=5.0)
@@ -84,7 +82,7 @@ def test_a_server_that_asks_for_certificates_lets_nobody_in_without_one(certific
 
 
 @pytest.mark.parametrize(("scheme", "meant"), [("tcp", "tls"), ("ws", "wss")])
-def test_a_place_is_encrypted_where_there_is_something_to_encrypt_with(certificates, scheme, meant):
+def test_tls_argument_selects_encrypted_scheme(certificates, scheme, meant):
     with shoal.serve(
         {"it": Factory()}, f"{scheme}://127.0.0.1:0", tls=files(certificates, "server")
     ) as server:
@@ -96,23 +94,23 @@ def test_a_place_is_encrypted_where_there_is_something_to_encrypt_with(certifica
             shoal.connect(f"{plain}/it", timeout=1.0)
 
 
-def test_what_says_itself_whether_it_is_encrypted_is_taken_at_its_word(certificates):
+def test_explicit_scheme_is_kept(certificates):
     places = ["tcp://127.0.0.1:0", "tls://127.0.0.1:0"]
     with shoal.serve({"it": Factory()}, places, tls=files(certificates, "server")) as server:
         assert [url.partition(":")[0] for url in server.urls] == ["tcp", "tls"]
 
 
-def test_where_nothing_can_be_encrypted_a_certificate_is_refused(certificates, tmp_path):
-    with pytest.raises(ValueError, match="is not encrypted"):
+def test_tls_argument_without_encryptable_address(certificates, tmp_path):
+    with pytest.raises(ValueError, match="does not support encryption"):
         shoal.serve({"it": Factory()}, f"unix://{tmp_path}/it", tls=files(certificates, "server"))
 
 
-def test_a_tls_server_needs_a_certificate():
+def test_tls_server_requires_a_certificate():
     with pytest.raises(ValueError, match="needs tls"):
         shoal.serve({"it": Factory()}, "tls://127.0.0.1:0")
 
 
-def test_the_heart_of_an_owner_beats_through_tls(certificates):
+def test_heartbeat_over_tls(certificates):
     hosted = shoal.remote.Hosted(Factory(), exclusive=True, lease=1.2)
     with served(hosted, "tls://127.0.0.1:0", tls=files(certificates, "server")) as it:
         tls = certificates / "authority.pem"
@@ -125,7 +123,7 @@ def test_the_heart_of_an_owner_beats_through_tls(certificates):
             envs.step(envs.action_space.sample())
 
 
-def test_a_client_that_never_begins_its_handshake_is_hung_up_on_and_disturbs_nobody(certificates):
+def test_silent_tls_client_is_closed(certificates):
     with served(Factory(), "tls://127.0.0.1:0", tls=files(certificates, "server")) as it:
         port = int(it.rpartition("/")[0].rpartition(":")[2])
         with (

@@ -1,4 +1,4 @@
-"""``on_lost="truncate"``: each slot of a lost session tells of its loss, once, and goes on."""
+"""``on_lost="truncate"``: each slot of a lost session reports the loss once."""
 
 import threading
 from contextlib import contextmanager
@@ -14,18 +14,18 @@ import shoal
 from shoal.errors import ReceiveTimeoutError, SessionLostError
 from shoal.pools import ThreadPool
 from shoal.remote import Hosted
-from shoal.remote._conversation import Conversation
+from shoal.remote._request_dispatcher import RequestDispatcher
 from tests.remote.peers import LONG, Cell, WakeableCell, wait_until
 from tests.remote.proxy import proxied
 from tests.remote.serving import TCP, named, served
 
 MODES = ["NextStep", "Disabled", "SameStep"]
-WAITS = 1
-"""The action of a step that does not end before the test is over."""
+BLOCK = 1
+"""The action of a step that does not end before the end of the test."""
 
 
 class Counter(gymnasium.Env):
-    """Observes its label, and how many steps its episode has."""
+    """Observes its label and the number of steps of its episode."""
 
     observation_space = spaces.Box(-1, 1e6, (2,), np.float64)
     action_space = spaces.Discrete(2)
@@ -42,7 +42,7 @@ class Counter(gymnasium.Env):
         return self._seen(), {}
 
     def step(self, action):
-        if action == WAITS:
+        if action == BLOCK:
             self.is_over.wait(LONG / 1000)
         self._steps += 1
         return self._seen(), 1.0, False, False, {}
@@ -50,7 +50,7 @@ class Counter(gymnasium.Env):
 
 @pytest.fixture
 def counters():
-    """Makes pools of three slots, which do not wait for each other."""
+    """Makes pools of three slots that step concurrently."""
     Counter.is_over.clear()
 
     def make(autoreset_mode="NextStep"):
@@ -61,15 +61,15 @@ def counters():
     return make
 
 
-class Pair:
-    """Two servers that seem to be one, which loses its sessions where it is restarted."""
+class ServerPair:
+    """Two servers behind one address, which look like one restarted server."""
 
     def __init__(self, proxy, url, first, second):
         self.proxy, self.url, self.first = proxy, url, first
         self._ports = [int(each.url.rpartition(":")[2]) for each in (first, second)]
 
     def move(self):
-        """Let those who come from now on come to the second one."""
+        """Redirect new connections to the second server."""
         self.proxy.port = self._ports[1]
 
     def restart(self):
@@ -77,7 +77,7 @@ class Pair:
         self.proxy.cut()
 
     def connected(self, **options):
-        # A proxy sees what is said over the socket, not what goes through shared memory.
+        # A proxy sees messages on the socket, but not those in shared memory.
         options = {"on_lost": "truncate", "timeout": 20.0, "shared_memory": False} | options
         return shoal.connect(self.url, **options)
 
@@ -90,13 +90,13 @@ def pair(factory):
         proxied(named(first.url, "it")) as (proxy, through),
     ):
         try:
-            yield Pair(proxy, through, first, second)
+            yield ServerPair(proxy, through, first, second)
         finally:
-            Counter.is_over.set()  # or a server would wait for it
+            Counter.is_over.set()  # the server waits for the step when it is closed
 
 
-def told(batch):
-    """What each slot of a batch tells: its observation, whether it was truncated, its info."""
+def results_of(batch):
+    """Return the observation, the truncated flag and the info of each slot."""
     infos = [{} for _ in batch.slots]
     for row, info in (batch.raw_infos or ([], None))[0]:
         infos[row] |= info
@@ -106,72 +106,72 @@ def told(batch):
 
 def stepped(pool, *slots):
     pool.send([0] * len(slots), slots)
-    return told(pool.recv(slots=slots))
+    return results_of(pool.recv(slots=slots))
 
 
 def loss(slot, mode, shown):
-    """What a slot must tell that was lost after it had shown so many steps."""
+    """Return the expected result of a slot that was lost after this many steps."""
     info = {"crashed": True}
     if mode == "SameStep":
         info |= {"final_obs": [slot, shown], "final_info": {"crashed": True}}
     return [slot, 0], True, info
 
 
-def plain(found):
-    """What slots tell, with lists in the place of arrays."""
-    for _, _, info in found.values():
+def as_lists(results):
+    """Convert arrays in results to lists."""
+    for _, _, info in results.values():
         if "final_obs" in info:
             info["final_obs"] = info["final_obs"].tolist()
-    return found
+    return results
 
 
 def await_unreceived(pool, slot):
-    """Wait until an answer has come, without receiving it; slot 1 does not end its step."""
+    """Wait for a response without receiving it; slot 1 does not finish its step."""
 
-    def has_come():
+    def has_arrived():
         with pytest.raises(ReceiveTimeoutError):
             pool.recv(slots=[1], timeout=0.02)
-        return slot in pool._conversation.arrivals.done
+        return slot in pool._dispatcher.pending.arrivals.done
 
-    assert wait_until(has_come)
+    assert wait_until(has_arrived)
 
 
 @pytest.mark.parametrize("mode", MODES)
-def test_a_slot_whose_old_answer_had_come_tells_of_its_loss_with_its_next_one(mode, counters):
+def test_slot_with_received_response_reports_loss_next(mode, counters):
     with pair(counters) as servers, servers.connected(autoreset_mode=mode) as envs:
         pool = envs.pool
         envs.reset()
         envs.step([0, 0, 0])
         pool.send([0], [0])
-        pool.send([WAITS], [1])
+        pool.send([BLOCK], [1])
         await_unreceived(pool, 0)
         servers.restart()
-        assert plain(told(pool.recv(slots=[1]))) == {1: loss(1, mode, 1)}
-        assert told(pool.recv(slots=[0])) == {0: ([0, 2], False, {})}
-        assert plain(stepped(pool, 0)) == {0: loss(0, mode, 2)}
-        assert plain(stepped(pool, 2)) == {2: loss(2, mode, 1)}
+        assert as_lists(results_of(pool.recv(slots=[1]))) == {1: loss(1, mode, 1)}
+        assert results_of(pool.recv(slots=[0])) == {0: ([0, 2], False, {})}
+        assert as_lists(stepped(pool, 0)) == {0: loss(0, mode, 2)}
+        assert as_lists(stepped(pool, 2)) == {2: loss(2, mode, 1)}
         for k in (1, 2):
             expected = {slot: ([slot, k], False, {}) for slot in range(3)}
             assert stepped(pool, 0, 1, 2) == expected
 
 
 @pytest.mark.parametrize("mode", MODES)
-def test_all_slots_of_a_step_in_flight_tell_of_the_loss_once(mode, counters):
+def test_slots_in_flight_report_loss_once(mode, counters):
     with pair(counters) as servers, servers.connected(autoreset_mode=mode) as envs:
         pool = envs.pool
         envs.reset()
         envs.step([0, 0, 0])
-        pool.begin_step([WAITS] * 3)
+        pool.begin_step([BLOCK] * 3)
         servers.restart()
         expected = {slot: loss(slot, mode, 1) for slot in range(3)}
-        assert plain(told(pool.recv())) == expected
+        assert as_lists(results_of(pool.recv())) == expected
         observations, _, _, truncated, infos = envs.step([0, 0, 0])
         assert observations.tolist() == [[0, 1], [1, 1], [2, 1]]
         assert not truncated.any()
         assert infos == {}
 
 
-def test_idle_slots_tell_of_the_loss_though_others_are_stepped_meanwhile(counters):
+def test_idle_slots_report_loss_when_sent(counters):
     with pair(counters) as servers, servers.connected() as envs:
         pool = envs.pool
         envs.reset()
@@ -185,19 +185,19 @@ def test_idle_slots_tell_of_the_loss_though_others_are_stepped_meanwhile(counter
         assert truncated.tolist() == infos["crashed"].tolist() == [False, True, False]
 
 
-def test_a_slot_that_is_reset_has_no_loss_to_tell_of(counters):
+def test_reset_slot_reports_no_loss(counters):
     with pair(counters) as servers, servers.connected() as envs:
         pool = envs.pool
         envs.reset()
         servers.restart()
         assert stepped(pool, 1) == {1: loss(1, "NextStep", 0)}
         pool.reset([0])
-        assert told(pool.recv(slots=[0])) == {0: ([0, 0], False, {})}
+        assert results_of(pool.recv(slots=[0])) == {0: ([0, 0], False, {})}
         assert stepped(pool, 0) == {0: ([0, 1], False, {})}
         assert stepped(pool, 2) == {2: loss(2, "NextStep", 0)}
 
 
-# The heart of an owner may be the first to notice
+# Losses that the heartbeat thread notices first
 
 USES = {
     "step": lambda envs: envs.step([0, 0, 0])[3].tolist() == [True] * 3,
@@ -208,14 +208,14 @@ USES = {
 
 
 @pytest.mark.parametrize("use", USES)
-def test_what_an_owner_does_next_goes_on_though_its_heart_has_noticed_the_loss_first(use):
+def test_call_after_heartbeat_noticed_the_loss(use):
     with (
         pair(Hosted(Cell, exclusive=True, lease=0.4)) as servers,
         servers.connected() as envs,
     ):
         envs.reset()
         envs.step([0, 0, 0])
-        lost = envs.pool._conversation.link
+        lost = envs.pool._dispatcher.link
         servers.restart()
         assert wait_until(lambda: lost.is_over)
         assert USES[use](envs)
@@ -223,14 +223,16 @@ def test_what_an_owner_does_next_goes_on_though_its_heart_has_noticed_the_loss_f
         observations, _, _, truncated, infos = envs.step([0, 0, 0])
         assert not truncated.any()
         assert "crashed" not in infos
-        assert len(set(observations[:, 1])) <= 2  # one step less where a slot told of its loss
+        assert (
+            len(set(observations[:, 1])) <= 2
+        )  # one step less for a slot that has reported its loss
 
 
-# A server may be closed as it should, and come back
+# Servers that are closed and restarted
 
 
-def test_a_server_that_is_closed_while_its_device_works_is_waited_for_until_it_is_back():
-    """Until its device has ended what it does, the old one is there, and refuses everybody."""
+def test_reconnect_waits_for_a_server_that_is_closing():
+    """The old server rejects clients until its device has finished the step."""
     cells = []
 
     def make():
@@ -247,28 +249,28 @@ def test_a_server_that_is_closed_while_its_device_works_is_waited_for_until_it_i
         closing = threading.Thread(target=servers.first.close)
         closing.start()
 
-        def come_back():
-            # At its first connection, and at those that were refused.
+        def reconnect():
+            # The first connection, and those that were rejected.
             assert wait_until(lambda: servers.proxy.connections > 2)
             cells[0].woken.set()
             closing.join()
             servers.move()
 
-        coming_back = threading.Thread(target=come_back)
+        coming_back = threading.Thread(target=reconnect)
         coming_back.start()
-        assert told(pool.recv(slots=[1])) == {1: loss(1, "NextStep", 0)}
+        assert results_of(pool.recv(slots=[1])) == {1: loss(1, "NextStep", 0)}
         coming_back.join()
-        assert told(pool.recv(slots=[0])) == {0: ([0, 1], False, {})}
+        assert results_of(pool.recv(slots=[0])) == {0: ([0, 1], False, {})}
         assert stepped(pool, 0) == {0: loss(0, "NextStep", 1)}
         assert stepped(pool, 2) == {2: loss(2, "NextStep", 0)}
         assert stepped(pool, 0, 1, 2) == {slot: ([slot, 1], False, {}) for slot in range(3)}
         assert len(cells) == 2
 
 
-def test_a_call_that_was_under_way_is_told_of_the_loss_and_the_next_one_works():
+def test_lost_call_raises_and_next_call_works():
     with pair(Cell) as servers, servers.connected() as envs:
         envs.reset()
-        send = envs.pool._conversation.link.send
+        send = envs.pool._dispatcher.link.send
 
         def lost_meanwhile(*args, **kwargs):
             servers.move()
@@ -278,7 +280,7 @@ def test_a_call_that_was_under_way_is_told_of_the_loss_and_the_next_one_works():
             servers.proxy.drops = set()
             return number
 
-        envs.pool._conversation.link.send = lost_meanwhile
+        envs.pool._dispatcher.link.send = lost_meanwhile
         with pytest.raises(SessionLostError, match="during a call"):
             envs.call("total")
         assert envs.call("total") == (0, 0, 0)
@@ -290,26 +292,26 @@ def test_a_call_that_was_under_way_is_told_of_the_loss_and_the_next_one_works():
 
 @contextmanager
 def interrupted_before_the_reset():
-    """Ctrl-C comes when a new session has begun, and its slots are about to be reset."""
+    """Interrupt a new session right before its slots are reset."""
 
     def interrupted(_):
         raise KeyboardInterrupt
 
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(Conversation, "_revive", interrupted)
+        patch.setattr(RequestDispatcher, "_reset_slots", interrupted)
         with pytest.raises(KeyboardInterrupt):
             yield
 
 
 @pytest.mark.parametrize("use", USES)
-def test_slots_are_revived_by_the_next_call_though_an_interrupt_came_before_their_reset(use):
+def test_next_call_resets_slots_after_interrupt(use):
     with (
         pair(Hosted(Cell, exclusive=True, lease=0.4)) as servers,
         servers.connected() as envs,
     ):
         envs.reset()
         envs.step([0, 0, 0])
-        lost = envs.pool._conversation.link
+        lost = envs.pool._dispatcher.link
         servers.restart()
         assert wait_until(lambda: lost.is_over)
         with interrupted_before_the_reset():
@@ -320,18 +322,18 @@ def test_slots_are_revived_by_the_next_call_though_an_interrupt_came_before_thei
         assert "crashed" not in envs.step([0, 0, 0])[4]
 
 
-def test_slots_in_flight_are_received_though_an_interrupt_came_before_their_reset(counters):
+def test_slots_in_flight_are_received_after_interrupt(counters):
     with pair(counters) as servers, servers.connected() as envs:
         envs.reset()
         envs.step([0, 0, 0])
-        envs.pool.begin_step([WAITS] * 3)
+        envs.pool.begin_step([BLOCK] * 3)
         servers.restart()
         with interrupted_before_the_reset():
             envs.recv()
-        assert told(envs.pool.recv()) == {k: loss(k, "NextStep", 1) for k in range(3)}
+        assert results_of(envs.pool.recv()) == {k: loss(k, "NextStep", 1) for k in range(3)}
 
 
-def test_a_server_that_comes_back_with_other_slots_is_refused():
+def test_restarted_server_with_other_slots_is_rejected():
     with served(Cell, TCP) as first, proxied(first) as (proxy, through):
         other = shoal.serve({"it": "CartPole-v1"}, TCP)
         envs = shoal.connect(through, on_lost="truncate", timeout=20.0, shared_memory=False)

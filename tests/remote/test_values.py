@@ -1,4 +1,4 @@
-"""Plain values as bytes and back: what travels, what is told of what does not, and bombs."""
+"""Encoding of plain values, unsupported values, and malicious input."""
 
 import struct
 import time
@@ -15,7 +15,7 @@ from shoal.errors import ProtocolError
 from shoal.remote import Unsent
 from shoal.remote._value_codec import pack_values, unpack_values
 from shoal.testing import assert_identical
-from tests.remote.mutations import FUZZ, MOST, peak_of
+from tests.remote.mutations import FUZZ, MAX_MEMORY, peak_of
 
 
 def arrays_of(draw):
@@ -84,7 +84,7 @@ VALUES = st.recursive(LEAVES, _nested, max_leaves=12)
 
 @FUZZ
 @given(VALUES)
-def test_values_come_back_as_what_they_were(value):
+def test_values_round_trip(value):
     assert_identical(unpack_values(pack_values(value)), value)
 
 
@@ -99,20 +99,20 @@ def test_values_come_back_as_what_they_were(value):
     ],
 )
 @pytest.mark.parametrize("depth", [5, 20, 39, 40, 60, 300])
-def test_whatever_can_be_packed_can_be_read(wrap, depth):
+def test_every_encoded_value_can_be_decoded(wrap, depth):
     value = 1
     for _ in range(depth):
         value = wrap(value)
-    with suppress(RecursionError):  # of the repr of what is too deep
+    with suppress(RecursionError):  # from repr of a deeply nested value
         got = unpack_values(pack_values(value))
         if depth < 39:
             assert_identical(got, value)
 
 
 HALF = Unsent("str", r"'\udcff'")
-"""Stands for half of a character, such as file names may have in them."""
+"""A surrogate, as in file names that are not valid UTF-8."""
 
-THING = object()
+OBJECT = object()
 UNSENT = {
     "half a character": ("\udcff", HALF),
     "a key of half a character": ({"\udcff": 1}, {HALF: 1}),
@@ -122,11 +122,11 @@ UNSENT = {
         np.str_("\udcff"),
         Unsent("str_", repr(np.str_("\udcff")).replace("\udcff", r"\udcff")),
     ),
-    "an object": (THING, Unsent("object", repr(THING))),
-    "an object in the depth": ({"deep": [THING]}, {"deep": [Unsent("object", repr(THING))]}),
+    "an object": (OBJECT, Unsent("object", repr(OBJECT))),
+    "an object in the depth": ({"deep": [OBJECT]}, {"deep": [Unsent("object", repr(OBJECT))]}),
     "an object among objects": (
-        np.array([1, THING], object),
-        np.array([1, Unsent("object", repr(THING))], object),
+        np.array([1, OBJECT], object),
+        np.array([1, Unsent("object", repr(OBJECT))], object),
     ),
     "a set": ({1, 2}, Unsent("set", "{1, 2}")),
     "a date": (
@@ -146,34 +146,34 @@ UNSENT = {
 
 
 @pytest.mark.parametrize("what", UNSENT)
-def test_whatever_does_not_travel_is_told_and_never_raised(what):
+def test_unsupported_values_become_unsent(what):
     value, expected = UNSENT[what]
     found = unpack_values(pack_values({"ok": 1, "value": value}))
     assert_identical(found, {"ok": 1, "value": expected})
 
 
 @pytest.mark.parametrize("what", UNSENT)
-def test_whatever_does_not_travel_is_refused_where_it_must_arrive(what):
-    with pytest.raises(TypeError, match="does not travel"):
+def test_unsupported_values_raise_in_strict_mode(what):
+    with pytest.raises(TypeError, match="cannot be sent"):
         pack_values({"ok": 1, "value": UNSENT[what][0]}, strict=True)
 
 
-def test_an_array_of_halves_of_characters_travels_since_it_is_numbers():
+def test_array_of_surrogates_round_trips():
     value = np.array(["\udcff"])
     assert_identical(unpack_values(pack_values(value, strict=True)), value)
 
 
-# Arrays that are not what they say
+# Invalid arrays
 
 
 def raw_array(code, shape, data=b"", kind=5):
-    """An array as it lies in a message, whatever it says of itself."""
+    """Encode an array with an arbitrary header."""
     head = struct.pack("<12sB", code, len(shape)) + struct.pack(f"<{len(shape)}Q", *shape)
     return msgpack.encode(msgpack.Ext(kind, head + data))
 
 
-def test_an_array_that_is_what_it_says_is_read():
-    """So that the others are refused for what is wrong with them."""
+def test_valid_array_is_decoded():
+    """Shows that the other tests do not fail for another reason."""
     assert_identical(unpack_values(raw_array(b"<i4", (2,), bytes(8))), np.zeros(2, np.int32))
 
 
@@ -185,7 +185,7 @@ def test_an_array_that_is_what_it_says_is_read():
         *("<U-1", ">U1", "|S1,i4", "<i4,|O", "", "\xff", "int32"),
     ],
 )
-def test_arrays_of_other_dtypes_are_refused(code, kind):
+def test_unsupported_dtypes_are_rejected(code, kind):
     data = raw_array(code.encode("latin-1"), (1,), bytes(16), kind)
     sizes = [data, raw_array(code.encode("latin-1"), (2,), bytes(16), kind)]
     sizes += [raw_array(code.encode("latin-1"), (size,), bytes(8), kind) for size in (0, 1, 2)]
@@ -193,7 +193,7 @@ def test_arrays_of_other_dtypes_are_refused(code, kind):
         with pytest.raises(ProtocolError):
             unpack_values(each)
     if code.isascii():
-        with pytest.raises(ProtocolError, match="does not travel"):
+        with pytest.raises(ProtocolError, match="not supported"):
             unpack_values(data)
 
 
@@ -236,11 +236,11 @@ BOMBS = {
     "objects in a large shape": (extension(7, [[2**31, 2**31, 0], []]), REFUSED),
     "no objects in a large shape": (extension(7, [[2**62], []]), REFUSED),
     "an integer of many digits": (msgpack.encode(msgpack.Ext(4, b"9" * 60_000)), READ),
-    "a list that is announced": (b"\xdd\x7f\xff\xff\xff", REFUSED),
-    "a dict that is announced": (b"\xdf\x7f\xff\xff\xff", REFUSED),
-    "bytes that are announced": (b"\xc6\x7f\xff\xff\xff", REFUSED),
-    "an extension that is announced": (b"\xc9\x7f\xff\xff\xff\x05", REFUSED),
-    "a tuple that is announced": (msgpack.encode(msgpack.Ext(1, b"\xdd\x7f\xff\xff\xff")), REFUSED),
+    "a list that is overrides": (b"\xdd\x7f\xff\xff\xff", REFUSED),
+    "a dict that is overrides": (b"\xdf\x7f\xff\xff\xff", REFUSED),
+    "bytes that are overrides": (b"\xc6\x7f\xff\xff\xff", REFUSED),
+    "an extension that is overrides": (b"\xc9\x7f\xff\xff\xff\x05", REFUSED),
+    "a tuple that is overrides": (msgpack.encode(msgpack.Ext(1, b"\xdd\x7f\xff\xff\xff")), REFUSED),
     "lists a little too deep": (b"\x91" * 150 + b"\x01", REFUSED),
     "lists of lists": (b"\x91" * 60_000 + b"\x01", REFUSED),
     "tuples of tuples": (deep_tuples(), REFUSED),
@@ -250,12 +250,12 @@ BOMBS = {
 
 
 @pytest.mark.parametrize("bomb", BOMBS)
-def test_little_input_takes_little_memory(bomb):
+def test_small_input_needs_little_memory(bomb):
     data, is_read = BOMBS[bomb]
     assert len(data) <= 1 << 16
     outcome = nullcontext() if is_read else pytest.raises(ProtocolError)
-    begun = time.monotonic()
+    start_time = time.monotonic()
     with outcome:
         unpack_values(data)
-    assert time.monotonic() - begun < 3.0
-    assert peak_of(lambda: unpack_values(data)) < MOST
+    assert time.monotonic() - start_time < 3.0
+    assert peak_of(lambda: unpack_values(data)) < MAX_MEMORY

@@ -1,4 +1,4 @@
-"""Websockets: without their package, and with clients that do not read."""
+"""Websockets: without the package, and with clients that do not read."""
 
 import sys
 import threading
@@ -15,10 +15,10 @@ from websockets.sync.client import connect
 import shoal
 from shoal.errors import MissingExtraError
 from shoal.pools import InlinePool
-from shoal.remote._messages import CallRequest, Hello, Ready, pack_message
+from shoal.remote._messages import CallRequest, ClientHello, ClientReady, pack_message
 from shoal.remote._value_codec import pack_values
 from shoal.remote._wire import Kind, read_header
-from tests.remote.peers import Raw, ours, plain, wait_until
+from tests.remote.peers import Raw, shoal_threads, unnumbered_message, wait_until
 from tests.remote.serving import Factory, named
 
 WS = "ws://127.0.0.1:0"
@@ -29,7 +29,7 @@ WS = "ws://127.0.0.1:0"
 
 @pytest.fixture
 def without_websockets(monkeypatch):
-    """As if the package had never been installed."""
+    """Simulate that the package is not installed."""
     module = "shoal.remote._transports.websocket"
     for name in [name for name in sys.modules if name.split(".")[0] == "websockets"]:
         monkeypatch.delitem(sys.modules, name)
@@ -44,13 +44,13 @@ def assert_names_the_extra(error):
     assert "websockets is not installed" in str(error)
     assert "\n" not in str(error)
     assert isinstance(error, ImportError)
-    assert not isinstance(error, ConnectionError)  # trying again would not help
+    assert not isinstance(error, ConnectionError)  # a retry would not help
 
 
 @pytest.mark.usefixtures("without_websockets")
 @pytest.mark.parametrize("on_lost", ["raise", "resume", "truncate"])
 @pytest.mark.parametrize("scheme", ["ws", "wss"])
-def test_a_client_without_websockets_is_told_what_to_install(scheme, on_lost):
+def test_client_without_websockets_package(scheme, on_lost):
     with pytest.raises(MissingExtraError) as caught:
         shoal.connect(f"{scheme}://127.0.0.1:1/it", timeout=5.0, on_lost=on_lost)
     assert_names_the_extra(caught.value)
@@ -58,16 +58,16 @@ def test_a_client_without_websockets_is_told_what_to_install(scheme, on_lost):
 
 @pytest.mark.usefixtures("without_websockets")
 @pytest.mark.parametrize("places", [WS, ["tcp://127.0.0.1:0", WS]], ids=["alone", "as the second"])
-def test_a_server_without_websockets_is_told_what_to_install_and_leaves_nothing(places):
-    before = ours()
+def test_server_without_websockets_package(places):
+    before = shoal_threads()
     with pytest.raises(MissingExtraError) as caught:
         shoal.serve({"it": Factory()}, places)
     assert_names_the_extra(caught.value)
-    assert wait_until(lambda: ours() == before), ours()
+    assert wait_until(lambda: shoal_threads() == before), shoal_threads()
 
 
 @pytest.mark.usefixtures("without_websockets")
-def test_everything_else_works_without_websockets():
+def test_other_transports_work_without_websockets_package():
     with (
         shoal.serve({"it": Factory()}, "tcp://127.0.0.1:0") as server,
         shoal.connect(f"{server.url}/it", timeout=5.0) as envs,
@@ -78,14 +78,14 @@ def test_everything_else_works_without_websockets():
 # Clients that do not read
 
 
-class Teller(gymnasium.Env):
-    """Tells long stories, and notes how many."""
+class LongText(gymnasium.Env):
+    """Returns long strings, and counts them."""
 
     observation_space = spaces.Box(0, 1e6, (), np.float64)
     action_space = spaces.Discrete(2)
 
-    def __init__(self, told):
-        self._told = told
+    def __init__(self, calls):
+        self._calls = calls
 
     def reset(self, *, seed=None, options=None):
         return np.float64(0), {}
@@ -93,54 +93,54 @@ class Teller(gymnasium.Env):
     def step(self, action):
         return np.float64(1), 0.0, False, False, {}
 
-    def story(self):
-        self._told.append(threading.current_thread().name)
-        return bytes(STORY)
+    def long_text(self):
+        self._calls.append(threading.current_thread().name)
+        return bytes(TEXT_BYTES)
 
 
-STORY, STORIES = 4_000_000, 60
+TEXT_BYTES, NUM_REQUESTS = 4_000_000, 60
 
 
 @contextmanager
-def deaf(url):
-    """A client that has asked for many stories, and listens to none of them."""
+def unread_client(url):
+    """A client that has sent many requests and reads no response."""
     settings = {"compression": None, "max_size": None, "close_timeout": 0.1, "proxy": None}
-    call = pack_message(CallRequest("story", False, (0,), pack_values([[], {}])))
+    call = pack_message(CallRequest("long_text", False, (0,), pack_values([[], {}])))
     with connect(url, max_queue=1, **settings) as client:
         client.recv(5.0)
-        client.send(plain(Kind.HELLO, Hello(1, "it")))
-        assert read_header(client.recv(5.0)).kind is Kind.WELCOME
-        client.send(plain(Kind.READY, Ready(False)))
-        for number in range(1, STORIES + 1):
+        client.send(unnumbered_message(Kind.CLIENT_HELLO, ClientHello(1, "it")))
+        assert read_header(client.recv(5.0)).kind is Kind.SESSION_INFO
+        client.send(unnumbered_message(Kind.CLIENT_READY, ClientReady(False)))
+        for number in range(1, NUM_REQUESTS + 1):
             client.send(Raw.message(None, Kind.CALL, call, number=number))
         yield
 
 
-def is_stuck(told):
-    """Whether no more stories are being told, though more were asked for."""
-    count = len(told)
+def is_blocked(calls):
+    """Whether the server has stopped to process requests that remain."""
+    count = len(calls)
     time.sleep(0.3)
-    return 0 < count == len(told)
+    return 0 < count == len(calls)
 
 
 @pytest.mark.slow
-def test_a_client_that_stops_reading_holds_up_nobody_else_and_is_given_up(monkeypatch):
-    monkeypatch.setattr(sys.modules["shoal.remote._session"], "PATIENCE", 3.0)
-    told = []
-    factory = partial(InlinePool, [partial(Teller, told)] * 2)
+def test_client_that_stops_reading_is_disconnected(monkeypatch):
+    monkeypatch.setattr(sys.modules["shoal.remote._session"], "STALL_TIMEOUT", 3.0)
+    calls = []
+    factory = partial(InlinePool, [partial(LongText, calls)] * 2)
     with shoal.serve({"it": factory}, [WS, "tcp://127.0.0.1:0"]) as server:
         others = [shoal.connect(named(url, "it"), timeout=20.0) for url in server.urls]
         for other in others:
             other.reset(seed=0)
-        with deaf(server.url):
-            assert wait_until(partial(is_stuck, told), 10.0)
-            count = len(told)
+        with unread_client(server.url):
+            assert wait_until(partial(is_blocked, calls), 10.0)
+            count = len(calls)
             for other in others:
                 for _ in range(10):
                     other.step(np.zeros(2, np.int64))
             with shoal.connect(named(server.url, "it"), timeout=20.0) as newcomer:
                 newcomer.reset(seed=0)
-            assert len(told) == count < STORIES  # it was stuck all the time
+            assert len(calls) == count < NUM_REQUESTS  # blocked all the time
             assert wait_until(lambda: server.sessions == 2, 30.0)
         for other in others:
             other.step(np.zeros(2, np.int64))

@@ -1,6 +1,7 @@
-"""Vectors of environments on other machines: one connection, a whole batch per message.
+"""Vectors of environments in other processes or on other machines.
 
-:func:`shoal.serve` hosts vectors, :func:`shoal.connect` makes one of them ours.
+:func:`shoal.serve` hosts vectors, and :func:`shoal.connect` connects to one of them. A batch of
+all slots is one message in each direction.
 
 How it works: docs/internals/remote.md.
 """

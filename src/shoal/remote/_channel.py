@@ -1,8 +1,9 @@
-"""Numbered messages over a connection that may be replaced: none is lost, none is read twice.
+"""Reliable, ordered messages over a connection that may be replaced.
 
-Each end counts what it sends, tells with every message which number it has received last, and keeps
-what the other end has not yet told of. After a connection was lost, both ends tell each other what
-they have received, and what is missing is sent again.
+Each end numbers its messages, acknowledges the newest number it has received with every message it
+sends, and keeps its own messages until they are acknowledged. After a reconnect, both ends
+exchange the newest numbers they have received, and the missing messages are retransmitted. So no
+message is lost, and none is processed twice.
 """
 
 from __future__ import annotations
@@ -13,52 +14,52 @@ from collections.abc import Sequence
 from typing import Any
 
 from shoal.errors import ConnectionLostError, ProtocolError
-from shoal.remote._transports.base import SLOWEST, Transport, flat
+from shoal.remote._transports.base import MIN_RATE, Transport, as_bytes
 from shoal.remote._wire import HEADER_BYTES, Header, Kind, pack_header, read_header
 
 __all__ = ["Channel"]
 
 _SMALL = 1 << 14
 
-_MOST_KEPT, _MOST_BYTES_KEPT = 1 << 14, 1 << 28
-"""Messages, and their bytes, that are kept for an other end that acknowledges nothing."""
+_MAX_UNACKNOWLEDGED, _MAX_UNACKNOWLEDGED_BYTES = 1 << 14, 1 << 28
+"""Limits on the messages that are kept for a peer that acknowledges nothing."""
 
-_MANY, _MUCH = 1 << 8, 1 << 22
-"""Messages, and their bytes, after which one that only receives acknowledges them."""
+_ACK_MESSAGES, _ACK_BYTES = 1 << 8, 1 << 22
+"""Messages and bytes after which an end that only receives sends an acknowledgement."""
 
 
 class Channel:
-    """One end of a session's connections.
+    """One end of a session's message stream.
 
     Args:
-        transport: The first connection, if there is one already.
-        keeps: Whether messages are kept until the other end has them. Without it, a lost connection
-            is the end.
-        largest: Bytes that a message of the other end may have.
+        transport: The first connection, if it exists already.
+        retransmits: Whether messages are kept for retransmission. Without it, a lost connection
+            cannot be replaced.
+        max_message: Largest incoming message in bytes.
     """
 
     def __init__(
-        self, transport: Transport | None = None, *, keeps: bool, largest: int = 1 << 62
+        self, transport: Transport | None = None, *, retransmits: bool, max_message: int = 1 << 62
     ) -> None:
         self.transport = transport
-        self._name = "it"  # that of the last connection
-        self.largest = largest
+        self._name = "the connection"  # the name of the last transport
+        self.max_message = max_message
         self.sent = 0
         self.received = 0
-        self.keeps = keeps
-        self._kept: deque[tuple[int, list[Any]]] = deque()
-        self._bytes_kept = 0
-        self.most_kept = _MOST_KEPT
-        """Messages that are kept for an other end that acknowledges nothing."""
-        self._unacknowledged = [0, 0]  # messages that we have received, and their bytes
-        self._bytes_before = [0, 0]  # sent and received over connections that were lost
+        self.retransmits = retransmits
+        self._unacknowledged: deque[tuple[int, list[Any]]] = deque()
+        self._unacknowledged_bytes = 0
+        self.max_unacknowledged = _MAX_UNACKNOWLEDGED
+        """Largest number of messages that are kept for a peer that acknowledges nothing."""
+        self._received_since_ack = [0, 0]  # messages and bytes
+        self._bytes_before = [0, 0]  # sent and received over previous connections
         self._discard = bytearray(_SMALL)
         self._is_broken = False  # nothing more can be sent over this connection
-        self._loss: ConnectionLostError | None = None  # why, if somebody else has found out
-        self.is_inside = False
-        """Whether a message was begun to be read, and not completed."""
+        self._loss: ConnectionLostError | None = None  # the reason, if another thread found out
+        self.is_receive_incomplete = False
+        """Whether a message was received in part."""
 
-    # Out
+    # Sending
 
     def send(
         self,
@@ -70,64 +71,67 @@ class Channel:
         flags: int = 0,
         rows: int = 0,
         micros: int = 0,
-        about: int = 0,
-        lasting: bool = False,
+        reply_to: int = 0,
+        is_immutable: bool = False,
     ) -> int:
         """Send a message, and return its number.
 
         Args:
-            kind: What it is.
-            meta: What is not a tensor.
-            body: Tensors, as buffers.
-            size: Their bytes, all together.
+            kind: The kind of the message.
+            meta: The part that is not tensors.
+            body: The tensors, as buffers.
+            size: Total size of the body in bytes.
             flags: See :mod:`shoal.remote._wire`.
-            rows: How many slots it speaks of.
-            micros: What a server has spent on it.
-            about: The number of the request that it answers.
-            lasting: Whether the tensors stay as they are, and need not be copied to be kept.
+            rows: Number of slots in the body.
+            micros: Microseconds that the server spent on the request.
+            reply_to: The number of the request that this message responds to.
+            is_immutable: Whether the body never changes, so that it need not be copied to be kept.
         """
-        # An interrupt may come anywhere: a message counts as sent from the moment on in which it
-        # is kept, or, where nothing is kept, the connection is given up.
+        # An interrupt may arrive between any two lines. A message counts as sent once it is kept
+        # for retransmission; without retransmission, the connection is marked as broken until the
+        # whole message was written.
         number = self.sent + 1
-        header = Header(kind, flags, rows, len(meta), micros, number, self.received, about, size)
+        header = Header(kind, flags, rows, len(meta), micros, number, self.received, reply_to, size)
         parts = [pack_header(header), meta, *body]
-        if self.keeps:
-            if not lasting or size < _SMALL:
-                parts = [b"".join(map(flat, parts))]
-            self._keep(number, parts)
+        if self.retransmits:
+            if not is_immutable or size < _SMALL:
+                parts = [b"".join(map(as_bytes, parts))]
+            self._retain(number, parts)
         elif self.transport is None:
             raise ConnectionLostError(f"{self._name}: the connection was lost")
-        was_broken, self._is_broken = self._is_broken, True  # until all of it is on its way
+        was_broken, self._is_broken = self._is_broken, True
         self.sent = number
-        self._unacknowledged = [0, 0]
+        self._received_since_ack = [0, 0]
         if self.transport is not None and not was_broken:
-            self._deliver(self.transport, parts)
+            self._transmit(self.transport, parts)
         return number
 
-    def _keep(self, number: int, parts: list[Any]) -> None:
+    def _retain(self, number: int, parts: list[Any]) -> None:
         self._drop_unsent()
         size = sum(memoryview(part).nbytes for part in parts)
-        is_too_much = self._bytes_kept + size > max(_MOST_BYTES_KEPT, 4 * size)
-        if self._kept and (is_too_much or len(self._kept) >= self.most_kept):
-            raise ProtocolError("the other end acknowledges nothing of what it is sent")
-        self._bytes_kept += size
-        self._kept.append((number, parts))
+        limit = max(_MAX_UNACKNOWLEDGED_BYTES, 4 * size)
+        is_too_large = self._unacknowledged_bytes + size > limit
+        is_too_many = len(self._unacknowledged) >= self.max_unacknowledged
+        if self._unacknowledged and (is_too_large or is_too_many):
+            raise ProtocolError("the other end does not acknowledge messages")
+        self._unacknowledged_bytes += size
+        self._unacknowledged.append((number, parts))
 
     def _drop_unsent(self) -> None:
-        """Forget what was kept and then, after an interrupt, does not count as sent."""
-        while self._kept and self._kept[-1][0] > self.sent:
-            self._forget(self._kept.pop())
+        """Release messages that were kept but, after an interrupt, do not count as sent."""
+        while self._unacknowledged and self._unacknowledged[-1][0] > self.sent:
+            self._release(self._unacknowledged.pop())
 
-    def _forget(self, kept: tuple[int, list[Any]]) -> None:
-        self._bytes_kept -= sum(memoryview(part).nbytes for part in kept[1])
+    def _release(self, message: tuple[int, list[Any]]) -> None:
+        self._unacknowledged_bytes -= sum(memoryview(part).nbytes for part in message[1])
 
-    def tell(self, kind: Kind, meta: bytes = b"") -> None:
-        """Send a message that may be lost; another thread may be receiving."""
+    def send_unnumbered(self, kind: Kind, meta: bytes = b"") -> None:
+        """Send a message that may be lost. Another thread may be receiving."""
         transport = self.transport
         if transport is None or self._is_broken:
             return
         header = Header(kind, 0, 0, len(meta), 0, 0, self.received, 0, 0)
-        self._unacknowledged = [0, 0]
+        self._received_since_ack = [0, 0]
         try:
             transport.send([pack_header(header), meta], reads=False)
         except BaseException as error:
@@ -135,11 +139,11 @@ class Channel:
             if not isinstance(error, ConnectionLostError):
                 raise
 
-    def _deliver(self, transport: Transport, parts: list[Any]) -> None:
+    def _transmit(self, transport: Transport, parts: list[Any]) -> None:
         try:
             transport.send(parts)
         except ConnectionLostError:
-            return  # who receives next learns of it, after what the other end has said before
+            return  # the next receive raises it, after all messages that have arrived
         self._is_broken = False
 
     @property
@@ -147,22 +151,24 @@ class Channel:
         """Whether nothing more can be sent over the connection."""
         return self._is_broken
 
-    def break_off(self, loss: ConnectionLostError | None = None, *, and_lose: bool = False) -> None:
-        """Nothing more can be sent over this connection; what has come can still be read.
+    def mark_broken(
+        self, loss: ConnectionLostError | None = None, *, disconnect: bool = False
+    ) -> None:
+        """Send nothing more over this connection; messages that have arrived can still be read.
 
-        Unless it is lost as well. Who receives next is told of this loss.
+        With ``disconnect`` they cannot. The next receive raises ``loss``.
         """
         self._is_broken = True
-        if and_lose:
-            self.lose()
+        if disconnect:
+            self.disconnect()
         self._loss = loss or self._loss
 
-    # In
+    # Receiving
 
     def next_header(self, timeout: float | None) -> Header | None:
-        """Wait for a message that was not received before; None when the time is over.
+        """Wait for the next new message; None after the timeout.
 
-        Its meta and body must be read next, and then :meth:`complete` called.
+        The caller must read its meta and body next, and then call :meth:`complete`.
         """
         while True:
             transport = self.transport
@@ -177,72 +183,73 @@ class Channel:
             if head is None:
                 return None
             header = read_header(head)
-            self.is_inside = True
+            self.is_receive_incomplete = True
             transport.skip(HEADER_BYTES)
             if header.ack:
-                self._acknowledged(header.ack)
+                self._handle_ack(header.ack)
             if not header.number or header.number == self.received + 1:
                 return header
             if header.number > self.received:
                 raise ProtocolError(
-                    f"message {header.number} has come after message {self.received}"
+                    f"message {header.number} arrived after message {self.received}: messages are "
+                    "missing"
                 )
-            self._pass_over(transport, header.meta + header.body)
-            self.is_inside = False
+            self._discard_duplicate(transport, header.meta + header.body)
+            self.is_receive_incomplete = False
 
     def read_meta(self, header: Header, limit: int) -> bytearray:
-        """What is not a tensor of a message."""
+        """Receive the part of a message that is not tensors."""
         if header.meta > limit:
-            raise ProtocolError(f"{header.meta} bytes of meta are announced, the limit is {limit}")
+            raise ProtocolError(f"a message has {header.meta} bytes of meta, the limit is {limit}")
         meta = bytearray(header.meta)
         if header.meta:
             self.read_into([meta])
         return meta
 
     def read_into(self, buffers: Sequence[Any]) -> None:
-        """Read the next parts of a message into these buffers."""
+        """Receive the next parts of a message into these buffers."""
         transport = self.transport
         if transport is None:
             raise ConnectionLostError(f"{self._name}: the connection was lost")
         transport.receive_into(buffers)
 
     def complete(self, header: Header) -> None:
-        """A message was read to its end, and what it says was noted."""
+        """Mark a message as received, after its content was processed."""
         if header.number:
             self.received = header.number
-            self._unacknowledged[0] += 1
-            self._unacknowledged[1] += header.meta + header.body
-        self.is_inside = False
+            self._received_since_ack[0] += 1
+            self._received_since_ack[1] += header.meta + header.body
+        self.is_receive_incomplete = False
 
     @property
-    def owes_acknowledgement(self) -> bool:
-        """Whether so much has come since the last message that the other end must hear of it."""
-        messages, size = self._unacknowledged
-        return self.keeps and (messages >= _MANY or size >= _MUCH)
+    def should_acknowledge(self) -> bool:
+        """Whether enough was received to send an acknowledgement without another message."""
+        messages, size = self._received_since_ack
+        return self.retransmits and (messages >= _ACK_MESSAGES or size >= _ACK_BYTES)
 
-    def _pass_over(self, transport: Transport, size: int) -> None:
-        """Read the rest of a message that was received before."""
-        if size > self.largest:
-            raise ProtocolError(f"{size} bytes are announced, {self.largest} may be")
-        deadline = time.monotonic() + transport.patience + size / SLOWEST
+    def _discard_duplicate(self, transport: Transport, size: int) -> None:
+        """Skip the rest of a message that was received before."""
+        if size > self.max_message:
+            raise ProtocolError(f"a message has {size} bytes, the limit is {self.max_message}")
+        deadline = time.monotonic() + transport.stall_timeout + size / MIN_RATE
         while size > 0:
             if time.monotonic() > deadline:
                 raise ConnectionLostError(f"{transport.name}: a message was not completed")
-            taken = min(size, len(self._discard))
-            transport.receive_into([memoryview(self._discard)[:taken]])
-            size -= taken
+            count = min(size, len(self._discard))
+            transport.receive_into([memoryview(self._discard)[:count]])
+            size -= count
 
-    def _acknowledged(self, number: int) -> None:
+    def _handle_ack(self, number: int) -> None:
         if number > self.sent:
-            raise ProtocolError(f"message {number} is acknowledged, {self.sent} were sent")
-        kept = self._kept
-        while kept and kept[0][0] <= number:
-            self._forget(kept.popleft())
+            raise ProtocolError(f"message {number} is acknowledged, but only {self.sent} were sent")
+        messages = self._unacknowledged
+        while messages and messages[0][0] <= number:
+            self._release(messages.popleft())
 
-    # A new connection
+    # Connections
 
-    def lose(self) -> None:
-        """End the connection; messages go on being numbered and kept."""
+    def disconnect(self) -> None:
+        """Close the connection; messages are still numbered and kept."""
         transport, self.transport = self.transport, None
         self._loss = None
         if transport is not None:
@@ -251,15 +258,15 @@ class Channel:
             self._bytes_before[1] += transport.bytes_received
             transport.close()
 
-    def abandon(self) -> None:
-        """Let go of the connection in a forked child, without ending it for the parent."""
+    def release_in_child(self) -> None:
+        """Release the socket in a forked child without closing the connection of the parent."""
         transport, self.transport = self.transport, None
         if transport is not None:
-            transport.abandon()
+            transport.release_in_child()
 
     @property
-    def bytes_carried(self) -> tuple[int, int]:
-        """Bytes that were sent and received so far, over all connections."""
+    def byte_counts(self) -> tuple[int, int]:
+        """Bytes sent and received over all connections."""
         sent, received = self._bytes_before
         transport = self.transport
         if transport is None:
@@ -267,18 +274,19 @@ class Channel:
         return sent + transport.bytes_sent, received + transport.bytes_received
 
     def resume(self, transport: Transport, received: int) -> None:
-        """Go on over another connection; the other end has received so many messages."""
-        self.lose()
+        """Continue over a new connection; ``received`` is the newest number the peer has."""
+        self.disconnect()
         self._drop_unsent()
-        self._acknowledged(received)
-        if self._kept and self._kept[0][0] != received + 1:
-            raise ProtocolError(f"message {received + 1} is not kept any more")
-        self.is_inside = False
+        self._handle_ack(received)
+        messages = self._unacknowledged
+        if messages and messages[0][0] != received + 1:
+            raise ProtocolError(f"message {received + 1} cannot be retransmitted")
+        self.is_receive_incomplete = False
         self._is_broken = True
         self.transport = transport
-        for _, parts in list(self._kept):
+        for _, parts in list(messages):
             self._is_broken = True
-            self._deliver(transport, parts)
+            self._transmit(transport, parts)
             if self._is_broken:
                 return
         self._is_broken = False

@@ -1,4 +1,4 @@
-"""``connect``: from an address to a vector."""
+"""The function ``connect``."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from typing import Any, get_args
 from gymnasium.vector import AutoresetMode
 
 from shoal._options import VectorOptions
-from shoal.remote._address import Address, encrypted_if_asked
+from shoal.remote._address import Address, apply_tls
 from shoal.remote._handshake import check_token
 from shoal.remote._pool import RemotePool
 from shoal.remote._servers_pool import ServersPool
@@ -22,8 +22,8 @@ from shoal.vector._seeding import Seeding
 
 __all__ = ["connect"]
 
-_MOST_ARGUMENTS = 60_000
-"""Bytes: they travel with the first message, which a server reads from anybody."""
+_MAX_ARGUMENTS = 60_000
+"""Bytes of packed arguments: they are part of a message that is sent before authentication."""
 
 
 def connect(
@@ -42,42 +42,42 @@ def connect(
     batch_size: int | None = None,
     **arguments: Any,
 ) -> RemoteVectorEnv:
-    """Connect to a server, and get a vector of its environments.
+    """Connect to a server, and return a vector of its environments.
 
     Args:
-        url: Where and what: ``tcp://host:port/name``, ``tls://host:port/name``, ``ws://``,
-            ``wss://``, ``unix://path#name``, ``inproc://place#name``. A list of them makes one
-            vector over several servers, whose slots follow each other in this order.
-        num_envs: How many slots; None for as many as the server's factory makes. For a list of
-            servers, a list with a number for each, or one number that each of them has.
-        token: What the server asks for, if it does.
-        tls: For ``tls://`` and ``wss://``, which ``tcp://`` and ``ws://`` then mean as well: the
-            file of an authority to trust, or the files (certificate, key, authority) of a client
-            that must show who it is, or a context.
-        timeout: Seconds to wait for an answer, and to connect, or to come back after a loss; None
-            for no limit (but 30 seconds to connect). After a timeout, what is in flight can still
-            be received.
-        on_lost: What a lost connection means. ``"raise"``: an error. ``"resume"``: the client
-            connects again, by itself where nobody waits, and the session goes on where it was,
-            nothing is executed twice; if the server has lost the session, an error.
-            ``"truncate"``: as ``"resume"``, but if the session is lost a new one begins, whose
-            slots come back reset, truncated, and with ``crashed`` in their infos. A reset that was
-            under way then is made again, without its seeds.
-        priority: For something that there is one of: a client of a higher priority takes over.
-        autoreset_mode: Given to the server's factory, which must take it.
+        url: The address and the name of a hosted vector: ``tcp://host:port/name``,
+            ``tls://host:port/name``, ``ws://``, ``wss://``, ``unix://path#name`` or
+            ``inproc://server#name``. A list makes one vector over several servers; its slots follow
+            the order of the list.
+        num_envs: Number of slots; None for the default of the server's factory. For several
+            servers, a list with one number per server, or one number for all.
+        token: The token that the server requires, if any.
+        tls: The certificate file of an authority to trust, the files (certificate, key, authority)
+            of a client that must authenticate, or an SSL context. With it, ``tcp://`` means
+            ``tls://`` and ``ws://`` means ``wss://``.
+        timeout: Seconds to wait for a response, to connect, and to reconnect; None for no limit (30
+            seconds to connect). After a timeout, what is in flight can still be received.
+        on_lost: How to handle a lost connection. ``"raise"``: raise an error. ``"resume"``:
+            reconnect, in the background if necessary, and resume the session; no step is lost or
+            executed twice. Raise an error if the server has lost the session. ``"truncate"``: as
+            ``"resume"``, but open a new session if the session is lost; its slots return a new
+            episode's first observation, truncated, with ``crashed`` in their infos. Resets in
+            flight are repeated without seeds.
+        priority: For an exclusive vector: a client with a higher priority takes over.
+        autoreset_mode: Passed to the server's factory, which must have this parameter.
         shared_memory: Whether to use shared memory if the server is on this machine.
         info_format: As in :func:`shoal.make`.
         seeding: As in :func:`shoal.make`.
         batch_size: As in :func:`shoal.make`.
-        **arguments: Given to the server's factory: plain values, by the names of its parameters.
+        **arguments: Keyword arguments of the server's factory; plain values only.
 
-    An exception of an environment arrives as what it was if it is one of Python's, Gymnasium's or
-    Shoal's; another one as a :class:`shoal.errors.RemoteError` of the same name, which is also of
-    the nearest of those classes. Infos that cannot travel arrive as :class:`shoal.remote.Unsent`.
+    Exceptions of environments keep their type if it is a built-in one or one of Gymnasium or Shoal.
+    Other types become a :class:`shoal.errors.RemoteError` of the same name that also derives from
+    the closest known base class. Infos that cannot be sent become :class:`shoal.remote.Unsent`.
 
     Raises:
-        RefusedError: The server does not let us in; it says why.
-        ConnectionLostError: There is no server.
+        RefusedError: The server refuses the session.
+        ConnectionLostError: The server cannot be reached.
     """
     if on_lost not in get_args(OnLost):
         raise ValueError(f"on_lost must be one of {get_args(OnLost)}, got {on_lost!r}")
@@ -91,12 +91,13 @@ def connect(
     urls = [url] if isinstance(url, str) else list(url)
     counts = [num_envs] * len(urls) if isinstance(num_envs, int | None) else list(num_envs)
     if not urls or len(counts) != len(urls):
-        raise ValueError(f"got {len(counts)} numbers of slots for {len(urls)} servers")
-    addresses = encrypted_if_asked([_with_name(each) for each in urls], tls)
+        raise ValueError(f"num_envs has {len(counts)} numbers for {len(urls)} servers")
+    addresses = apply_tls([_with_name(each) for each in urls], tls)
     values = pack_values(arguments, strict=True)
-    if len(values) > _MOST_ARGUMENTS:
+    if len(values) > _MAX_ARGUMENTS:
         raise ValueError(
-            f"{len(values)} bytes of arguments for the factory, there may be {_MOST_ARGUMENTS}"
+            f"got {len(values)} bytes of arguments for the factory, expected at most "
+            f"{_MAX_ARGUMENTS}"
         )
     targets = [
         Target(address, token, tls, timeout, count, on_lost, priority, values, shared_memory)
@@ -107,9 +108,9 @@ def connect(
         "seeding": seeding,
         "batch_size": batch_size,
     }
-    pool = RemotePool(targets[0]) if isinstance(url, str) else _of_several(targets)
+    pool = RemotePool(targets[0]) if isinstance(url, str) else _connect_all(targets)
     try:
-        # Refuses what does not go together, now that the mode is known.
+        # Check the combination of options now that the autoreset mode is known.
         VectorOptions(
             autoreset_mode=pool.autoreset_mode,
             info_format=info_format,
@@ -122,7 +123,7 @@ def connect(
     return RemoteVectorEnv(pool, **frontend)
 
 
-def _of_several(targets: Sequence[Target]) -> ServersPool:
+def _connect_all(targets: Sequence[Target]) -> ServersPool:
     pools: list[RemotePool] = []
     try:
         for target in targets:
@@ -135,8 +136,8 @@ def _of_several(targets: Sequence[Target]) -> ServersPool:
 
 
 def _with_name(url: str) -> Address:
-    address = Address.of(url)
+    address = Address.parse(url)
     if not address.name:
-        place = "#name" if address.scheme in ("unix", "inproc") else "/name"
-        raise ValueError(f"{url!r} does not say what is asked for: {url}{place}")
+        name = "#name" if address.scheme in ("unix", "inproc") else "/name"
+        raise ValueError(f"{url!r} has no name of a hosted vector: expected {url}{name}")
     return address

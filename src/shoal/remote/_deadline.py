@@ -1,28 +1,28 @@
-"""How long somebody waits for a server."""
+"""The deadline of a call."""
 
 from __future__ import annotations
 
 import time
 
-__all__ = ["Patience"]
+__all__ = ["Deadline"]
 
 
-class Patience:
-    """How long a caller waits.
+class Deadline:
+    """The deadline of a call that starts now.
 
     Args:
         timeout: Seconds; None for no limit.
-        may_grow: Whether a server that has announced a long step is given that time as well.
+        is_extensible: Whether the expected duration of a long step extends the deadline.
     """
 
-    def __init__(self, timeout: float | None, *, may_grow: bool) -> None:
-        self.seconds = timeout
-        self._may_grow = may_grow
-        self._begun = time.monotonic()
+    def __init__(self, timeout: float | None, *, is_extensible: bool) -> None:
+        self.timeout = timeout
+        self._is_extensible = is_extensible
+        self._start = time.monotonic()
 
-    def left(self, announced: float) -> float | None:
-        """Seconds that are left, none below 0; None for no limit."""
-        if self.seconds is None:
+    def remaining(self, expected_duration: float) -> float | None:
+        """Seconds until the deadline, at least 0; None for no limit."""
+        if self.timeout is None:
             return None
-        granted = self.seconds + (announced if self._may_grow else 0.0)
-        return max(0.0, self._begun + granted - time.monotonic())
+        extension = expected_duration if self._is_extensible else 0.0
+        return max(0.0, self._start + self.timeout + extension - time.monotonic())

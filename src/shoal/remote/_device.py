@@ -1,4 +1,4 @@
-"""One object that answers for all slots, such as the driver of a robot cell: what it must be."""
+"""The interface of a device: one object that steps all slots, such as a robot cell's driver."""
 
 from __future__ import annotations
 
@@ -11,29 +11,29 @@ from gymnasium import Space
 __all__ = ["STATUS", "Device", "Feedback", "Status"]
 
 STATUS = "status"
-"""The info by which a slot tells that something else than an ordinary step has happened."""
+"""The key of the info that holds a slot's status, unless it is ``Status.OK``."""
 
 
 class Status(StrEnum):
-    """What has become of the action of a slot; each but ``OK`` is told by the info ``status``."""
+    """The outcome of a slot's action; all but ``OK`` are reported in the info ``status``."""
 
     OK = "ok"
     NOT_EXECUTED = "not executed"
-    """It was not, and will not be. The slot is where it was, with its newest observation."""
+    """The action was not and will not be executed. The slot keeps its newest observation."""
     TIMEOUT = "timeout"
-    """It was not done by its deadline, and goes on; the next answer tells how it ended."""
+    """The action missed its deadline and continues; the slot's next response has its result."""
     ERROR = "error"
-    """Something has failed in this slot alone; the info may say what. The episode goes on, unless
-    the feedback ends it: ``truncated`` has the slot reset by its next step. What an exception
-    says is said of all slots of a call."""
+    """The action of this slot has failed; the info may say why. The episode continues unless the
+    feedback ends it: with ``truncated``, the next step resets the slot. An exception, in contrast,
+    means that all slots of the call have failed."""
     DUPLICATE = "duplicate observation"
-    """It was executed, and seen together with that of another slot."""
+    """The action was executed; its observation is that of another slot."""
 
 
 class Feedback(NamedTuple):
-    """What a device answers for one slot.
+    """The result of one slot of a device.
 
-    An observation is always there: without a new one, the newest that the slot has had.
+    Without a new observation, it contains the slot's newest one.
     """
 
     observation: Any
@@ -46,16 +46,20 @@ class Feedback(NamedTuple):
 
 @runtime_checkable
 class Device(Protocol):
-    """One object that answers for all slots.
+    """One object that steps all slots.
 
-    It may also have ``metadata`` and ``render_mode``; ``num_envs``, how many slots it has, and
-    ``set_num_envs(count)`` where a client may choose; ``render(slots)``, which returns a picture
-    for each; ``cancel(slots)``, called from another thread when a client cancels or a deadline is
-    missed, which lets a running call return early with ``Status.NOT_EXECUTED`` for them; and
-    ``expected_duration(slots, actions)``, the seconds that a step will probably take, which is
-    called from another thread as well, and for which a client waits beyond its timeout.
+    A device may also have:
 
-    A call that raises has failed for all of its slots; one slot's failure is ``Status.ERROR``.
+    - ``metadata`` and ``render_mode``;
+    - ``num_envs``, the number of slots, and ``set_num_envs(count)`` if the client may choose it;
+    - ``render(slots)``, which returns an image per slot;
+    - ``cancel(slots)``, called from another thread when a client cancels or a deadline is missed.
+      It lets a running call return early with ``Status.NOT_EXECUTED`` for these slots;
+    - ``expected_duration(slots, actions)``, the expected seconds of a step, which extend the
+      default timeout of the client. It is also called from another thread.
+
+    An exception means that all slots of the call have failed; the failure of one slot is
+    ``Status.ERROR``.
     """
 
     single_observation_space: Space[Any]
@@ -64,10 +68,10 @@ class Device(Protocol):
     def reset_slots(
         self, slots: list[int], seeds: list[int | None], options: dict[str, Any] | None
     ) -> Sequence[Feedback]:
-        """Begin new episodes; one feedback for each of these slots."""
+        """Start new episodes; return one feedback per slot, in the order of ``slots``."""
 
     def step_slots(self, slots: list[int], actions: list[Any]) -> Sequence[Feedback]:
-        """Execute one action for each of these slots; one feedback for each, in their order."""
+        """Execute one action per slot; return one feedback per slot, in the order of ``slots``."""
 
     def close(self) -> None:
-        """Let go of the device."""
+        """Release the device."""

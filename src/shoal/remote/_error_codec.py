@@ -1,4 +1,4 @@
-"""Exceptions between a server and its clients: by name, of those that both ends know."""
+"""Exceptions as messages: by name, if both ends know the class."""
 
 from __future__ import annotations
 
@@ -8,9 +8,9 @@ import gymnasium.error
 
 from shoal import errors
 from shoal._error_description import ErrorDescription, RemoteTraceback, describe_error, stand_in
-from shoal.remote._messages import Failure, whole_text
+from shoal.remote._messages import Failure, escape_surrogates
 
-__all__ = ["failure_of", "raised_failure"]
+__all__ = ["decode_error", "encode_error"]
 
 _KNOWN: dict[str, type[Exception]] = {
     name: kind
@@ -20,32 +20,32 @@ _KNOWN: dict[str, type[Exception]] = {
 }
 
 
-def failure_of(error: BaseException, *, tells_traceback: bool) -> Failure:
-    """An exception as it is told to a client."""
-    told = describe_error(error)
-    is_known = _KNOWN.get(told.name) is type(error)
+def encode_error(error: BaseException, *, with_traceback: bool) -> Failure:
+    """Convert an exception to a message."""
+    description = describe_error(error)
+    is_known = _KNOWN.get(description.name) is type(error)
     return Failure(
-        told.name,
-        told.builtin,
-        whole_text(told.message),
-        tuple(map(whole_text, told.notes)),
-        whole_text(told.traceback) if tells_traceback else "",
+        description.name,
+        description.builtin,
+        escape_surrogates(description.message),
+        tuple(map(escape_surrogates, description.notes)),
+        escape_surrogates(description.traceback) if with_traceback else "",
         is_known,
     )
 
 
-def raised_failure(failure: Failure) -> BaseException:
-    """The exception of this name where it is a known one, else what stands in for it."""
+def decode_error(failure: Failure) -> BaseException:
+    """Convert a message to an exception; a substitute represents an unknown class."""
     kind = _KNOWN.get(failure.name) if failure.is_known else None
     error: BaseException | None = None
     if kind is not None:
         try:
             error = kind(failure.message)
-        except TypeError:  # it wants more than a message
+        except TypeError:  # the constructor has more required arguments
             error = None
     if error is None:
-        told = ErrorDescription(failure.name, failure.message, failure.builtin, [], "")
-        error = stand_in(told)
+        description = ErrorDescription(failure.name, failure.message, failure.builtin, [], "")
+        error = stand_in(description)
     for note in failure.notes:
         error.add_note(note)
     if failure.traceback:

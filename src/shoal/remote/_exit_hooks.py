@@ -1,8 +1,8 @@
-"""What must be closed before the interpreter ends, and what a forked child must leave alone.
+"""Hooks that run when the interpreter exits or the process forks.
 
-A thread that waits in native code when the interpreter ends cannot go on, and cannot end: the
-process would abort. Servers and the connections of clients have such threads. And a child has its
-parent's connections, but must neither use nor end them.
+A thread that waits in native code at interpreter exit would abort the process, so servers and
+client connections, which have such threads, are closed first. A forked child inherits connections
+of its parent, which it must neither use nor close.
 """
 
 from __future__ import annotations
@@ -17,70 +17,62 @@ from contextlib import contextmanager
 from typing import Protocol
 from weakref import WeakSet
 
-__all__ = ["close_at_exit", "closing_signals", "forget_in_children"]
+__all__ = ["close_at_exit", "closing_signals", "release_in_children"]
 
 
 class Closable(Protocol):
-    """Something that has threads."""
+    """An object with threads."""
 
     def close(self) -> None:
-        """End them."""
+        """End the threads."""
 
 
-class Forgettable(Protocol):
-    """Something that has connections."""
+class Releasable(Protocol):
+    """An object with connections."""
 
-    def forget(self) -> None:
-        """Let go of them, without ending them, in the child."""
-
-    def prepare_fork(self) -> None:
-        """Be ready for a child, before there is one."""
+    def release_in_child(self) -> None:
+        """Release the connections in a forked child without closing those of the parent."""
 
 
-_open: WeakSet[Closable] = WeakSet()
-_ours: WeakSet[Forgettable] = WeakSet()
+_closables: WeakSet[Closable] = WeakSet()
+_releasables: WeakSet[Releasable] = WeakSet()
 
 
-def close_at_exit(thing: Closable) -> None:
-    """Close it when the interpreter ends, if it is still there then."""
-    _open.add(thing)
+def close_at_exit(closable: Closable) -> None:
+    """Close an object at interpreter exit if it still exists."""
+    _closables.add(closable)
 
 
-def forget_in_children(thing: Forgettable) -> None:
-    """Let forked children forget it."""
-    _ours.add(thing)
+def release_in_children(releasable: Releasable) -> None:
+    """Release an object's connections in forked children."""
+    _releasables.add(releasable)
 
 
 @atexit.register
 def _close_all() -> None:
-    for thing in list(_open):
+    for closable in list(_closables):
         try:
-            thing.close()
+            closable.close()
         except Exception:
-            traceback.print_exc()  # the others are closed all the same
+            traceback.print_exc()
 
 
-def _prepare_all() -> None:
-    for thing in list(_ours):
-        thing.prepare_fork()
+def _release_all() -> None:
+    _closables.clear()
+    for releasable in list(_releasables):
+        releasable.release_in_child()
 
 
-def _forget_all() -> None:
-    _open.clear()
-    for thing in list(_ours):
-        thing.forget()
-
-
-os.register_at_fork(before=_prepare_all, after_in_child=_forget_all)
+os.register_at_fork(after_in_child=_release_all)
 
 
 @contextmanager
 def closing_signals() -> Iterator[None]:
-    """Let SIGTERM and SIGHUP be what Ctrl-C is, in the main thread, for a while."""
+    """Raise KeyboardInterrupt on SIGTERM and SIGHUP too; does nothing outside the main thread."""
     if threading.current_thread() is not threading.main_thread():
         yield
         return
-    before = {
+    previous = {
         number: signal.signal(number, signal.default_int_handler)
         for number in (signal.SIGTERM, signal.SIGHUP)
         if signal.getsignal(number) == signal.SIG_DFL
@@ -88,5 +80,5 @@ def closing_signals() -> Iterator[None]:
     try:
         yield
     finally:
-        for number, handler in before.items():
+        for number, handler in previous.items():
             signal.signal(number, handler)

@@ -1,4 +1,4 @@
-"""The first messages of a connection, on both ends."""
+"""The handshake of a connection, for both ends."""
 
 from __future__ import annotations
 
@@ -19,17 +19,17 @@ from shoal.errors import (
     SessionLostError,
 )
 from shoal.remote._messages import (
-    Greeting,
-    Hello,
-    Ready,
-    Refusal,
-    Welcome,
+    ClientHello,
+    ClientReady,
+    Rejection,
+    ServerHello,
+    SessionInfo,
+    escape_surrogates,
     pack_message,
     unpack_message,
-    whole_text,
 )
-from shoal.remote._transports.base import PATIENCE, Transport
-from shoal.remote._transports.shared_memory import fetch_memory, go_over
+from shoal.remote._transports.base import STALL_TIMEOUT, Transport
+from shoal.remote._transports.shared_memory import fetch_memory, switch_to_shared_memory
 from shoal.remote._wire import (
     CAPABILITIES,
     HEADER_BYTES,
@@ -43,18 +43,18 @@ from shoal.remote._wire import (
 
 __all__ = [
     "check_token",
-    "greeted",
-    "heard_ready",
-    "introduced",
-    "is_proven",
-    "refuse",
-    "write_plain",
+    "client_handshake",
+    "is_authenticated",
+    "receive_client_hello",
+    "receive_client_ready",
+    "reject",
+    "send_unnumbered",
 ]
 
-_LIMIT = 1 << 16
-"""Bytes of a first message before anybody is known to be anybody."""
+_MAX_HELLO = 1 << 16
+"""Largest message in bytes that is accepted before authentication."""
 
-_WELCOME_LIMIT = 1 << 26
+_MAX_SESSION_INFO = 1 << 26
 _NONCE_BYTES = 32
 
 _REASONS: dict[str, type[ConnectionError]] = {
@@ -64,66 +64,71 @@ _REASONS: dict[str, type[ConnectionError]] = {
 }
 
 
-def write_plain(transport: Transport, kind: Kind, message: Struct) -> None:
-    """Send a message that has no number."""
+def send_unnumbered(transport: Transport, kind: Kind, message: Struct) -> None:
+    """Send a message without a sequence number."""
     meta = pack_message(message)
     transport.send([pack_header(Header(kind, 0, 0, len(meta), 0, 0, 0, 0, 0)), meta])
 
 
-def read_plain(
-    transport: Transport, wanted: dict[Kind, type[Struct]], deadline: float, limit: int
+def receive_unnumbered(
+    transport: Transport, expected: dict[Kind, type[Struct]], deadline: float, limit: int
 ) -> Struct:
-    """Receive one of these messages.
+    """Receive one of the expected messages.
 
     Raises:
-        ConnectionLostError: It has not come in time.
-        ProtocolError: Another one has come, or one beyond the limit.
+        ConnectionLostError: No message arrived before the deadline.
+        ProtocolError: Another message arrived, or one larger than the limit.
     """
     head = transport.peek(HEADER_BYTES, max(0.0, deadline - time.monotonic()))
     if head is None:
         raise ConnectionLostError(
-            f"{transport.name}: no answer in time; is it a server of Shoal, and TLS used by both "
-            "ends or by none?"
+            f"{transport.name}: no response to the handshake in time; check that it is a Shoal "
+            "server, and that both ends or neither use TLS"
         )
     header = read_header(head)
-    if header.kind not in wanted or header.meta > limit or header.body or header.number:
-        raise ProtocolError(f"expected one of {[kind.name for kind in wanted]}, got {header}")
+    if header.kind not in expected or header.meta > limit or header.body or header.number:
+        raise ProtocolError(f"expected one of {[kind.name for kind in expected]}, got {header}")
     meta = bytearray(header.meta)
-    transport.patience = max(0.1, deadline - time.monotonic())
+    transport.stall_timeout = max(0.1, deadline - time.monotonic())
     transport.skip(HEADER_BYTES)
     transport.receive_into([meta])
-    return unpack_message(wanted[header.kind], meta)
+    return unpack_message(expected[header.kind], meta)
 
 
-def greeted(transport: Transport, deadline: float) -> tuple[Hello, bytes]:
-    """The server's part: say who we are, and hear who it is. Returns the nonce as well."""
+def receive_client_hello(transport: Transport, deadline: float) -> tuple[ClientHello, bytes]:
+    """Server: greet the client; return its hello message and the nonce that was sent."""
     nonce = os.urandom(_NONCE_BYTES)
-    write_plain(transport, Kind.GREETING, Greeting(*VERSIONS, nonce))
-    hello = read_plain(transport, {Kind.HELLO: Hello}, deadline, _LIMIT)
-    assert isinstance(hello, Hello)
+    send_unnumbered(transport, Kind.SERVER_HELLO, ServerHello(*VERSIONS, nonce))
+    expected: dict[Kind, type[Struct]] = {Kind.CLIENT_HELLO: ClientHello}
+    hello = receive_unnumbered(transport, expected, deadline, _MAX_HELLO)
+    assert isinstance(hello, ClientHello)
     return hello, nonce
 
 
-def heard_ready(transport: Transport, deadline: float, patience: float = PATIENCE) -> bool:
-    """The end of the server's part: hear whether the client goes on over shared memory."""
-    ready = read_plain(transport, {Kind.READY: Ready}, deadline, _LIMIT)
-    assert isinstance(ready, Ready)
-    transport.patience = patience
+def receive_client_ready(
+    transport: Transport, deadline: float, stall_timeout: float = STALL_TIMEOUT
+) -> bool:
+    """Server: finish the handshake; return whether the client switches to shared memory."""
+    expected: dict[Kind, type[Struct]] = {Kind.CLIENT_READY: ClientReady}
+    ready = receive_unnumbered(transport, expected, deadline, _MAX_HELLO)
+    assert isinstance(ready, ClientReady)
+    transport.stall_timeout = stall_timeout
     return ready.is_shared
 
 
-def refuse(transport: Transport, reason: str, message: str, notes: Sequence[str] = ()) -> None:
-    """Say why there will be no session, to whoever is still listening, and hang up."""
+def reject(transport: Transport, reason: str, message: str, notes: Sequence[str] = ()) -> None:
+    """Server: send the reason why there is no session, and close the connection."""
     try:
-        told = Refusal(reason, whole_text(message), tuple(map(whole_text, notes)))
-        write_plain(transport, Kind.REFUSAL, told)
+        escaped = tuple(map(escape_surrogates, notes))
+        rejection = Rejection(reason, escape_surrogates(message), escaped)
+        send_unnumbered(transport, Kind.REJECTION, rejection)
     except ConnectionLostError:
         return
     finally:
         transport.close()
 
 
-def introduced(
+def client_handshake(
     transport: Transport,
     *,
     deadline: float,
@@ -137,30 +142,33 @@ def introduced(
     client: str = "",
     values: bytes = b"",
     shares: bool = False,
-    patience: float | None = None,
-) -> Welcome:
-    """The client's part: hear which versions there are, say what is wanted, and be welcome.
+    stall_timeout: float | None = None,
+) -> SessionInfo:
+    """Client: agree on a version, authenticate, and open or resume a session.
 
-    With ``shares``, the connection goes on over shared memory if both ends are on one machine.
-    ``patience`` is that of the transport from then on.
+    With ``shares``, the connection switches to shared memory if both ends are on one machine.
+    ``stall_timeout`` applies to the transport after the handshake.
 
     Raises:
-        RefusedError: There is no session to be had; see its subclasses.
+        RefusedError: The server refuses the session; see its subclasses.
     """
-    kinds: dict[Kind, type[Struct]] = {Kind.GREETING: Greeting, Kind.REFUSAL: Refusal}
-    greeting = read_plain(transport, kinds, deadline, _LIMIT)
-    if isinstance(greeting, Refusal):
-        raise _refused(transport, greeting)
-    assert isinstance(greeting, Greeting)
+    expected: dict[Kind, type[Struct]] = {
+        Kind.SERVER_HELLO: ServerHello,
+        Kind.REJECTION: Rejection,
+    }
+    server_hello = receive_unnumbered(transport, expected, deadline, _MAX_HELLO)
+    if isinstance(server_hello, Rejection):
+        raise _error_of(transport, server_hello)
+    assert isinstance(server_hello, ServerHello)
     oldest, newest = VERSIONS
-    version = min(newest, greeting.newest)
-    if version < max(oldest, greeting.oldest):
+    version = min(newest, server_hello.newest)
+    if version < max(oldest, server_hello.oldest):
         raise RefusedError(
-            f"{transport.name} speaks versions {greeting.oldest} to {greeting.newest} of the "
-            f"protocol, this side {oldest} to {newest}"
+            f"{transport.name} supports protocol versions {server_hello.oldest} to "
+            f"{server_hello.newest}, this client {oldest} to {newest}"
         )
-    proof = _proof(token, greeting.nonce) if token is not None else b""
-    hello = Hello(
+    proof = _proof(token, server_hello.nonce) if token is not None else b""
+    hello = ClientHello(
         version,
         name,
         num_envs,
@@ -173,44 +181,44 @@ def introduced(
         values,
         CAPABILITIES if shares else (),
     )
-    write_plain(transport, Kind.HELLO, hello)
-    kinds = {Kind.WELCOME: Welcome, Kind.REFUSAL: Refusal}
-    answer = read_plain(transport, kinds, deadline, _WELCOME_LIMIT)
-    if isinstance(answer, Refusal):
-        raise _refused(transport, answer)
-    assert isinstance(answer, Welcome)
+    send_unnumbered(transport, Kind.CLIENT_HELLO, hello)
+    expected = {Kind.SESSION_INFO: SessionInfo, Kind.REJECTION: Rejection}
+    info = receive_unnumbered(transport, expected, deadline, _MAX_SESSION_INFO)
+    if isinstance(info, Rejection):
+        raise _error_of(transport, info)
+    assert isinstance(info, SessionInfo)
     memory = None
-    if shares and SHARES_MEMORY in answer.capabilities and answer.local_upgrade:
-        memory = fetch_memory(answer.local_upgrade, answer.session, answer.ring, answer.trays)
-    write_plain(transport, Kind.READY, Ready(memory is not None))
+    if shares and SHARES_MEMORY in info.capabilities and info.local_upgrade:
+        memory = fetch_memory(info.local_upgrade, info.session, info.ring)
+    send_unnumbered(transport, Kind.CLIENT_READY, ClientReady(memory is not None))
     if memory is not None:
-        go_over(transport, memory, answer.ring, answer.trays, 1)
-    transport.patience = PATIENCE if patience is None else patience
-    return answer
+        switch_to_shared_memory(transport, memory, info.ring, 1)
+    transport.stall_timeout = STALL_TIMEOUT if stall_timeout is None else stall_timeout
+    return info
 
 
-def _refused(transport: Transport, refusal: Refusal) -> ConnectionError:
-    kind = _REASONS.get(refusal.reason, RefusedError)
-    error = kind(f"{transport.name}: {refusal.message}")
+def _error_of(transport: Transport, rejection: Rejection) -> ConnectionError:
+    kind = _REASONS.get(rejection.reason, RefusedError)
+    error = kind(f"{transport.name}: {rejection.message}")
     if isinstance(error, RefusedError):
-        error.reason = refusal.reason
-    for note in refusal.notes:
+        error.reason = rejection.reason
+    for note in rejection.notes:
         error.add_note(note)
     return error
 
 
 def check_token(token: str | None) -> None:
-    """Refuse what is no token.
+    """Check the type of a token.
 
     Raises:
-        TypeError: It is no text.
+        TypeError: The token is not a string.
     """
     if token is not None and not isinstance(token, str):
-        raise TypeError(f"the token must be a text, got {type(token).__name__}")
+        raise TypeError(f"the token must be a string, got {type(token).__name__}")
 
 
-def is_proven(token: str | None, nonce: bytes, proof: bytes) -> bool:
-    """Whether a client knows the token; compared in constant time."""
+def is_authenticated(token: str | None, nonce: bytes, proof: bytes) -> bool:
+    """Whether the proof matches the token; compares in constant time."""
     return token is None or hmac.compare_digest(_proof(token, nonce), proof)
 
 

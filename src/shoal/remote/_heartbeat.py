@@ -1,39 +1,44 @@
-"""The thread of a client that is at something else."""
+"""The heartbeat thread of a client."""
 
 from __future__ import annotations
 
 import threading
 from typing import Protocol
 
-__all__ = ["Heart"]
+__all__ = ["HeartbeatThread"]
 
 
-class Beating(Protocol):
-    """Something that has a heart."""
+class HeartbeatTarget(Protocol):
+    """A connection that needs heartbeats."""
 
     def heartbeat(self) -> None:
-        """Let the server know that we are there, and come back if we are not."""
+        """Send a heartbeat, and reconnect if the connection is lost."""
 
 
-class Heart:
-    """A thread that lets a client be heard while it thinks, and notices a lost connection."""
+class HeartbeatThread:
+    """A thread that sends heartbeats while the client is busy, and notices a lost connection.
 
-    def __init__(self, link: Beating, pause: float) -> None:
+    Args:
+        link: The connection.
+        interval: Seconds between heartbeats.
+    """
+
+    def __init__(self, link: HeartbeatTarget, interval: float) -> None:
         self._stopped = threading.Event()
-        self._link: Beating | None = link
-        self._pause = pause
-        self._thread = threading.Thread(target=self._beat, name="shoal heart", daemon=True)
+        self._link: HeartbeatTarget | None = link
+        self._interval = interval
+        self._thread = threading.Thread(target=self._run, name="shoal heartbeat", daemon=True)
         self._thread.start()
 
-    def _beat(self) -> None:
-        while not self._stopped.wait(self._pause):
+    def _run(self) -> None:
+        while not self._stopped.wait(self._interval):
             link = self._link
             if link is None:
                 return
             link.heartbeat()
 
     def stop(self) -> None:
-        """Beat no more; it waits for a beat that is under way, but not for long."""
+        """Stop the thread; wait briefly for a heartbeat in progress."""
         self._link = None
         self._stopped.set()
         if threading.current_thread() is not self._thread:

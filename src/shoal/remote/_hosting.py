@@ -1,4 +1,4 @@
-"""What a server hosts: factories, what they make, and who may have it."""
+"""Hosted factories, and the pools that they make."""
 
 from __future__ import annotations
 
@@ -23,17 +23,17 @@ _POOL_METHODS = ("reset", "send", "recv", "step", "latest", "call", "close")
 
 @dataclass(frozen=True)
 class Hosted:
-    """Something to host, and the rules for it.
+    """A factory to host, with options.
 
     Args:
         factory: Makes a Shoal vector or pool, a Gymnasium ``VectorEnv``, or a
-            :class:`~shoal.remote._device.Device`. It is called for each session, with ``num_envs``
-            and what else the client asks for, as far as it has parameters of these names.
-        exclusive: Whether there is one of it, such as a robot cell: one client at a time has it.
-        lease: Seconds after which the owner of something exclusive has lost it if nothing was heard
-            of it; a client lets itself be heard by itself.
-        safe_state: Called when a session was lost without having been closed: stop the arms. It is
-            called by the session's thread, while a device's call may still be under way in another.
+            :class:`~shoal.remote._device.Device`. It is called once per session, with ``num_envs``
+            and the keyword arguments of the client, if it has parameters of these names.
+        exclusive: Whether only one client at a time may have a session, as for a robot cell.
+        lease: Seconds without a message after which the owner of an exclusive vector loses it.
+            Clients send heartbeats automatically.
+        safe_state: Called when a session is lost without being closed, for example to stop a
+            robot. It is called by the session's thread; a device may be in a call in another.
     """
 
     factory: Callable[..., Any]
@@ -48,48 +48,54 @@ class Hosted:
             raise ValueError(f"lease must be a positive number of seconds, got {self.lease!r}")
 
 
-def as_hosted(what: Any) -> Hosted:
-    """What a user wants to be hosted: a factory, a :class:`Hosted`, or an environment's id."""
-    if isinstance(what, Hosted):
-        return what
-    if isinstance(what, str):
-        spec = gymnasium.spec(what)  # raises now if there is none
+def as_hosted(target: Any) -> Hosted:
+    """Convert a factory, a :class:`Hosted` or the id of an environment."""
+    if isinstance(target, Hosted):
+        return target
+    if isinstance(target, str):
+        spec = gymnasium.spec(target)  # raises if the id is not registered
 
         def registered(num_envs: int = 1, autoreset_mode: str | None = None) -> VectorEnv:
             return make(spec, num_envs, autoreset_mode=autoreset_mode)
 
         return Hosted(registered)
-    return Hosted(what)
+    return Hosted(target)
 
 
 def open_pool(hosted: Hosted, num_envs: int | None, arguments: dict[str, Any]) -> Pool:
     """Make a pool for a session.
 
     Args:
-        hosted: What was asked for.
-        num_envs: How many slots were asked for; None for as many as the factory makes.
-        arguments: What else the client has asked for, by the names of the factory's parameters.
+        hosted: The factory.
+        num_envs: The requested number of slots; None for the default of the factory.
+        arguments: Keyword arguments of the factory.
 
     Raises:
-        TypeError: The factory has no such parameters, or makes something else.
-        ValueError: There are not as many slots as were asked for.
+        TypeError: The factory does not have these parameters, or makes an unsupported object.
+        ValueError: The factory makes another number of slots.
     """
     if "num_envs" in arguments:
-        raise TypeError("num_envs is no argument of the factory's own: connect(..., num_envs=...)")
+        raise TypeError(
+            "num_envs is not an argument of the factory: use connect(..., num_envs=...)"
+        )
     parameters = inspect.signature(hosted.factory).parameters
     takes_all = any(each.kind is each.VAR_KEYWORD for each in parameters.values())
     known = {name for name, each in parameters.items() if each.kind is not each.VAR_KEYWORD}
     unknown = [name for name in arguments if name not in known and not takes_all]
     if unknown:
-        raise TypeError(f"the factory takes no {', '.join(unknown)}; it takes {sorted(known)}")
-    given = dict(arguments)
+        raise TypeError(
+            f"the factory has no parameter {', '.join(unknown)}; its parameters are {sorted(known)}"
+        )
+    kwargs = dict(arguments)
     if num_envs is not None and ("num_envs" in known or takes_all):
-        given["num_envs"] = num_envs
-    made = hosted.factory(**given)
+        kwargs["num_envs"] = num_envs
+    made = hosted.factory(**kwargs)
     try:
         pool = _as_pool(made, num_envs)
         if num_envs is not None and pool.num_envs != num_envs:
-            raise ValueError(f"{num_envs} slots were asked for, there are {pool.num_envs}")
+            raise ValueError(
+                f"{num_envs} slots were requested, but the factory made {pool.num_envs}"
+            )
     except BaseException:
         close = getattr(made, "close", None)
         if close is not None:
@@ -113,12 +119,12 @@ def _as_pool(made: Any, num_envs: int | None) -> Pool:
         pool: Pool = made
         return pool
     raise TypeError(
-        f"the factory made a {type(made).__name__}, expected a vector, a pool, or a device that "
-        "answers for all slots (for single environments: shoal.make(factory, num_envs))"
+        f"the factory made a {type(made).__name__}, expected a vector, a pool or a device "
+        "(for single environments, use shoal.make(factory, num_envs))"
     )
 
 
 def _pool_of(vector: VectorEnv) -> Pool:
     pool = vector.pool
-    vector.closed = True  # from now on the session closes the pool
+    vector.closed = True  # the session closes the pool
     return pool

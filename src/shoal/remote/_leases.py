@@ -1,4 +1,4 @@
-"""Who has something that there is one of."""
+"""Ownership of exclusive vectors."""
 
 from __future__ import annotations
 
@@ -8,16 +8,16 @@ from dataclasses import dataclass, field
 
 from shoal.remote._session import Session
 
-__all__ = ["Claim", "HeldError", "Lease"]
+__all__ = ["Claim", "Lease", "LeaseHeldError"]
 
 
-class HeldError(Exception):
-    """Somebody else has it, and keeps it."""
+class LeaseHeldError(Exception):
+    """Another client owns the lease."""
 
 
 @dataclass(eq=False)
 class Claim:
-    """The wish of a client to have it, and its session once there is one."""
+    """A client's claim to a lease, and its session once it has one."""
 
     client: str
     priority: int
@@ -29,39 +29,40 @@ class Claim:
 
 
 class Lease:
-    """One owner at a time; a claim of a higher priority takes over."""
+    """A lease with one owner at a time; a claim with a higher priority takes over."""
 
     def __init__(self) -> None:
         self._owner: Claim | None = None
-        self._news = threading.Condition()
+        self._changed = threading.Condition()
 
-    def acquire(self, claim: Claim, patience: float) -> None:
-        """Become the owner, and let one of a lower priority go; wait for that, so long.
+    def acquire(self, claim: Claim, timeout: float) -> None:
+        """Become the owner; end the session of an owner with a lower priority.
 
         Raises:
-            HeldError: The owner has the same priority, or a higher one, or does not let go.
+            LeaseHeldError: The owner has the same or a higher priority, or does not release the
+                lease within the timeout.
         """
-        begun = time.monotonic()
-        deadline = begun + patience
-        with self._news:
+        start = time.monotonic()
+        deadline = start + timeout
+        with self._changed:
             while self._owner is not None:
                 owner = self._owner
                 if claim.priority <= owner.priority:
                     seconds = time.monotonic() - owner.since
-                    raise HeldError(f"{owner} has had it for {seconds:.0f} seconds")
+                    raise LeaseHeldError(f"{owner} has had it for {seconds:.0f} seconds")
                 if owner.session is not None:
                     owner.session.end("lease", f"{claim} has taken over")
-                    if time.monotonic() > begun + patience / 2:
-                        owner.session.cut()
-                if not self._news.wait(min(0.05, max(0.0, deadline - time.monotonic()))) and (
+                    if time.monotonic() > start + timeout / 2:
+                        owner.session.disconnect()
+                if not self._changed.wait(min(0.05, max(0.0, deadline - time.monotonic()))) and (
                     time.monotonic() > deadline
                 ):
-                    raise HeldError(f"{owner} does not let go of it")
+                    raise LeaseHeldError(f"{owner} does not release it")
             self._owner = claim
 
     def release(self, claim: Claim) -> None:
-        """Be the owner no more."""
-        with self._news:
+        """Release the lease if this claim owns it."""
+        with self._changed:
             if self._owner is claim:
                 self._owner = None
-                self._news.notify_all()
+                self._changed.notify_all()

@@ -1,4 +1,4 @@
-"""What the two ends say to each other besides tensors, each with its schema."""
+"""The schemas of all messages that are not tensors."""
 
 from __future__ import annotations
 
@@ -11,37 +11,37 @@ from shoal.errors import ProtocolError
 
 __all__ = [
     "CallRequest",
-    "Ended",
-    "Expect",
+    "ClientHello",
+    "ClientReady",
+    "ExpectedDuration",
     "Failure",
-    "Greeting",
-    "Hello",
-    "Ready",
-    "Refusal",
+    "Rejection",
     "ResetRequest",
+    "ServerHello",
+    "SessionEnded",
+    "SessionInfo",
     "StepRequest",
-    "Welcome",
+    "escape_surrogates",
     "pack_message",
     "unpack_message",
-    "whole_text",
 ]
 
 Message = TypeVar("Message", bound=Struct)
 
 
-class Greeting(Struct, frozen=True):
-    """The server's first word: which versions it speaks, and what a token is proven with."""
+class ServerHello(Struct, frozen=True):
+    """The first message of a server: its protocol versions and the nonce for authentication."""
 
     oldest: int
     newest: int
     nonce: bytes
 
 
-class Hello(Struct, frozen=True):
-    """The client's first word: who it is, and what it wants.
+class ClientHello(Struct, frozen=True):
+    """The first message of a client: the requested session.
 
-    ``proof`` is an HMAC of the nonce with the token, so that the token itself never travels.
-    ``session`` and ``received`` are those of a session to be resumed.
+    ``proof`` is an HMAC of the nonce with the token; the token itself is never sent. ``session``
+    and ``received`` identify a session to resume.
     """
 
     version: int
@@ -53,37 +53,36 @@ class Hello(Struct, frozen=True):
     resumable: bool = False
     priority: int = 0
     client: str = ""
-    values: bytes = b""  # arguments of the factory
+    values: bytes = b""  # packed keyword arguments of the factory
     capabilities: tuple[str, ...] = ()
 
 
-class Welcome(Struct, frozen=True):
-    """A session has begun, or goes on."""
+class SessionInfo(Struct, frozen=True):
+    """The parameters of a session that was opened or resumed."""
 
     session: bytes
-    received: int  # the newest request that has arrived
+    received: int  # the number of the newest request that the server has received
     num_envs: int
     autoreset_mode: str
     render_mode: str | None
-    values: bytes  # spaces and metadata
+    values: bytes  # packed spaces and metadata
     max_inflight: int
     max_meta: int
     session_ttl: float
-    lease: float | None = None  # seconds after which a silent owner has lost its device
-    local_upgrade: str = ""  # where a client of the same machine is handed memory to share
-    ring: int = 0  # the bytes of a ring in it
-    trays: int = 0  # and of all trays
-    capabilities: tuple[str, ...] = ()  # those that both ends have
+    lease: float | None = None  # seconds of silence after which an exclusive owner is dropped
+    local_upgrade: str = ""  # the socket where a local client receives shared memory
+    ring: int = 0  # the capacity of a ring in bytes
+    capabilities: tuple[str, ...] = ()  # those of both ends
 
 
-class Ready(Struct, frozen=True):
-    """The client's last word before it asks for something."""
+class ClientReady(Struct, frozen=True):
+    """The last message of the handshake."""
 
-    is_shared: bool  # whether it goes on over shared memory
+    is_shared: bool  # whether the client switches to shared memory
 
 
-class Refusal(Struct, frozen=True):
-    """There will be no session, and why."""
+class Rejection(Struct, frozen=True):
+    """The server refuses to open or resume a session."""
 
     reason: str
     message: str
@@ -91,70 +90,70 @@ class Refusal(Struct, frozen=True):
 
 
 class StepRequest(Struct, frozen=True):
-    """What a step needs besides its tensors."""
+    """The part of a step request that is not tensors."""
 
-    deadlines: tuple[float, ...] = ()  # seconds from now on, one for each slot
-    extras: bytes = b""  # values: actions that are no tensors
+    deadlines: tuple[float, ...] = ()  # seconds from now, one per slot
+    extras: bytes = b""  # packed actions that are not tensors
 
 
 class ResetRequest(Struct, frozen=True):
-    """What a reset needs."""
+    """A reset request."""
 
     slots: tuple[int, ...]
-    values: bytes  # seeds, one or None for each slot, and options
+    values: bytes  # packed seeds (an integer or None per slot) and options
 
 
 class CallRequest(Struct, frozen=True):
-    """A method or attribute of environments, by name; or one of the functions that reach them."""
+    """A call of a method, an attribute or an allowed function by name."""
 
     what: str
     is_function: bool
     slots: tuple[int, ...]
-    values: bytes  # positional and keyword arguments
+    values: bytes  # packed positional and keyword arguments
 
 
 class Failure(Struct, frozen=True):
-    """An exception, as far as it can be told."""
+    """An exception that was raised by a request."""
 
     name: str
     builtin: str
     message: str
     notes: tuple[str, ...] = ()
     traceback: str = ""
-    is_known: bool = False  # whether both ends have a class of this name
-    slots: tuple[int, ...] | None = None  # those that it concerns, None for all of a request
+    is_known: bool = False  # whether both ends can construct an exception of this name
+    slots: tuple[int, ...] | None = None  # the affected slots; None for all of the request
 
 
-class Expect(Struct, frozen=True):
-    """How long a request will probably take."""
+class ExpectedDuration(Struct, frozen=True):
+    """The expected duration of a request that is in progress."""
 
     seconds: float
 
 
-class Ended(Struct, frozen=True):
-    """The session is over, and why."""
+class SessionEnded(Struct, frozen=True):
+    """The server has ended the session."""
 
     reason: str
     message: str
 
 
-def whole_text(text: str) -> str:
-    """A text without halves of characters, which file names may have in them."""
+def escape_surrogates(text: str) -> str:
+    """Escape surrogates, which are valid in file names but cannot be encoded as UTF-8."""
     return text.encode(errors="backslashreplace").decode()
 
 
 def pack_message(message: Struct) -> bytes:
-    """A message as bytes."""
+    """Encode a message."""
     return msgspec.msgpack.encode(message)
 
 
 def unpack_message(kind: type[Message], data: Any) -> Message:
-    """A message of this kind.
+    """Decode a message of this kind.
 
     Raises:
-        ProtocolError: These are not the bytes of one.
+        ProtocolError: The bytes are not a valid message of this kind.
     """
     try:
         return msgspec.msgpack.decode(data, type=kind)
     except (msgspec.DecodeError, RecursionError, ValueError) as error:
-        raise ProtocolError(f"{kind.__name__} could not be read: {error}") from error
+        raise ProtocolError(f"invalid {kind.__name__} message: {error}") from error

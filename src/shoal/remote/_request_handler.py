@@ -1,4 +1,4 @@
-"""The handler of a session: requests are read, worked on by the pool, and answered."""
+"""The server's handler of requests: read, execute on the pool, respond."""
 
 from __future__ import annotations
 
@@ -15,73 +15,83 @@ from shoal._spaces import Layout
 from shoal._spaces.leaves import batch_leaves, batch_of_leaves
 from shoal.errors import ProtocolError
 from shoal.pools import Pool
+from shoal.remote._batch_meta import pack_batch_meta
+from shoal.remote._body_format import (
+    BOOL_DTYPE,
+    REWARD_DTYPE,
+    SLOT_DTYPE,
+    BodyFormat,
+    check_booleans,
+    check_slots,
+)
 from shoal.remote._channel import Channel
-from shoal.remote._error_codec import failure_of
-from shoal.remote._info_codec import pack_told
+from shoal.remote._error_codec import encode_error
 from shoal.remote._messages import (
     CallRequest,
-    Expect,
+    ExpectedDuration,
     ResetRequest,
     StepRequest,
     pack_message,
     unpack_message,
 )
-from shoal.remote._rpc_allowlist import reached
-from shoal.remote._segments import FLAGS, REWARDS, SLOTS, Segments, check_flags, checked_slots
-from shoal.remote._slot_scheduler import Answer, Failed, SlotScheduler, Task
+from shoal.remote._rpc_allowlist import resolve_call
+from shoal.remote._slot_scheduler import Completed, Failed, SlotScheduler, Task
 from shoal.remote._value_codec import pack_values, unpack_values
-from shoal.remote._wire import IN_TRAY, SOME_SLOTS, WHOLE, Header, Kind
+from shoal.remote._wire import SOME_SLOTS, WHOLE, Header, Kind
 
-__all__ = ["RequestHandler", "Rules"]
+__all__ = ["RequestHandler", "SessionOptions"]
 
-_UNREADABLE = (TypeError, ValueError, LookupError, AttributeError, OverflowError)
-"""What reading a request raises that is not what it must be."""
+_DECODE_ERRORS = (TypeError, ValueError, LookupError, AttributeError, OverflowError)
+"""Exceptions that decoding an invalid request may raise."""
 
-_COUNTED = (Kind.STEP, Kind.RESET)
-"""Requests of which there may be so many in flight."""
+_LIMITED = (Kind.STEP, Kind.RESET)
+"""Requests that count towards ``max_inflight``."""
 
 UNSENT = "unsent"
-"""The info by which is told, in the place of all others, that they were too many."""
+"""The key of the info that replaces all infos of a batch if they are too large."""
 
-_LONG = 0.1
-"""Seconds from which on a step is worth an announcement."""
+_MIN_EXPECTED_DURATION = 0.1
+"""Shorter expected durations in seconds are not sent to the client."""
 
 
 @dataclass(frozen=True)
-class Rules:
-    """What holds for all sessions of a server."""
+class SessionOptions:
+    """Options of all sessions of a server; :func:`shoal.serve` documents them."""
 
     session_ttl: float
     max_inflight: int
     max_meta: int
-    tells_tracebacks: bool
+    sends_tracebacks: bool
 
 
 class RequestHandler:
-    """Requests in, answers out.
+    """Reads requests from a channel, executes them on a pool, and sends responses.
 
     Args:
-        pool: What is asked for.
-        channel: To and from the client; its connection may change.
-        rules: Of the server.
-        may_block: Whether a step may keep the session from hearing its client.
+        pool: The pool.
+        channel: The channel to the client; its connection may change.
+        options: The options of the session.
+        may_block: Whether a step may block the session's thread, which then receives nothing.
     """
 
-    def __init__(self, pool: Pool, channel: Channel, rules: Rules, *, may_block: bool) -> None:
+    def __init__(
+        self, pool: Pool, channel: Channel, options: SessionOptions, *, may_block: bool
+    ) -> None:
         self._pool = pool
         self._channel = channel
-        self._rules = rules
-        # A device's calls last long: meanwhile its client must be heard, and may cancel.
+        self._options = options
+        # Calls of a device are long: heartbeats and cancellations must be received meanwhile.
         self._expected_duration = getattr(pool, "expected_duration", None)
         self._may_block = may_block and self._expected_duration is None
         self._scheduler = SlotScheduler(pool)
         self._observations = Layout.of(pool.spaces.single_observation)
         actions = Layout.of(pool.spaces.single_action, ordered_like=pool.spaces.action)
-        self._requests = Segments(actions)
-        self._answers = Segments(self._observations, (REWARDS, FLAGS, FLAGS))
-        self._every_slot = np.arange(pool.num_envs)
+        self._request_format = BodyFormat(actions)
+        self._batch_format = BodyFormat(self._observations, (REWARD_DTYPE, BOOL_DTYPE, BOOL_DTYPE))
+        self._all_slots = np.arange(pool.num_envs)
         self._fast_path: _native.FastPathServer | None = None
-        if self._may_block and not (channel.keeps or actions.objects or self._observations.objects):
+        has_objects = bool(actions.objects or self._observations.objects)
+        if self._may_block and not channel.retransmits and not has_objects:
             self._fast_path = _native.FastPathServer(
                 actions.tree,
                 self._observations.tree,
@@ -89,223 +99,221 @@ class RequestHandler:
                 step=Kind.STEP,
                 batch=Kind.BATCH,
                 whole=WHOLE,
-                in_tray=IN_TRAY,
             )
         self.is_closed = False
-        """Whether the client has closed the vector, as it should."""
+        """Whether the client has closed the vector."""
 
     @property
-    def largest_request(self) -> int:
-        """Bytes that a request may have, with what is not tensors."""
-        return self._requests.bytes_of(self._pool.num_envs, SOME_SLOTS) + self._max_meta
+    def max_request(self) -> int:
+        """Largest request in bytes."""
+        return self._request_format.size_of(self._pool.num_envs, SOME_SLOTS) + self._max_meta
 
     @property
-    def largest_message(self) -> int:
-        """Bytes of the tensors of a step of all slots, or of the answer to it."""
-        return max(self._requests.row_bytes, self._answers.row_bytes) * self._pool.num_envs
-
-    @property
-    def tray_bytes(self) -> int:
-        """Bytes of a tray for the observations of all slots; 0 where none is used."""
-        return 0 if self._fast_path is None else self._fast_path.tray_bytes
+    def step_bytes(self) -> int:
+        """Bytes of tensors in a step request of all slots, or in its response if that has more."""
+        row_bytes = max(self._request_format.row_bytes, self._batch_format.row_bytes)
+        return row_bytes * self._pool.num_envs
 
     @property
     def is_busy(self) -> bool:
-        """Whether the pool is at work."""
+        """Whether the pool is working."""
         return self._scheduler.is_busy
 
     def serve_fast_path(self, timeout: float) -> bool | None:
-        """Wait for a step of all slots that is nothing but tensors, and answer it.
+        """Wait for a step of all slots that consists of tensors only, and respond.
 
-        Returns whether there was one; None when the time is over. Anything else that has come, or
-        that is to be done, is for the ordinary way.
+        Returns:
+            True after such a step, None after the timeout, and False if the next request or the
+            state of the slots needs the general path.
         """
         channel = self._channel
         transport = channel.transport
         if self._fast_path is None or not isinstance(transport, _native.Port):
             return False
-        if not self._scheduler.is_even:
+        if not self._scheduler.is_uniform:
             return False
-        asked = self._fast_path.next(transport, channel.received, timeout)
-        if not asked:
-            return asked
-        begun = time.perf_counter()
-        number, actions = asked
+        request = self._fast_path.receive(transport, channel.received, timeout)
+        if not request:
+            return request
+        start = time.perf_counter()
+        number, actions = request
         channel.received = number
         try:
             results = self._pool.step(actions)
         except Exception as error:
-            self._fail(number, None, error)
+            self._send_failure(number, None, error)
             return True
-        if self._fast_path.answer(transport, results, channel.sent + 1, number, _micros(begun)):
-            channel.sent += 1
+        next_number = channel.sent + 1
+        if self._fast_path.respond(transport, results, next_number, number, _micros(start)):
+            channel.sent = next_number
         else:
-            self._send_batch(number, None, results, begun)
+            self._send_batch(number, None, results, start)
         return True
 
     def poll(self, timeout: float) -> bool:
-        """Answer what is done, for which it waits so many seconds; whether there was something."""
+        """Wait for results of the pool and send them; return whether there were any."""
         outcomes = list(self._scheduler.poll(timeout))
         for outcome in outcomes:
-            self._tell(outcome)
+            self._send_outcome(outcome)
         return bool(outcomes)
 
     def handle(self, header: Header) -> None:
-        """Read the request that begins with this header, and answer it, or begin to work on it.
+        """Read the request after this header, and execute it or start to.
 
         Raises:
-            ProtocolError: It is not what a request must be.
+            ProtocolError: The request is invalid.
         """
         handle = self._HANDLERS.get(header.kind)
         if handle is None:
-            raise ProtocolError(f"{header.kind.name} is no request")
-        if not header.number and header.kind is not Kind.ALIVE:
-            raise ProtocolError(f"{header.kind.name} has no number")
-        if header.kind in _COUNTED and self._scheduler.count >= self._rules.max_inflight:
-            raise ProtocolError(f"more than {self._rules.max_inflight} requests are in flight")
+            raise ProtocolError(f"{header.kind.name} is not a request")
+        if not header.number and header.kind is not Kind.HEARTBEAT:
+            raise ProtocolError(f"{header.kind.name} has no sequence number")
+        if header.kind in _LIMITED and self._scheduler.count >= self._options.max_inflight:
+            raise ProtocolError(f"more than {self._options.max_inflight} requests are in flight")
         if header.kind is not Kind.STEP and header.body:
             raise ProtocolError(f"{header.kind.name} has a body of {header.body} bytes")
         try:
             handle(self, header)
         except ProtocolError:
             raise
-        except _UNREADABLE as error:
-            raise ProtocolError(f"{header.kind.name} could not be read: {error!r}") from error
+        except _DECODE_ERRORS as error:
+            raise ProtocolError(f"invalid {header.kind.name} request: {error!r}") from error
 
     def _step(self, header: Header) -> None:
         pool, channel = self._pool, self._channel
-        self._requests.check(header, pool.num_envs)
-        begun = time.perf_counter()
-        meta = channel.read_meta(header, self._rules.max_meta)
-        slots = self._every_slot
-        arrays = self._requests.room(header.rows)
+        self._request_format.check_header(header, pool.num_envs)
+        start = time.perf_counter()
+        meta = channel.read_meta(header, self._max_meta)
+        slots = self._all_slots
+        arrays = self._request_format.allocate(header.rows)
         buffers = list(arrays)
         if header.flags & SOME_SLOTS:
-            slots = np.empty(header.rows, SLOTS)
+            slots = np.empty(header.rows, SLOT_DTYPE)
             buffers.insert(0, slots)
         channel.read_into(buffers)
-        check_flags(arrays)
+        check_booleans(arrays)
         request = unpack_message(StepRequest, meta) if meta else StepRequest()
         if header.flags & SOME_SLOTS:
-            checked_slots(slots, pool.num_envs)
+            check_slots(slots, pool.num_envs)
         if len(request.deadlines) not in (0, header.rows):
-            raise ProtocolError(f"there are {len(request.deadlines)} deadlines for {header.rows}")
+            raise ProtocolError(f"got {len(request.deadlines)} deadlines for {header.rows} slots")
         actions = self._actions(arrays, request)
         channel.complete(header)
         if (
             header.flags & WHOLE
             and not request.deadlines
             and self._may_block
-            and self._scheduler.is_even
+            and self._scheduler.is_uniform
         ):
-            self._step_all(header.number, actions, begun)
+            self._step_all(header.number, actions, start)
             return
-        task = Task(header.number, slots, actions, begun=begun)
+        task = Task(header.number, slots, actions, started=start)
         if request.deadlines:
             now = time.monotonic()
             task.deadlines = [now + seconds for seconds in request.deadlines]
         try:
-            announced = 0.0
+            expected = 0.0
             if self._expected_duration is not None:
-                announced = self._expected_duration(task.slots, task.actions)
-            self._scheduler.begin(task)
+                expected = self._expected_duration(task.slots, task.actions)
+            self._scheduler.start(task)
         except Exception as error:
-            self._fail(header.number, None, error)
+            self._send_failure(header.number, None, error)
             return
-        if announced >= _LONG:
-            self._channel.send(Kind.EXPECT, pack_message(Expect(announced)), about=task.number)
+        if expected >= _MIN_EXPECTED_DURATION:
+            message = pack_message(ExpectedDuration(expected))
+            self._channel.send(Kind.EXPECTED_DURATION, message, reply_to=task.number)
 
-    def _step_all(self, number: int, actions: Any, begun: float) -> None:
+    def _step_all(self, number: int, actions: Any, start: float) -> None:
         try:
             results = self._pool.step(actions)
         except Exception as error:
-            self._fail(number, None, error)
+            self._send_failure(number, None, error)
         else:
-            self._send_batch(number, None, results, begun)
+            self._send_batch(number, None, results, start)
 
     def _actions(self, arrays: list[Any], request: StepRequest) -> Any:
         objects: list[list[Any]] = []
         if request.extras:
             try:
-                objects, others = unpack_values(request.extras)
-                for place, given in others.items():
-                    arrays[int(place)] = np.asarray(given)
+                objects, other_dtypes = unpack_values(request.extras)
+                for leaf, values in other_dtypes.items():
+                    arrays[int(leaf)] = np.asarray(values)
             except (ValueError, TypeError, IndexError, AttributeError) as error:
-                raise ProtocolError(f"actions could not be read: {error!r}") from error
-        layout = self._requests.layout
+                raise ProtocolError(f"invalid actions: {error!r}") from error
+        layout = self._request_format.layout
         if len(objects) != len(layout.objects):
-            raise ProtocolError("actions of no fixed shape are missing")
+            raise ProtocolError("the parts of actions without fixed shape are missing")
         return batch_of_leaves(layout, arrays, objects)
 
     def _reset(self, header: Header) -> None:
         request = unpack_message(ResetRequest, self._channel.read_meta(header, self._max_meta))
         seeds, options = unpack_values(request.values)
-        slots = checked_slots(np.array(request.slots, SLOTS), self._pool.num_envs)
+        slots = check_slots(np.array(request.slots, SLOT_DTYPE), self._pool.num_envs)
         task = Task(header.number, slots, seeds=list(seeds), options=options)
         self._channel.complete(header)
         try:
-            self._scheduler.begin(task)
+            self._scheduler.start(task)
         except Exception as error:
-            self._fail(header.number, None, error)
+            self._send_failure(header.number, None, error)
 
     def _call(self, header: Header) -> None:
         request = unpack_message(CallRequest, self._channel.read_meta(header, self._max_meta))
         args, kwargs = unpack_values(request.values)
         args, kwargs = tuple(args), dict(kwargs)
-        slots = checked_slots(np.array(request.slots, SLOTS), self._pool.num_envs)
+        slots = check_slots(np.array(request.slots, SLOT_DTYPE), self._pool.num_envs)
         self._channel.complete(header)
-        begun = time.perf_counter()
+        start = time.perf_counter()
         try:
-            what = reached(request.what, request.is_function, args, kwargs)
-            found = self._pool.call(what, *args, slots=slots, **kwargs)
+            what = resolve_call(request.what, request.is_function, args, kwargs)
+            results = self._pool.call(what, *args, slots=slots, **kwargs)
         except Exception as error:
-            self._fail(header.number, None, error)
+            self._send_failure(header.number, None, error)
         else:
-            self._reply(header.number, found, begun)
+            self._send_reply(header.number, results, start)
 
     def _latest(self, header: Header) -> None:
-        slots = self._told_slots(header)
-        begun = time.perf_counter()
+        slots = self._read_slots(header)
+        start = time.perf_counter()
         try:
-            found = self._pool.latest(slots)
+            observations = self._pool.latest(slots)
         except Exception as error:
-            self._fail(header.number, None, error)
+            self._send_failure(header.number, None, error)
         else:
-            nothing = np.zeros(len(slots), np.bool_)
-            results = found, np.zeros(len(slots)), nothing, nothing, None
-            self._send_batch(header.number, slots, results, begun)
+            false = np.zeros(len(slots), np.bool_)
+            results = observations, np.zeros(len(slots)), false, false, None
+            self._send_batch(header.number, slots, results, start)
 
     def _cancel(self, header: Header) -> None:
-        slots = self._told_slots(header)
-        begun = time.perf_counter()
+        slots = self._read_slots(header)
+        start = time.perf_counter()
         try:
-            answers = self._scheduler.cancel(slots.tolist())
+            outcomes = self._scheduler.cancel(slots.tolist())
         except Exception as error:
-            self._fail(header.number, None, error)
+            self._send_failure(header.number, None, error)
             return
-        for answer in answers:
-            self._tell(answer)
-        self._reply(header.number, None, begun)
+        for outcome in outcomes:
+            self._send_outcome(outcome)
+        self._send_reply(header.number, None, start)
 
-    def _told_slots(self, header: Header) -> Any:
-        told = unpack_values(self._channel.read_meta(header, self._max_meta))
-        slots = checked_slots(np.array(list(told), SLOTS), self._pool.num_envs)
+    def _read_slots(self, header: Header) -> Any:
+        numbers = unpack_values(self._channel.read_meta(header, self._max_meta))
+        slots = check_slots(np.array(list(numbers), SLOT_DTYPE), self._pool.num_envs)
         self._channel.complete(header)
         return slots
 
     def _close(self, header: Header) -> None:
         self._channel.read_meta(header, 0)
         self._channel.complete(header)
-        begun = time.perf_counter()
+        start = time.perf_counter()
         self.is_closed = True
         try:
             self._pool.close()
         except Exception as error:
-            self._fail(header.number, None, error)
+            self._send_failure(header.number, None, error)
         else:
-            self._reply(header.number, None, begun)
+            self._send_reply(header.number, None, start)
 
-    def _alive(self, header: Header) -> None:
+    def _heartbeat(self, header: Header) -> None:
         self._channel.read_meta(header, 0)
         self._channel.complete(header)
 
@@ -316,74 +324,80 @@ class RequestHandler:
         Kind.LATEST: _latest,
         Kind.CANCEL: _cancel,
         Kind.CLOSE: _close,
-        Kind.ALIVE: _alive,
+        Kind.HEARTBEAT: _heartbeat,
     }
 
     @property
     def _max_meta(self) -> int:
-        return self._rules.max_meta
+        return self._options.max_meta
 
-    # Answers
+    # Responses
 
-    def _tell(self, outcome: Answer | Failed) -> None:
+    def _send_outcome(self, outcome: Completed | Failed) -> None:
         task = outcome.task
         if isinstance(outcome, Failed):
-            self._fail(task.number, outcome.slots, outcome.error)
+            self._send_failure(task.number, outcome.slots, outcome.error)
         else:
-            self._send_batch(task.number, outcome.batch.slots, outcome.batch[1:], task.begun)
+            self._send_batch(task.number, outcome.batch.slots, outcome.batch[1:], task.started)
 
-    def _send_batch(self, about: int, slots: Any, results: Any, begun: float) -> None:
+    def _send_batch(self, reply_to: int, slots: Any, results: Any, start: float) -> None:
         observations, rewards, terminated, truncated, infos = results
         arrays, objects = batch_leaves(self._observations, observations)
         flags = 0 if slots is None else SOME_SLOTS
         rows = len(rewards)
+        limit = self._max_meta
         try:
             columns = (rewards, terminated, truncated, *arrays)
-            body = self._answers.made_of(columns, rows)
-            told = pack_told(objects, infos)
-            if len(told) > self._rules.max_meta:
-                # The step was executed, and must be told of: so without its infos.
-                lost = f"{len(told)} bytes of infos, {self._rules.max_meta} may be sent"
-                told = pack_told(objects, ([(0, {UNSENT: lost})], None))
-            if len(told) > self._rules.max_meta:
-                raise ValueError(f"{len(told)} bytes, {self._rules.max_meta} may be sent")
-        except Exception as error:  # the pool's mistake, which is told like its exceptions
-            self._fail(about, None if slots is None else slots.tolist(), error)
+            body = self._batch_format.to_columns(columns, rows)
+            meta = pack_batch_meta(objects, infos)
+            if len(meta) > limit:
+                # The step was executed, so its results are sent without the infos.
+                reason = f"the infos have {len(meta)} bytes, but at most {limit} can be sent"
+                meta = pack_batch_meta(objects, ([(0, {UNSENT: reason})], None))
+            if len(meta) > limit:
+                raise ValueError(
+                    f"the observations have {len(meta)} bytes without fixed shape, but at most "
+                    f"{limit} can be sent"
+                )
+        except Exception as error:  # the pool has returned invalid results
+            self._send_failure(reply_to, None if slots is None else slots.tolist(), error)
             return
         if slots is not None:
-            body.insert(0, np.ascontiguousarray(slots, SLOTS))
+            body.insert(0, np.ascontiguousarray(slots, SLOT_DTYPE))
         self._channel.send(
             Kind.BATCH,
-            told,
+            meta,
             body,
-            size=self._answers.bytes_of(rows, flags),
+            size=self._batch_format.size_of(rows, flags),
             flags=flags,
             rows=rows,
-            micros=_micros(begun),
-            about=about,
-            lasting=self._pool.copy,
+            micros=_micros(start),
+            reply_to=reply_to,
+            is_immutable=self._pool.copy,
         )
 
-    def _reply(self, about: int, found: Any, begun: float) -> None:
-        meta = pack_values(found)
-        if len(meta) > self._rules.max_meta:
-            error = ValueError(f"{len(meta)} bytes of results, {self._rules.max_meta} may be sent")
-            self._fail(about, None, error)
+    def _send_reply(self, reply_to: int, result: Any, start: float) -> None:
+        meta = pack_values(result)
+        if len(meta) > self._max_meta:
+            error = ValueError(
+                f"the results have {len(meta)} bytes, but at most {self._max_meta} can be sent"
+            )
+            self._send_failure(reply_to, None, error)
             return
-        self._channel.send(Kind.REPLY, meta, micros=_micros(begun), about=about)
+        self._channel.send(Kind.REPLY, meta, micros=_micros(start), reply_to=reply_to)
 
-    def _fail(self, about: int, slots: list[int] | None, error: BaseException) -> None:
-        told = failure_of(error, tells_traceback=self._rules.tells_tracebacks)
-        concerned = None if slots is None else tuple(slots)
-        failure = msgspec.structs.replace(told, slots=concerned)
+    def _send_failure(self, reply_to: int, slots: list[int] | None, error: BaseException) -> None:
+        encoded = encode_error(error, with_traceback=self._options.sends_tracebacks)
+        failed_slots = None if slots is None else tuple(slots)
+        failure = msgspec.structs.replace(encoded, slots=failed_slots)
         meta = pack_message(failure)
         if len(meta) > self._max_meta:
             short = msgspec.structs.replace(
-                failure, message=told.message[: self._max_meta // 8], notes=(), traceback=""
+                failure, message=encoded.message[: self._max_meta // 8], notes=(), traceback=""
             )
             meta = pack_message(short)
-        self._channel.send(Kind.FAILURE, meta, about=about)
+        self._channel.send(Kind.FAILURE, meta, reply_to=reply_to)
 
 
-def _micros(begun: float) -> int:
-    return min(int((time.perf_counter() - begun) * 1e6), 0xFFFFFFFF)
+def _micros(start: float) -> int:
+    return min(int((time.perf_counter() - start) * 1e6), 0xFFFFFFFF)

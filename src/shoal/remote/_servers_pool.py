@@ -1,4 +1,4 @@
-"""The pool of a client with several servers."""
+"""The pool of a client that is connected to several servers."""
 
 from __future__ import annotations
 
@@ -7,8 +7,8 @@ from typing import Any
 
 from shoal.pools._base import SlotChoice, slot_numbers
 from shoal.pools._joined import EachSlot, JoinedPool
-from shoal.remote._pool import Deadlines, RemotePool, each_deadline
-from shoal.remote._stats import Stats, stats_of_all
+from shoal.remote._pool import Deadlines, RemotePool, per_slot_deadlines
+from shoal.remote._stats import Stats, combine_stats
 
 __all__ = ["ServersPool"]
 
@@ -21,18 +21,19 @@ class ServersPool(JoinedPool):
         self._servers = list(pools)
 
     def begin_step(self, actions: Any, deadlines: Deadlines = None) -> None:
-        """Check actions for every slot, and send them; deadlines are as in ``send``."""
-        self._begin_step(actions, _each(deadlines, self.num_envs))
+        """Check actions for every slot, and send them; ``deadlines`` is as in ``send``."""
+        self._begin_step(actions, _as_arguments(deadlines, self.num_envs))
 
     def send(self, actions: Any, slots: SlotChoice = None, *, deadlines: Deadlines = None) -> None:
         """Check actions, one for each of these slots, and send them to their servers."""
         chosen = slot_numbers(slots, self.num_envs)
-        self._send(actions, chosen, _each(deadlines, len(chosen)))
+        self._send(actions, chosen, _as_arguments(deadlines, len(chosen)))
 
     def cancel(self, slots: SlotChoice = None) -> list[int]:
-        """Have the servers take back what has not begun; it is received as not executed.
+        """Cancel steps that have not started; they are received with status "not executed".
 
-        Returns the slots that are not in flight any more, of which there are none here.
+        Returns:
+            An empty list: cancelled slots stay in flight until they are received.
         """
         for pool, _, own in self._shares(slot_numbers(slots, self.num_envs)):
             assert isinstance(pool, RemotePool)
@@ -40,11 +41,11 @@ class ServersPool(JoinedPool):
         return []
 
     def stats(self) -> Stats:
-        """What the connections have done so far."""
-        return stats_of_all([server.stats() for server in self._servers])
+        """Return the combined statistics of all connections."""
+        return combine_stats([server.stats() for server in self._servers])
 
 
-def _each(deadlines: Deadlines, count: int) -> EachSlot:
-    """Deadlines as an argument that has a value for each slot; none where there are none."""
-    each = each_deadline(deadlines, count)
-    return {"deadlines": each} if each else {}
+def _as_arguments(deadlines: Deadlines, count: int) -> EachSlot:
+    """Return deadlines as a keyword argument with a value per slot; empty if there are none."""
+    seconds = per_slot_deadlines(deadlines, count)
+    return {"deadlines": seconds} if seconds else {}

@@ -1,4 +1,4 @@
-"""What a session has its pool do: requests of several at a time, deadlines, and what comes late."""
+"""The scheduler of a server session: concurrent requests, deadlines and late results."""
 
 from __future__ import annotations
 
@@ -20,24 +20,24 @@ from shoal.pools._batches import batch_rows
 from shoal.pools._drain import drain_after_failure
 from shoal.remote._device import STATUS, Status
 
-__all__ = ["LATE", "Answer", "Failed", "SlotScheduler", "Task"]
+__all__ = ["LATE", "Completed", "Failed", "SlotScheduler", "Task"]
 
 LATE = "late"
-"""The info by which a slot tells, with its next answer, how a step ended that came too late."""
+"""The key of the info with the result of a step that missed its deadline."""
 
 NOT_CANCELLED = "not cancelled"
-"""The info of a slot that has missed its deadline, with what its device raised when cancelled."""
+"""The key of the info with the error of a device that failed to cancel after a deadline."""
 
 Slots = npt.NDArray[np.int64]
 
-_NONE: Mapping[str, str] = {}
+_NO_INFO: Mapping[str, str] = {}
 
 
 @dataclass
 class Task:
-    """Slots to be stepped or reset, as one request has asked for it.
+    """The slots of one request, to be stepped or reset.
 
-    ``deadlines`` are points in time, one for each slot, or none.
+    ``deadlines`` are points in time, one per slot, or empty.
     """
 
     number: int
@@ -46,12 +46,12 @@ class Task:
     seeds: list[int | None] | None = None
     options: dict[str, Any] | None = None
     deadlines: list[float] = field(default_factory=list)
-    begun: float = field(default_factory=time.perf_counter)
+    started: float = field(default_factory=time.perf_counter)
 
 
 @dataclass(frozen=True)
-class Answer:
-    """Rows for a request; there may be more to come."""
+class Completed:
+    """Results of some or all slots of a task."""
 
     task: Task
     batch: Batch
@@ -59,7 +59,7 @@ class Answer:
 
 @dataclass(frozen=True)
 class Failed:
-    """What was raised instead of rows, for these slots of a request."""
+    """An error instead of results, for some or all slots of a task."""
 
     task: Task
     slots: list[int]
@@ -67,10 +67,10 @@ class Failed:
 
 
 class SlotScheduler:
-    """A pool at work on tasks.
+    """Runs tasks on a pool.
 
-    A slot that has missed its deadline is answered, and goes on: what is asked of it next waits
-    until it has ended, and is told how it ended.
+    A slot that misses its deadline returns its newest observation at once and continues. The next
+    task of that slot waits until it is done, and returns the late result as an info.
     """
 
     def __init__(self, pool: Pool) -> None:
@@ -78,44 +78,44 @@ class SlotScheduler:
         self._layout = Layout.of(pool.spaces.single_observation)
         self._one_slot = batch_space(pool.spaces.single_observation, 1)
         self._actions = Layout.of(pool.spaces.single_action, ordered_like=pool.spaces.action)
-        self._tasks: dict[int, Task] = {}  # by slot, of those that an answer is due for
-        self._deadlines: dict[int, float] = {}  # of those of them that have one
-        self._overdue: set[int] = set()  # slots at work that were answered already
-        self._waiting: list[Task] = []  # for slots that are overdue
-        self._late: dict[int, dict[str, Any]] = {}
+        self._tasks: dict[int, Task] = {}  # by slot, without overdue slots
+        self._deadlines: dict[int, float] = {}  # by slot
+        self._overdue: set[int] = set()  # slots that are running after their deadline
+        self._waiting: list[Task] = []  # for overdue slots
+        self._late: dict[int, dict[str, Any]] = {}  # results to report with the next response
 
     @property
     def is_busy(self) -> bool:
-        """Whether there is something to poll for."""
+        """Whether there is anything to poll for."""
         return bool(self._tasks or self._overdue or self._waiting)
 
     @property
-    def is_even(self) -> bool:
-        """Whether no slot does, or has to tell, anything that another one does not."""
+    def is_uniform(self) -> bool:
+        """Whether all slots are idle and none has a late result to report."""
         return not (self._tasks or self._overdue or self._waiting or self._late)
 
     @property
     def count(self) -> int:
-        """How many requests have not been answered in full."""
+        """Number of requests that are not answered in full."""
         return len({id(task) for task in self._tasks.values()}) + len(self._waiting)
 
-    def begin(self, task: Task) -> None:
-        """Begin a task; slots that have not ended what they do begin when they have.
+    def start(self, task: Task) -> None:
+        """Start a task; the part for slots that are still busy waits for them.
 
-        Raises what the pool raises; then nothing has begun.
+        Raises the exception of the pool if the task cannot be started.
         """
         waiting = {slot for each in self._waiting for slot in each.slots.tolist()}
-        held_up = np.isin(task.slots, list(self._overdue | waiting))
-        if not held_up.any():
+        must_wait = np.isin(task.slots, list(self._overdue | waiting))
+        if not must_wait.any():
             self._start(task)
             return
-        if not held_up.all():
-            self._start(self._part(task, np.flatnonzero(~held_up)))
-        self._waiting.append(self._part(task, np.flatnonzero(held_up)))
+        if not must_wait.all():
+            self._start(self._part(task, np.flatnonzero(~must_wait)))
+        self._waiting.append(self._part(task, np.flatnonzero(must_wait)))
 
-    def _part(self, task: Task, places: Slots) -> Task:
-        """Some slots of a task."""
-        rows = places.tolist()
+    def _part(self, task: Task, positions: Slots) -> Task:
+        """Return a task for some slots of a task."""
+        rows = positions.tolist()
         if len(rows) == len(task.slots):
             return task
         part = replace(task, slots=task.slots[rows])
@@ -138,37 +138,37 @@ class SlotScheduler:
         if task.deadlines:
             self._deadlines.update(zip(slots, task.deadlines, strict=True))
 
-    def poll(self, timeout: float) -> Iterable[Answer | Failed]:
-        """What is done, or was waited for too long; it waits so many seconds for that."""
-        found: list[Answer | Failed] = []
+    def poll(self, timeout: float) -> Iterable[Completed | Failed]:
+        """Wait for results or missed deadlines, and return all of them."""
+        outcomes: list[Completed | Failed] = []
         if self._tasks or self._overdue:
-            found += self._received(min(timeout, self._until_deadline()))
+            outcomes += self._receive(min(timeout, self._until_deadline()))
         if self._waiting:
-            found += self._start_waiting()
-        found += self._missed(time.monotonic())
-        return found
+            outcomes += self._start_waiting()
+        outcomes += self._expire(time.monotonic())
+        return outcomes
 
-    def cancel(self, slots: Iterable[int]) -> list[Answer | Failed]:
-        """Take back what has not begun, and answer that it was not executed."""
+    def cancel(self, slots: Iterable[int]) -> list[Completed | Failed]:
+        """Cancel steps that have not started; return them with status "not executed"."""
         chosen = set(slots)
-        found: list[Answer | Failed] = []
+        outcomes: list[Completed | Failed] = []
         for task in [task for task in self._waiting if chosen.issuperset(task.slots.tolist())]:
             self._waiting.remove(task)
-            found.append(self._excuse(task, task.slots.tolist(), Status.NOT_EXECUTED))
-        found += self._taken_back([slot for slot in self._tasks if slot in chosen])
-        return found
+            outcomes.append(self._without_result(task, task.slots.tolist(), Status.NOT_EXECUTED))
+        outcomes += self._cancel_in_pool([slot for slot in self._tasks if slot in chosen])
+        return outcomes
 
-    def _taken_back(self, slots: list[int]) -> list[Answer | Failed]:
+    def _cancel_in_pool(self, slots: list[int]) -> list[Completed | Failed]:
         cancel = getattr(self.pool, "cancel", None)
         if cancel is None or not slots:
             return []
-        answers: list[Answer | Failed] = []
-        for task, taken in self._by_task(cancel(slots) or ()):
-            answers.append(self._excuse(task, taken, Status.NOT_EXECUTED))
-        return answers
+        return [
+            self._without_result(task, cancelled, Status.NOT_EXECUTED)
+            for task, cancelled in self._pop_tasks(cancel(slots) or ())
+        ]
 
-    def _by_task(self, slots: Iterable[int]) -> list[tuple[Task, list[int]]]:
-        """These slots with the tasks that they belong to, which they leave."""
+    def _pop_tasks(self, slots: Iterable[int]) -> list[tuple[Task, list[int]]]:
+        """Remove these slots from their tasks; return the slots by task."""
         groups: dict[int, tuple[Task, list[int]]] = {}
         for slot in slots:
             task = self._tasks.pop(slot)
@@ -181,113 +181,114 @@ class SlotScheduler:
         earliest = min((*self._deadlines.values(), *waiting), default=float("inf"))
         return max(0.0, earliest - time.monotonic())
 
-    def _received(self, timeout: float) -> list[Answer | Failed]:
+    def _receive(self, timeout: float) -> list[Completed | Failed]:
         try:
-            return self._sorted(self.pool.recv(min_slots=1, timeout=timeout))
+            return self._split(self.pool.recv(min_slots=1, timeout=timeout))
         except ReceiveTimeoutError:
             return []
         except Exception as error:
-            return self._sort_out(error)
+            return self._recover(error)
 
-    def _sorted(self, batch: Batch) -> list[Answer | Failed]:
-        """The rows of a batch by the tasks that they belong to; those that are late are noted."""
+    def _split(self, batch: Batch) -> list[Completed | Failed]:
+        """Split a batch by task; store the results of overdue slots."""
         slots: list[int] = batch.slots.tolist()
         for row, slot in enumerate(slots):
             if slot in self._overdue:
                 self._overdue.discard(slot)
                 self._late[slot] = {
-                    "observation": self._one(batch, row),
+                    "observation": self._observation(batch, row),
                     "reward": float(batch.rewards[row]),
                     "terminated": bool(batch.terminated[row]),
                     "truncated": bool(batch.truncated[row]),
                 }
         due = [slot for slot in slots if slot in self._tasks]
-        answers: list[Answer | Failed] = []
-        for task, belonging in self._by_task(due):
-            part = batch if len(belonging) == len(slots) else self._rows(batch, belonging)
-            answers.append(Answer(task, self._with_late(part)))
-        return answers
+        outcomes: list[Completed | Failed] = []
+        for task, own in self._pop_tasks(due):
+            part = batch if len(own) == len(slots) else self._rows(batch, own)
+            outcomes.append(Completed(task, self._with_late(part)))
+        return outcomes
 
     def _rows(self, batch: Batch, slots: list[int]) -> Batch:
-        places = {slot: row for row, slot in enumerate(batch.slots.tolist())}
-        return batch_rows(self._layout, batch, [places[slot] for slot in slots])
+        rows = {slot: row for row, slot in enumerate(batch.slots.tolist())}
+        return batch_rows(self._layout, batch, [rows[slot] for slot in slots])
 
-    def _one(self, batch: Batch, row: int) -> Any:
-        """The observation of one row."""
+    def _observation(self, batch: Batch, row: int) -> Any:
+        """Return the observation of one row."""
         one = batch_rows(self._layout, batch, [row]).observations
         return next(iter(iterate(self._one_slot, one)))
 
     def _with_late(self, batch: Batch) -> Batch:
+        """Add late results to the infos of a batch."""
         if not self._late:
             return batch
-        events: list[Event] = [
+        late: list[Event] = [
             (row, {LATE: self._late.pop(slot)})
             for row, slot in enumerate(batch.slots.tolist())
             if slot in self._late
         ]
-        if not events:
+        if not late:
             return batch
-        told, episodes = batch.raw_infos or ([], None)
-        return batch._replace(infos=(told + events, episodes))
+        events, episodes = batch.raw_infos or ([], None)
+        return batch._replace(infos=(events + late, episodes))
 
-    def _sort_out(self, error: BaseException) -> list[Answer | Failed]:
-        """After a failure: which slots it has cost, and what there is of the others."""
+    def _recover(self, error: BaseException) -> list[Completed | Failed]:
+        """Find out which slots an error has affected, and receive the others."""
         remains = drain_after_failure(self.pool, [*self._tasks, *self._overdue], error)
-        found = [answer for batch in remains.batches for answer in self._sorted(batch)]
+        outcomes = [outcome for batch in remains.batches for outcome in self._split(batch)]
         for slots, cause in remains.failures:
-            found += self._failures(slots, cause)
-        return found
+            outcomes += self._fail(slots, cause)
+        return outcomes
 
-    def _failures(self, slots: list[int], error: BaseException) -> list[Answer | Failed]:
+    def _fail(self, slots: list[int], error: BaseException) -> list[Completed | Failed]:
         self._overdue.difference_update(slots)
         due = [slot for slot in slots if slot in self._tasks]
-        return [Failed(task, lost, error) for task, lost in self._by_task(due)]
+        return [Failed(task, lost, error) for task, lost in self._pop_tasks(due)]
 
-    def _start_waiting(self) -> list[Answer | Failed]:
-        found: list[Answer | Failed] = []
+    def _start_waiting(self) -> list[Completed | Failed]:
+        outcomes: list[Completed | Failed] = []
         waiting, self._waiting = self._waiting, []
         for task in waiting:
             try:
-                self.begin(task)
+                self.start(task)
             except Exception as error:
-                found.append(Failed(task, task.slots.tolist(), error))
-        return found
+                outcomes.append(Failed(task, task.slots.tolist(), error))
+        return outcomes
 
-    def _missed(self, now: float) -> list[Answer | Failed]:
-        """Answers for slots whose deadline has passed."""
-        found: list[Answer | Failed] = []
+    def _expire(self, now: float) -> list[Completed | Failed]:
+        """Return the slots whose deadline has passed."""
+        outcomes: list[Completed | Failed] = []
         for task in [each for each in self._waiting if each.deadlines]:
             is_over = np.array(task.deadlines) <= now
             if is_over.any():
                 self._waiting.remove(task)
                 if not is_over.all():
                     self._waiting.append(self._part(task, np.flatnonzero(~is_over)))
-                found.append(self._excuse(task, task.slots[is_over].tolist(), Status.NOT_EXECUTED))
-        passed = [slot for slot, deadline in self._deadlines.items() if deadline <= now]
-        if passed:
-            problem: dict[str, str] = {}
+                slots = task.slots[is_over].tolist()
+                outcomes.append(self._without_result(task, slots, Status.NOT_EXECUTED))
+        expired = [slot for slot, deadline in self._deadlines.items() if deadline <= now]
+        if expired:
+            info: dict[str, str] = {}
             try:
-                found += self._taken_back(passed)
-            except Exception as error:  # the deadline has passed all the same
-                problem = {NOT_CANCELLED: f"{type(error).__name__}: {error}"}
-            for task, slots in self._by_task([slot for slot in passed if slot in self._tasks]):
+                outcomes += self._cancel_in_pool(expired)
+            except Exception as error:  # the slots are overdue nevertheless
+                info = {NOT_CANCELLED: f"{type(error).__name__}: {error}"}
+            for task, slots in self._pop_tasks([slot for slot in expired if slot in self._tasks]):
                 self._overdue.update(slots)
-                found.append(self._excuse(task, slots, Status.TIMEOUT, problem))
-        return found
+                outcomes.append(self._without_result(task, slots, Status.TIMEOUT, info))
+        return outcomes
 
-    def _excuse(
-        self, task: Task, slots: list[int], status: Status, problem: Mapping[str, str] = _NONE
-    ) -> Answer | Failed:
-        """An answer for slots that have nothing new to show."""
+    def _without_result(
+        self, task: Task, slots: list[int], status: Status, info: Mapping[str, str] = _NO_INFO
+    ) -> Completed | Failed:
+        """Return slots without a new result: their newest observations and a status."""
         numbers = np.array(slots, np.int64)
-        nothing = np.zeros(len(slots), np.bool_)
-        info = {STATUS: status.value, **problem}
-        events: list[Event] = [(row, dict(info)) for row in range(len(slots))]
+        false = np.zeros(len(slots), np.bool_)
+        events: list[Event] = [(row, {STATUS: status.value, **info}) for row in range(len(slots))]
         try:
             observations = self.pool.latest(numbers)
-        except Exception as error:  # there is nothing old either
-            error.add_note(f"shoal: asked for since the status of slots {slots} is {status.value}")
+        except Exception as error:  # for example because a slot was never reset
+            error.add_note(f"shoal: while reporting the status {status.value!r} of slots {slots}")
             return Failed(task, slots, error)
         rewards = np.zeros(len(slots))
-        batch = Batch(numbers, observations, rewards, nothing, nothing.copy(), (events, None))
-        return Answer(task, batch)
+        batch = Batch(numbers, observations, rewards, false, false.copy(), (events, None))
+        return Completed(task, batch)

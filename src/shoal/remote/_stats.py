@@ -1,16 +1,16 @@
-"""What connections have done so far, for users to look at."""
+"""Statistics of connections."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-__all__ = ["Stats", "stats_of_all"]
+__all__ = ["Stats", "combine_stats"]
 
 
 @dataclass(frozen=True)
 class Stats:
-    """What a connection has done so far; times are in seconds, over the newest requests."""
+    """Statistics of a connection; times are in seconds, over the newest requests."""
 
     transport: str
     requests: int
@@ -21,11 +21,11 @@ class Stats:
     bytes_received: int
     reconnects: int
     servers: tuple[Stats, ...] = ()
-    """Of each server, where there are several: then times above are those of the slowest."""
+    """The statistics of each server if there are several; the times are those of the slowest."""
 
 
-def stats_of_all(servers: Sequence[Stats]) -> Stats:
-    """What several connections have done together."""
+def combine_stats(servers: Sequence[Stats]) -> Stats:
+    """Combine the statistics of several connections."""
     return Stats(
         ", ".join(dict.fromkeys(each.transport for each in servers)),
         sum(each.requests for each in servers),

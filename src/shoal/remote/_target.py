@@ -1,4 +1,4 @@
-"""What a client connects to, and as whom."""
+"""The server that a client connects to, with the options of the connection."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ OnLost = Literal["raise", "resume", "truncate"]
 
 @dataclass(frozen=True)
 class Target:
-    """What a client connects to, and as whom."""
+    """The server that a client connects to, with the options of the connection."""
 
     address: Address
     token: str | None
@@ -25,5 +25,5 @@ class Target:
     num_envs: int | None
     on_lost: OnLost
     priority: int
-    values: bytes
+    values: bytes  # packed keyword arguments of the factory
     shares_memory: bool

@@ -1,10 +1,9 @@
-"""Plain values as bytes and back: what infos, options, arguments and results are made of.
+"""Encoding of plain values: infos, options, arguments and results.
 
-Values come back as what they were: tuples as tuples, NumPy's scalars and arrays with their dtypes,
-integers of any size; those of derived classes as what they are derived from. Nothing that is read
-can execute anything: there are numbers, texts, bytes, and containers of them, of dtypes from a
-fixed list. A value of another kind is not sent: a client's is refused, and in the place of a
-server's an :class:`Unsent` arrives, which says what it was.
+Types are preserved: tuples, NumPy scalars and arrays with their dtypes, integers of any size.
+Instances of derived classes become instances of their base class. Decoding cannot execute code:
+only numbers, strings, bytes and containers of them are supported, with dtypes from a fixed list.
+Clients cannot send values of other types; for such a value of a server, an :class:`Unsent` is sent.
 """
 
 from __future__ import annotations
@@ -37,85 +36,85 @@ _DTYPES = {
 }
 _ARRAY_HEAD = struct.Struct("<12sB")
 _MSGPACK_INTEGERS = range(-(2**63), 2**64)
-_MOST_ODD_KEYS = 256
-_DEEPEST = 40
-_LAST_CHARACTER = 0x10FFFF
+_MAX_OTHER_KEYS = 256
+_MAX_DEPTH = 40
+_LAST_CODE_POINT = 0x10FFFF
 _TEXT_CODE = re.compile(r"(<U|\|S)[1-9][0-9]{0,8}")
 
 
 _PLAIN: tuple[type[Any], ...] = (int, float, str, bytes, dict, list, tuple)
-"""What a value of a class that is derived from one of these is sent as."""
+"""Base classes that values of derived classes are converted to."""
 
 
 class _Code(IntEnum):
-    """What an extension of msgpack holds."""
+    """The type of a msgpack extension."""
 
     TUPLE = 1
-    DICT = 2  # whose keys are not all texts
+    DICT = 2  # with keys other than strings
     GRAPH = 3
     INTEGER = 4  # beyond 64 bits
     ARRAY = 5
     SCALAR = 6
-    OBJECTS = 7  # an array of them
-    TEXT = 8  # NumPy's
+    OBJECTS = 7  # an array of dtype object
+    TEXT = 8  # a NumPy string or bytes scalar
     UNSENT = 9
     COMPLEX = 10
 
 
 @dataclass(frozen=True)
 class Unsent:
-    """Stands in for a value that does not travel."""
+    """A placeholder for a value that cannot be sent: the name of its type and its ``repr``."""
 
     kind: str
     text: str
 
 
 def dtype_code(dtype: np.dtype[Any]) -> str:
-    """The code of a dtype.
+    """Return the code of a dtype.
 
     Raises:
-        TypeError: It is none of those that travel, or not in the order of this machine's bytes.
+        TypeError: The dtype is not supported, or not in native byte order.
     """
     code = dtype.newbyteorder("<").str
     if not dtype.isnative:
-        raise TypeError(f"dtype {dtype} does not travel; {dtype.newbyteorder('=')} would")
+        raise TypeError(f"dtype {dtype} cannot be sent, use {dtype.newbyteorder('=')}")
     if code not in _DTYPES:
-        raise TypeError(f"dtype {dtype} does not travel; those that do are {[*_DTYPES]}")
+        raise TypeError(f"dtype {dtype} cannot be sent, expected one of {[*_DTYPES]}")
     return code
 
 
 def dtype_of(code: str) -> np.dtype[Any]:
-    """The dtype of a code.
+    """Return the dtype of a code.
 
     Raises:
-        ProtocolError: It is none of those that travel.
+        ProtocolError: The dtype is not supported.
     """
     dtype = _DTYPES.get(code)
     if dtype is None:
-        raise ProtocolError(f"dtype {code!r} does not travel; those that do are {[*_DTYPES]}")
+        raise ProtocolError(f"dtype {code!r} is not supported, expected one of {[*_DTYPES]}")
     return dtype
 
 
 def _is_text(code: str) -> bool:
-    """Whether this is the code of a dtype of texts of a fixed width."""
+    """Whether this is the code of a NumPy string dtype."""
     return _TEXT_CODE.fullmatch(code) is not None
 
 
-def _are_keys(keys: Collection[Any]) -> bool:
-    """Whether these may be the keys of a dict that are not all texts.
+def _are_safe_keys(keys: Collection[Any]) -> bool:
+    """Whether these keys cannot be used for a hash collision attack.
 
-    Many can be chosen so that all of them have the same hash, and a dict of them takes for ever; of
-    texts, bytes and integers of 64 bits they cannot.
+    An attacker can choose many keys of the same hash, which makes a dict quadratic. This is not
+    possible with strings, bytes and 64-bit integers, so the number of other keys is limited.
     """
-    odd = sum(
+    others = sum(
         not (type(key) in (str, bytes) or (type(key) is int and key in _MSGPACK_INTEGERS))
         for key in keys
     )
-    return odd <= _MOST_ODD_KEYS
+    return others <= _MAX_OTHER_KEYS
 
 
 def _is_unicode(text: str) -> bool:
-    """Whether a text is one; file names may have halves of characters in them."""
+    """Whether a string can be encoded as UTF-8; file names may contain surrogates."""
     if text.isascii():
         return True
     try:
@@ -125,11 +124,11 @@ def _is_unicode(text: str) -> bool:
     return True
 
 
-# Out
+# Encoding
 
 
 def pack_values(value: Any, *, strict: bool = False) -> bytes:
-    """A value as bytes; with ``strict``, one that does not travel raises TypeError.
+    """Encode a value; with ``strict``, a value that cannot be sent raises TypeError.
 
     >>> unpack_values(pack_values({"pair": (1, np.float32(0.5))}))
     {'pair': (1, np.float32(0.5))}
@@ -140,7 +139,7 @@ def pack_values(value: Any, *, strict: bool = False) -> bytes:
 
 
 class _Packer:
-    """Makes values into what msgpack knows."""
+    """Converts values to those that msgpack supports."""
 
     def __init__(self, strict: bool) -> None:
         self._strict = strict
@@ -156,7 +155,7 @@ class _Packer:
         if kind is int:
             fits = value in _MSGPACK_INTEGERS
             return value if fits else msgpack.Ext(_Code.INTEGER.value, hex(value).encode())
-        if depth < _DEEPEST:
+        if depth < _MAX_DEPTH:
             if kind is list:
                 return self._all(value, depth)
             if kind is dict:
@@ -167,7 +166,7 @@ class _Packer:
             if kind is np.ndarray or isinstance(value, np.generic):
                 return self._array(value, depth)
             for plain in _PLAIN:
-                if isinstance(value, plain):  # an enumeration, an OrderedDict, a named tuple
+                if isinstance(value, plain):  # for example an enum, an OrderedDict or a named tuple
                     return self.sendable(plain(value), depth)
         return self._unsent(value)
 
@@ -177,7 +176,7 @@ class _Packer:
     def _dict(self, value: dict[Any, Any], depth: int) -> Any:
         if all(type(key) is str and _is_unicode(key) for key in value):
             return {key: self.sendable(item, depth + 1) for key, item in value.items()}
-        if not _are_keys(value):
+        if not _are_safe_keys(value):
             return self._unsent(value)
         return _extension(_Code.DICT, [self._all(pair, depth) for pair in value.items()])
 
@@ -205,20 +204,20 @@ class _Packer:
         try:
             text = repr(value)[:1000].encode(errors="backslashreplace").decode()
         except Exception as error:
-            text = f"(it cannot be shown: {error!r})"
+            text = f"(repr failed: {error!r})"
         if self._strict:
             raise TypeError(
-                f"{text} does not travel: {_what(value)}, and only plain values do (numbers, "
-                "texts, bytes, arrays of numbers or texts, and lists, tuples and dicts of them)"
+                f"{text} cannot be sent: {_problem(value)}; expected a plain value (numbers, "
+                "strings, bytes, arrays of numbers or strings, and lists, tuples and dicts of them)"
             )
         return _extension(_Code.UNSENT, [kind, text])
 
 
-def _what(value: Any) -> str:
+def _problem(value: Any) -> str:
     if isinstance(value, np.ndarray | np.generic) and not isinstance(value, str):
         return f"its dtype is {value.dtype}"
     if isinstance(value, str):
-        return "it has half a character in it"
+        return "it contains a surrogate"
     return f"its type is {type(value).__qualname__}"
 
 
@@ -226,54 +225,54 @@ def _extension(code: _Code, parts: list[Any]) -> msgpack.Ext:
     return msgpack.Ext(code.value, msgpack.encode(parts))
 
 
-# In
+# Decoding
 
 
 def unpack_values(data: Bytes) -> Any:
-    """The value that was packed.
+    """Decode a value.
 
     Raises:
-        ProtocolError: These are not the bytes of a value.
+        ProtocolError: The bytes are not an encoded value.
     """
     try:
-        return _opened(msgpack.decode(data, ext_hook=_Closed), 0)
+        return _decode(msgpack.decode(data, ext_hook=_Extension), 0)
     except (DecodeError, RecursionError, ValueError, TypeError, ArithmeticError) as error:
-        raise ProtocolError(f"a value could not be read: {error}") from error
+        raise ProtocolError(f"invalid value: {error}") from error
 
 
 @dataclass(frozen=True)
-class _Closed:
-    """An extension that was not looked into yet."""
+class _Extension:
+    """A msgpack extension that is not decoded yet."""
 
     code: int
     data: Bytes
 
 
-def _opened(value: Any, depth: int) -> Any:
+def _decode(value: Any, depth: int) -> Any:
     kind = type(value)
-    if depth > 3 * _DEEPEST + 3:
+    if depth > 3 * _MAX_DEPTH + 3:
         raise ProtocolError("a value is nested too deeply")
     if kind is list:
-        return [_opened(item, depth + 1) for item in value]
+        return [_decode(item, depth + 1) for item in value]
     if kind is dict:
         if not all(type(key) is str for key in value):
-            raise ProtocolError("a dict has keys that are no texts")
-        return {key: _opened(item, depth + 1) for key, item in value.items()}
-    if kind is _Closed:
-        return _opened_extension(value, depth)
+            raise ProtocolError("a dict has keys that are not strings")
+        return {key: _decode(item, depth + 1) for key, item in value.items()}
+    if kind is _Extension:
+        return _decode_extension(value, depth)
     if value is not None and kind not in (bool, int, float, str, bytes):
-        raise ProtocolError(f"a value is a {kind.__name__}")
+        raise ProtocolError(f"a value has the type {kind.__name__}")
     return value
 
 
-def _opened_extension(closed: _Closed, depth: int) -> Any:
-    if closed.code in _FROM_BYTES:
-        return _FROM_BYTES[closed.code](closed.data)
-    make = _FROM_PARTS.get(closed.code)
+def _decode_extension(extension: _Extension, depth: int) -> Any:
+    if extension.code in _FROM_BYTES:
+        return _FROM_BYTES[extension.code](extension.data)
+    make = _FROM_PARTS.get(extension.code)
     if make is None:
-        raise ProtocolError(f"there is no extension {closed.code}")
-    parts = msgpack.decode(closed.data, type=list, ext_hook=_Closed)
-    return make(*_opened(parts, depth + 1))
+        raise ProtocolError(f"unknown extension {extension.code}")
+    parts = msgpack.decode(extension.data, type=list, ext_hook=_Extension)
+    return make(*_decode(parts, depth + 1))
 
 
 def _integer(data: Bytes) -> int:
@@ -282,43 +281,43 @@ def _integer(data: Bytes) -> int:
 
 def _array(data: Bytes) -> npt.NDArray[Any]:
     if len(data) < _ARRAY_HEAD.size:
-        raise ProtocolError("an array is cut off")
+        raise ProtocolError("an array is truncated")
     padded, dimensions = _ARRAY_HEAD.unpack_from(data)
     code = padded.rstrip(b"\0").decode("ascii")
     dtype = np.dtype(code) if _is_text(code) else dtype_of(code)
     start = _ARRAY_HEAD.size + 8 * dimensions
     if len(data) < start:
-        raise ProtocolError("an array is cut off")
+        raise ProtocolError("an array is truncated")
     shape = struct.unpack_from(f"<{dimensions}Q", data, _ARRAY_HEAD.size)
     if math.prod(shape) * dtype.itemsize != len(data) - start:
-        raise ProtocolError(f"an array of shape {shape} and dtype {dtype} has not its bytes")
+        raise ProtocolError(f"the size of an array does not match shape {shape} and dtype {dtype}")
     array = np.frombuffer(data, dtype, math.prod(shape), start).reshape(shape).copy()
-    is_wrong = dtype == np.bool_ and (array.view(np.uint8) > 1).any()
-    if is_wrong or (dtype.kind == "U" and (_characters(array) > _LAST_CHARACTER).any()):
-        raise ProtocolError(f"an array of dtype {dtype} holds something else")
+    is_invalid = dtype == np.bool_ and (array.view(np.uint8) > 1).any()
+    if is_invalid or (dtype.kind == "U" and (_code_points(array) > _LAST_CODE_POINT).any()):
+        raise ProtocolError(f"an array of dtype {dtype} contains invalid values")
     return array
 
 
-def _characters(texts: npt.NDArray[Any]) -> npt.NDArray[np.uint32]:
+def _code_points(texts: npt.NDArray[Any]) -> npt.NDArray[np.uint32]:
     return np.frombuffer(texts.tobytes(), np.uint32)
 
 
 def _scalar(data: Bytes) -> Any:
     array = _array(data)
     if array.ndim:
-        raise ProtocolError(f"a number has the shape {array.shape}")
+        raise ProtocolError(f"a scalar has the shape {array.shape}")
     return array[()]
 
 
 def _unsent(kind: Any, text: Any) -> Unsent:
     if type(kind) is not str or type(text) is not str:
-        raise ProtocolError("what was not sent is not told by two texts")
+        raise ProtocolError("the parts of an Unsent are not two strings")
     return Unsent(kind, text)
 
 
 def _complex(real: Any, imaginary: Any) -> complex:
     if type(real) is not float or type(imaginary) is not float:
-        raise ProtocolError("a complex number is not of two numbers")
+        raise ProtocolError("the parts of a complex number are not two floats")
     return complex(real, imaginary)
 
 
@@ -327,17 +326,19 @@ def _tuple(*parts: Any) -> tuple[Any, ...]:
 
 
 def _dict(*pairs: Any) -> dict[Any, Any]:
-    if not _are_keys([key for key, _ in pairs]):
-        raise ProtocolError("a dict has keys that it must not have")
+    if not _are_safe_keys([key for key, _ in pairs]):
+        raise ProtocolError(
+            "a dict has too many keys that are not strings, bytes or 64-bit integers"
+        )
     return dict(pairs)
 
 
 def _objects(shape: list[int], items: list[Any]) -> npt.NDArray[Any]:
     if any(type(size) is not int or size < 0 for size in shape):
-        raise ProtocolError(f"objects have the shape {shape}")
+        raise ProtocolError(f"an array of objects has the shape {shape}")
     array = np.empty(len(items), object)
-    for place, item in enumerate(items):
-        array[place] = item
+    for position, item in enumerate(items):
+        array[position] = item
     return array.reshape(shape)
 
 
@@ -346,7 +347,7 @@ def _text(item: Any) -> Any:
         return np.str_(item)
     if type(item) is bytes:
         return np.bytes_(item)
-    raise ProtocolError(f"a text is a {type(item).__name__}")
+    raise ProtocolError(f"a string scalar has the type {type(item).__name__}")
 
 
 _FROM_BYTES: dict[int, Callable[[Bytes], Any]] = {

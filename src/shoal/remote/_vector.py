@@ -1,4 +1,4 @@
-"""The vector that ``connect`` gives: Gymnasium's interface, and what a network adds to it."""
+"""The vector that ``connect`` returns: Gymnasium's interface with deadlines and statistics."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ __all__ = ["RemoteVectorEnv"]
 
 
 class RemoteVectorEnv(VectorEnv):
-    """Slots of a server, or of several, as a vector; see :func:`shoal.connect`."""
+    """Slots of one or several servers as a vector; see :func:`shoal.connect`."""
 
     _pool: RemotePool | ServersPool
 
@@ -23,14 +23,13 @@ class RemoteVectorEnv(VectorEnv):
         """Step every slot, and return the results in slot order.
 
         Args:
-            actions: One for each slot.
-            deadlines: Seconds, for all slots or for each. A slot that is not done by then is
-                answered all the same: with its newest observation, and ``status`` in its info,
-                which is ``"timeout"`` if the action is being executed still (how it ends is told
-                by the info ``late`` of the slot's next answer), and ``"not executed"`` if it never
-                will be. A device that has ``cancel`` is told to. Environments that the server
-                steps one after the other in one thread, and Gymnasium's vectors, are not looked
-                at while one of them is at work.
+            actions: One action per slot.
+            deadlines: Seconds, one value for all slots or one per slot. A slot that misses its
+                deadline returns its newest observation and the info ``status``: ``"timeout"`` if
+                the action is still being executed (the info ``late`` of the slot's next response
+                then holds its result), ``"not executed"`` if it never will be. A device with a
+                ``cancel`` method is asked to cancel. Deadlines have no effect while an environment
+                that the server steps in its own thread, or a Gymnasium vector, is stepping.
         """
         if deadlines is None:
             return super().step(actions)
@@ -39,16 +38,16 @@ class RemoteVectorEnv(VectorEnv):
         return (*results, format_infos(raw, self.num_envs, self._info_format))
 
     def send(self, actions: Any, slots: SlotChoice = None, *, deadlines: Deadlines = None) -> None:
-        """Begin to step these slots, all of them by default; deadlines are as in ``step``."""
+        """Start to step these slots, by default all; ``deadlines`` is as in ``step``."""
         self._pool.send(actions, slots, deadlines=deadlines)
 
     def cancel(self, slots: SlotChoice = None) -> None:
-        """Take back what has not begun; it is received with the status ``"not executed"``."""
+        """Cancel steps that have not started; they are received with status "not executed"."""
         self._pool.cancel(slots)
 
     def stats(self) -> Stats:
-        """Round-trip times, the server's part of them, bytes, and losses of the connection.
+        """Return round-trip times, the server's share of them, byte counts and reconnects.
 
-        With several servers, all of them together, and ``stats().servers`` one by one.
+        With several servers, the statistics are combined; ``stats().servers`` has those of each.
         """
         return self._pool.stats()

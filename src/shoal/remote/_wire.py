@@ -1,11 +1,11 @@
-"""The fixed header of a message, and what its kinds are.
+"""The message header of the wire protocol, and the kinds of messages.
 
-A message is the header, then ``meta`` bytes of msgpack (:mod:`shoal.remote._value_codec`), then the
-body: raw tensors in the order of the layout. Whoever reads one checks the lengths that the header
-announces against what can be, before it makes room for them.
+A message is a header, then ``meta`` bytes of msgpack (:mod:`shoal.remote._value_codec`), then a
+body of raw tensors in the order of the layout. The receiver checks the lengths in the header
+before it allocates memory for them.
 
-The first two messages of a connection, ``GREETING`` and ``HELLO``, are the same in all versions of
-the protocol, so that two that have no version in common can say so.
+``SERVER_HELLO`` and ``CLIENT_HELLO``, the first two messages of a connection, are the same in all
+versions of the protocol, so that two ends without a common version can report it.
 """
 
 from __future__ import annotations
@@ -19,10 +19,8 @@ from shoal.errors import ProtocolError
 __all__ = [
     "CAPABILITIES",
     "HEADER_BYTES",
-    "IN_TRAY",
     "SHARES_MEMORY",
     "SOME_SLOTS",
-    "USES_TRAYS",
     "VERSIONS",
     "WHOLE",
     "Header",
@@ -32,24 +30,24 @@ __all__ = [
 ]
 
 VERSIONS = (1, 1)
-"""The oldest and the newest version of the protocol that this side speaks."""
+"""The oldest and the newest protocol version that this end supports."""
 
-SHARES_MEMORY, USES_TRAYS = "shared memory", "trays"
+SHARES_MEMORY = "shared memory"
 
-CAPABILITIES = (SHARES_MEMORY, USES_TRAYS)
-"""What an end may be able to do, in any version; what the other end does not know it ignores."""
+CAPABILITIES = (SHARES_MEMORY,)
+"""Optional features of this end. Unknown capabilities of the other end are ignored."""
 
 HEADER_BYTES = _native.HEADER_BYTES
 
 
 class Kind(IntEnum):
-    """What a message is."""
+    """The kind of a message."""
 
-    GREETING = 1
-    HELLO = 2
-    WELCOME = 3
-    REFUSAL = 4
-    READY = 5
+    SERVER_HELLO = 1
+    CLIENT_HELLO = 2
+    SESSION_INFO = 3
+    REJECTION = 4
+    CLIENT_READY = 5
 
     STEP = 10
     RESET = 11
@@ -57,36 +55,38 @@ class Kind(IntEnum):
     LATEST = 13
     CANCEL = 14
     CLOSE = 15
-    ALIVE = 16
+    HEARTBEAT = 16
 
     BATCH = 20
     REPLY = 21
     FAILURE = 22
-    EXPECT = 23
-    ENDED = 24
+    EXPECTED_DURATION = 23
+    SESSION_ENDED = 24
 
 
 _KINDS = {int(kind): kind for kind in Kind}
 
 
 SOME_SLOTS = 1
-"""A flag: the body begins with the slots that it speaks of; without it, it speaks of all."""
+"""Flag: the body starts with slot numbers. Without it, the body covers all slots."""
 
 WHOLE = 2
-"""A flag: a step that is answered as a whole, not slot by slot as they are done."""
-
-
-IN_TRAY = 4
-"""A flag: the observations of a batch lie in the tray that the request has named."""
+"""Flag: respond to this step with one batch of all slots, not slot by slot."""
 
 
 class Header(NamedTuple):
-    """The beginning of a message.
+    """The header of a message.
 
-    ``number`` counts the messages of one direction from 1 on, 0 for those that need no delivery;
-    ``ack`` is the newest number that the sender has received; ``about`` is the number of the
-    request that is answered; ``micros`` are the microseconds that the server has spent on it. Which
-    tray of the shared memory a request names is known to native code alone.
+    Attributes:
+        kind: The kind of the message.
+        flags: A combination of ``SOME_SLOTS`` and ``WHOLE``.
+        rows: Number of slots in the body.
+        meta: Bytes of msgpack that follow the header.
+        micros: Microseconds that the server spent on the request.
+        number: Sequence number in this direction, from 1; 0 for a message that may be lost.
+        ack: The newest sequence number that the sender has received.
+        reply_to: The sequence number of the request that this message responds to.
+        body: Bytes of tensors that follow the meta part.
     """
 
     kind: Kind
@@ -96,23 +96,23 @@ class Header(NamedTuple):
     micros: int
     number: int
     ack: int
-    about: int
+    reply_to: int
     body: int
 
 
 def pack_header(header: Header) -> bytes:
-    """The header as bytes; native/remote/header.h says how they lie."""
+    """Encode a header; native/remote/header.h defines the format."""
     return _native.pack_header(*header)
 
 
 def read_header(data: bytes) -> Header:
-    """The header that these bytes begin with.
+    """Decode the header at the start of ``data``.
 
     Raises:
-        ProtocolError: There is none.
+        ProtocolError: The bytes are not a valid header.
     """
-    found = _native.read_header(data)
-    kind = None if found is None else _KINDS.get(found[0])
-    if found is None or kind is None:
-        raise ProtocolError(f"this is no message of Shoal: it begins with {bytes(data[:8])!r}")
-    return Header(kind, *found[1:])
+    fields = _native.read_header(data)
+    kind = None if fields is None else _KINDS.get(fields[0])
+    if fields is None or kind is None:
+        raise ProtocolError(f"invalid message header: it starts with {bytes(data[:8])!r}")
+    return Header(kind, *fields[1:])

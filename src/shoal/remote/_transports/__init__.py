@@ -1,1 +1,1 @@
-"""Transports: what carries the bytes of a session, all behind one interface."""
+"""Transports: byte streams between two ends, behind one interface."""

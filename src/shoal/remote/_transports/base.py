@@ -1,4 +1,4 @@
-"""What carries bytes between two ends."""
+"""The interface of a transport."""
 
 from __future__ import annotations
 
@@ -6,70 +6,67 @@ import time
 from collections.abc import Sequence
 from typing import Any, Protocol
 
-__all__ = ["PATIENCE", "SLOWEST", "Transport", "flat", "remaining"]
+__all__ = ["MIN_RATE", "STALL_TIMEOUT", "Transport", "as_bytes", "remaining"]
 
-PATIENCE = 20.0
-"""Seconds without a byte, in the middle of a message, after which a connection counts as lost."""
+STALL_TIMEOUT = 20.0
+"""Seconds without progress in the middle of a message after which a connection counts as lost."""
 
-SLOWEST = 1 << 16
-"""Bytes a second, on the whole of a message: who is slower wants to keep us busy."""
+MIN_RATE = 1 << 16
+"""Bytes per second; a sender that is slower over a whole message is disconnected."""
 
 
 class Transport(Protocol):
-    """An ordered stream of bytes, of which every wait ends.
+    """An ordered stream of bytes with timeouts.
 
-    One thread receives; one thread at a time sends. ``close`` may be called by any, and ends the
-    waits of the others. Whatever has to do with the other end raises ConnectionLostError when there
-    is no other end any more. ``patience`` are the seconds without a byte, in the middle of a
-    message, after which there is none.
+    One thread receives, and one thread at a time sends. Any thread may call ``close``, which ends
+    the waits of the others. All methods raise ConnectionLostError when the connection is lost.
+    ``stall_timeout`` is the number of seconds without progress in the middle of a message after
+    which it is.
     """
 
-    patience: float
+    stall_timeout: float
 
     @property
     def name(self) -> str:
-        """What is at the other end, for messages."""
+        """The other end, for error messages."""
 
     @property
     def bytes_sent(self) -> int:
-        """How many bytes were sent so far."""
+        """Number of bytes sent."""
 
     @property
     def bytes_received(self) -> int:
-        """How many bytes were received so far."""
+        """Number of bytes received."""
 
     def send(self, parts: Sequence[Any], reads: bool = True) -> None:
-        """Send these contiguous buffers, one after the other.
+        """Send these contiguous buffers in order.
 
-        While the other end takes nothing, since it waits for us to read, what it has sent is read
-        ahead; without ``reads`` it is not, for a thread that is not the one that receives.
+        While the other end does not read, because it is sending too, incoming bytes are buffered.
+        A thread other than the receiving one must pass ``reads=False``.
         """
 
     def peek(self, needed: int, timeout: float | None) -> bytes | None:
-        """Wait for so many bytes, few of them, and return them; None when the time is over.
-
-        They stay to be received, or to be skipped.
-        """
+        """Wait for a few bytes and return them without consuming them; None after the timeout."""
 
     def skip(self, count: int) -> None:
-        """Drop so many bytes, which were peeked at."""
+        """Consume bytes that ``peek`` returned."""
 
     def receive_into(self, buffers: Sequence[Any]) -> None:
-        """Fill these contiguous buffers, with bytes that are on their way."""
+        """Fill these contiguous buffers with the rest of a message."""
 
     def close(self) -> None:
-        """End the connection, for both ends; a second call does nothing."""
+        """Close the connection for both ends; a second call does nothing."""
 
-    def abandon(self) -> None:
-        """Let go of it in a forked child, without ending it for the parent."""
+    def release_in_child(self) -> None:
+        """Release the socket in a forked child without closing the connection of the parent."""
 
 
 def remaining(deadline: float | None) -> float | None:
-    """Seconds until then, none below 0; None for no limit."""
+    """Seconds until the deadline, at least 0; None for no limit."""
     return None if deadline is None else max(0.0, deadline - time.monotonic())
 
 
-def flat(buffer: Any) -> memoryview:
-    """The bytes of a contiguous buffer, such as an array."""
+def as_bytes(buffer: Any) -> memoryview:
+    """View a contiguous buffer, such as an array, as bytes."""
     view = memoryview(buffer)
     return view.cast("B") if view.nbytes else memoryview(b"")

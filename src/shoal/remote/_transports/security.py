@@ -1,4 +1,4 @@
-"""TLS: contexts for both ends, mutual or not."""
+"""TLS contexts for servers and clients, with or without client certificates."""
 
 from __future__ import annotations
 
@@ -8,11 +8,11 @@ from pathlib import Path
 __all__ = ["TLS", "client_context", "server_context"]
 
 TLS = ssl.SSLContext | tuple[str | Path, ...]
-"""A context of one's own, or files: (certificate, key) or (certificate, key, authority)."""
+"""An SSL context, or files: (certificate, key) or (certificate, key, authority)."""
 
 
 def server_context(tls: TLS) -> ssl.SSLContext:
-    """The context of a server; with an authority, clients must show a certificate of it."""
+    """Return the context of a server; with an authority, clients must present a certificate."""
     if isinstance(tls, ssl.SSLContext):
         return tls
     context = ssl.create_default_context(ssl.Purpose.CLIENT_AUTH)
@@ -25,11 +25,11 @@ def server_context(tls: TLS) -> ssl.SSLContext:
 
 
 def client_context(tls: TLS | str | Path | None) -> ssl.SSLContext:
-    """The context of a client: by default, it trusts what the system trusts.
+    """Return the context of a client; by default it trusts the authorities of the system.
 
     Args:
-        tls: A context; the file of an authority to trust instead of the system's; or the files
-            (certificate, key, authority) of a client that must show who it is.
+        tls: A context; the certificate file of an authority to trust instead; or the files
+            (certificate, key, authority) of a client that must authenticate.
     """
     if isinstance(tls, ssl.SSLContext):
         return tls

@@ -1,9 +1,9 @@
-"""Shared memory for two ends on one machine: how they come to have the same, and go over to it.
+"""Shared memory for two ends on one machine.
 
-The server listens at a *local upgrade*, a name known only on its machine. A client that reaches
-it there and says the secret of its session is handed a block of memory without a name; both then go
-on over two rings in it, and keep their socket to notice each other's end. Behind the rings lie
-trays, for large observations.
+The server listens at a *local upgrade*, a Unix socket that can only be reached on its machine. A
+client that connects to it and sends the key of its session receives the descriptor of an anonymous
+block of memory. Both ends then continue over two rings in that block, and keep their first socket
+open to detect the death of the other end.
 """
 
 from __future__ import annotations
@@ -28,92 +28,84 @@ from shoal.remote._transports.base import Transport
 __all__ = [
     "LocalUpgrade",
     "fetch_memory",
-    "go_over",
-    "is_shareable",
     "make_memory",
     "ring_capacity",
-    "tray_area",
+    "supports_shared_memory",
+    "switch_to_shared_memory",
 ]
 
-_SMALLEST, _LARGEST = 1 << 18, 1 << 26
-_TRAYS = 4
-"""Observations that a user may hold at once without them being copied twice."""
-
+_MIN_CAPACITY, _MAX_CAPACITY = 1 << 18, 1 << 26
 _KEY_BYTES = 16
-_PATIENCE = 0.5
-"""Seconds to hand over what lies ready."""
-
+_TIMEOUT = 0.5
+"""Seconds for the exchange of a key for a descriptor."""
 
 _SEALS = getattr(fcntl, "F_SEAL_SHRINK", 0) | getattr(fcntl, "F_SEAL_GROW", 0)
 
 Memory = npt.NDArray[np.uint8]
 
 
-def ring_capacity(message: int) -> int:
-    """Bytes of a ring that takes messages of this size at once, up to a limit."""
-    return min(max(_SMALLEST, 1 << (message + 4096).bit_length()), _LARGEST)
+def ring_capacity(message_bytes: int) -> int:
+    """Return a ring capacity that holds a message of this size, within limits.
+
+    A larger message passes through the ring in pieces: the reader frees room while the writer
+    fills it.
+    """
+    return min(max(_MIN_CAPACITY, 1 << (message_bytes + 4096).bit_length()), _MAX_CAPACITY)
 
 
-def tray_area(tray: int) -> int:
-    """Bytes of all trays, where one has so many."""
-    return _TRAYS * tray
-
-
-def make_memory(capacity: int, trays: int) -> tuple[int, Memory]:
-    """A new block for rings and trays: its descriptor, which is the caller's, and the memory."""
-    size = _native.Port.shared_bytes(capacity, trays)
+def make_memory(capacity: int) -> tuple[int, Memory]:
+    """Allocate memory for two rings; return its descriptor, owned by the caller, and a mapping."""
+    size = _native.Port.shared_bytes(capacity)
     descriptor = os.memfd_create("shoal-rings", os.MFD_CLOEXEC | os.MFD_ALLOW_SEALING)
     try:
         os.ftruncate(descriptor, size)
         fcntl.fcntl(descriptor, fcntl.F_ADD_SEALS, _SEALS | fcntl.F_SEAL_SEAL)
-        return descriptor, _mapped(descriptor, size)
+        return descriptor, _map(descriptor, size)
     except BaseException:
         os.close(descriptor)
         raise
 
 
-def fetch_memory(frontend: str, key: bytes, capacity: int, trays: int) -> Memory | None:
-    """The block that the server has for the session of this key; None where it is not reached."""
-    if sys.platform != "linux":
-        return None
-    if not (0 < capacity <= _LARGEST and 0 <= trays <= tray_area(_LARGEST)):
+def fetch_memory(local_upgrade: str, key: bytes, capacity: int) -> Memory | None:
+    """Receive the memory of the session with this key; None if the server is not local."""
+    if sys.platform != "linux" or not 0 < capacity <= _MAX_CAPACITY:
         return None
     try:
-        with socket.socket(socket.AF_UNIX, socket.SOCK_STREAM) as knocking:
-            knocking.settimeout(_PATIENCE)
-            knocking.connect("\0" + frontend)
-            knocking.sendall(key)
-            _, descriptors, _, _ = socket.recv_fds(knocking, 1, 1)
+        with socket.socket(socket.AF_UNIX, socket.SOCK_STREAM) as connection:
+            connection.settimeout(_TIMEOUT)
+            connection.connect("\0" + local_upgrade)
+            connection.sendall(key)
+            _, descriptors, _, _ = socket.recv_fds(connection, 1, 1)
         for descriptor in descriptors:
             try:
-                return _mapped(descriptor, _native.Port.shared_bytes(capacity, trays))
+                return _map(descriptor, _native.Port.shared_bytes(capacity))
             finally:
                 os.close(descriptor)
     except (OSError, ValueError):
-        return None  # it is another machine, or another container on it: the socket does as well
+        return None  # another machine or another container; the socket is used instead
     return None
 
 
-def go_over(transport: Transport, memory: Memory, capacity: int, trays: int, end: int) -> None:
-    """Let a transport go on over shared memory; its two ends have the numbers 0 and 1."""
+def switch_to_shared_memory(transport: Transport, memory: Memory, capacity: int, end: int) -> None:
+    """Switch a transport to shared memory; ``end`` is 0 for one end and 1 for the other."""
     assert isinstance(transport, _native.Port)
-    transport.share(memory, capacity, trays, end)
+    transport.share(memory, capacity, end)
 
 
-def _mapped(descriptor: int, size: int) -> Memory:
-    # Whoever could make it smaller could end us by it.
+def _map(descriptor: int, size: int) -> Memory:
+    # If the other end could shrink the block, it could kill this process with SIGBUS.
     sealed = fcntl.fcntl(descriptor, fcntl.F_GET_SEALS) & _SEALS == _SEALS
     if not sealed or os.fstat(descriptor).st_size != size:
-        raise ValueError(f"the shared block has not {size} bytes for good")
+        raise ValueError(f"the shared memory is not sealed at {size} bytes")
     return np.frombuffer(mmap.mmap(descriptor, size), np.uint8)
 
 
 class LocalUpgrade:
-    """Where clients of this machine are handed memory.
+    """A Unix socket where local clients receive shared memory.
 
     Args:
-        give: Returns the descriptor of a block for the session of this key, which is then closed;
-            None if there is no such session.
+        give: Returns the descriptor of the memory for the session with a key, or None if there is
+            no such session. The descriptor is closed after it was sent.
     """
 
     def __init__(self, give: Callable[[bytes], int | None]) -> None:
@@ -128,30 +120,30 @@ class LocalUpgrade:
     def _run(self) -> None:
         while True:
             try:
-                visitor, _ = self._socket.accept()
+                connection, _ = self._socket.accept()
             except OSError:
                 if self._socket.fileno() < 0:
                     return
-                time.sleep(0.05)  # no descriptors left, perhaps; they come back
+                time.sleep(0.05)  # the process may have run out of descriptors
                 continue
-            with visitor:
-                self._answer(visitor)
+            with connection:
+                self._respond(connection)
 
-    def _answer(self, visitor: socket.socket) -> None:
+    def _respond(self, connection: socket.socket) -> None:
         try:
-            visitor.settimeout(_PATIENCE)
-            descriptor = self._give(visitor.recv(_KEY_BYTES, socket.MSG_WAITALL))
+            connection.settimeout(_TIMEOUT)
+            descriptor = self._give(connection.recv(_KEY_BYTES, socket.MSG_WAITALL))
             if descriptor is None:
                 return
             try:
-                socket.send_fds(visitor, [b"!"], [descriptor])
+                socket.send_fds(connection, [b"!"], [descriptor])
             finally:
                 os.close(descriptor)
         except (OSError, ValueError):
-            return  # it gets nothing, and goes on over its socket
+            return  # the client continues over its socket
 
     def close(self) -> None:
-        """Let nobody in any more."""
+        """Stop accepting connections."""
         try:
             self._socket.shutdown(socket.SHUT_RDWR)  # wakes the thread
         finally:
@@ -159,6 +151,6 @@ class LocalUpgrade:
             self._thread.join(5.0)
 
 
-def is_shareable(transport: Any) -> bool:
-    """Whether a transport can go over to shared memory."""
+def supports_shared_memory(transport: Any) -> bool:
+    """Whether a transport can switch to shared memory."""
     return sys.platform == "linux" and isinstance(transport, _native.Port)

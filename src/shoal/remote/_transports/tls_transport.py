@@ -1,4 +1,4 @@
-"""A socket with TLS around it."""
+"""The transport over a TLS socket."""
 
 from __future__ import annotations
 
@@ -11,45 +11,45 @@ from collections.abc import Sequence
 from typing import Any
 
 from shoal.errors import ConnectionLostError
-from shoal.remote._transports.base import flat, remaining
-from shoal.remote._transports.read_buffer import MOST_AHEAD, ReadingAhead
+from shoal.remote._transports.base import as_bytes, remaining
+from shoal.remote._transports.buffered_receiver import MAX_BUFFERED, BufferedReceiver
 
-__all__ = ["EncryptedTransport"]
+__all__ = ["TlsTransport"]
 
-_TICK = 0.05
-"""Seconds after which a wait looks up."""
+_POLL_INTERVAL = 0.05
+"""Longest wait in seconds before the state is checked again."""
 
-_PIECE = 1 << 18
+_CHUNK = 1 << 18
 
 
-class EncryptedTransport(ReadingAhead):
-    """A connected socket with TLS, which it owns."""
+class TlsTransport(BufferedReceiver):
+    """A transport that owns a connected TLS socket."""
 
-    def __init__(self, connected: ssl.SSLSocket, name: str) -> None:
+    def __init__(self, connection: ssl.SSLSocket, name: str) -> None:
         super().__init__()
         self.name = name
-        self._socket = connected
-        self._lock = threading.Lock()  # of the state of TLS, which both directions have in common
+        self._socket = connection
+        self._lock = threading.Lock()  # both directions share the TLS state
         self._closed = False
-        connected.setblocking(False)
+        connection.setblocking(False)
 
     def send(self, parts: Sequence[Any], reads: bool = True) -> None:
-        """Send these buffers, one after the other."""
-        data = memoryview(b"".join(map(flat, parts)))
+        """Send these buffers in order."""
+        data = memoryview(b"".join(map(as_bytes, parts)))
         idle_since = time.monotonic()
         while len(data):
             try:
                 with self._lock:
-                    sent = self._socket.send(data[:_PIECE])
+                    sent = self._socket.send(data[:_CHUNK])
             except (ssl.SSLWantReadError, ssl.SSLWantWriteError):
-                if time.monotonic() - idle_since > self.patience:
+                if time.monotonic() - idle_since > self.stall_timeout:
                     raise ConnectionLostError(
                         f"{self.name}: the other end has stopped reading"
                     ) from None
-                reads = reads and len(self._ahead) < MOST_AHEAD
-                self._wait(to_read=reads, to_write=True, timeout=_TICK)
+                reads = reads and len(self._buffer) < MAX_BUFFERED
+                self._wait(to_read=reads, to_write=True, timeout=_POLL_INTERVAL)
                 if reads:
-                    self._take_in(0.0)
+                    self._fill(0.0)
             except (OSError, ValueError) as error:
                 raise self._lost(error) from error
             else:
@@ -62,12 +62,13 @@ class EncryptedTransport(ReadingAhead):
         while True:
             try:
                 with self._lock:
-                    received = self._socket.recv(_PIECE)
+                    received = self._socket.recv(_CHUNK)
             except (ssl.SSLWantReadError, ssl.SSLWantWriteError):
-                left = remaining(deadline)
-                if left is not None and left <= 0:
+                seconds = remaining(deadline)
+                if seconds is not None and seconds <= 0:
                     return b""
-                self._wait(to_read=True, timeout=_TICK if left is None else min(left, _TICK))
+                interval = _POLL_INTERVAL if seconds is None else min(seconds, _POLL_INTERVAL)
+                self._wait(to_read=True, timeout=interval)
             except (OSError, ValueError) as error:
                 raise self._lost(error) from error
             else:
@@ -84,23 +85,23 @@ class EncryptedTransport(ReadingAhead):
         except (OSError, ValueError) as error:
             raise self._lost(error) from error
 
-    def _lost(self, what: object) -> ConnectionLostError:
-        return ConnectionLostError(f"{self.name}: {what}")
+    def _lost(self, reason: object) -> ConnectionLostError:
+        return ConnectionLostError(f"{self.name}: {reason}")
 
     def close(self) -> None:
-        """End the connection, for both ends; a second call does nothing."""
+        """Close the connection for both ends; a second call does nothing."""
         if self._closed:
             return
         self._closed = True
         try:
-            # Not its own, which would let a thread that is inside go on without TLS.
+            # SSLSocket.shutdown would let a thread inside a call continue without TLS.
             socket.socket.shutdown(self._socket, socket.SHUT_RDWR)
         except OSError:
-            return  # the other end was first
+            return  # the other end has closed it already
         finally:
             self._socket.close()
 
-    def abandon(self) -> None:
-        """Let go of it in a forked child, without ending it for the parent."""
+    def release_in_child(self) -> None:
+        """Release the socket in a forked child without closing the connection of the parent."""
         self._closed = True
         self._socket.close()

@@ -1,4 +1,4 @@
-"""Websockets, for networks that let nothing else through: the same bytes in binary messages."""
+"""The transport over websockets: the byte stream in binary messages."""
 
 from __future__ import annotations
 
@@ -13,9 +13,9 @@ from typing import Any
 
 from shoal.errors import ConnectionLostError, MissingExtraError
 from shoal.remote._address import Address
-from shoal.remote._transports.base import Transport, flat
-from shoal.remote._transports.read_buffer import ReadingAhead
-from shoal.remote._transports.tls_socket import TwoWaySocket
+from shoal.remote._transports.base import Transport, as_bytes
+from shoal.remote._transports.buffered_receiver import BufferedReceiver
+from shoal.remote._transports.tls_socket import DuplexTlsSocket
 
 try:
     from websockets.exceptions import ConnectionClosed, InvalidHandshake
@@ -28,44 +28,44 @@ except ModuleNotFoundError as error:
 
 __all__ = ["WebSocketListener", "WebSocketTransport", "open_websocket"]
 
-_PIECE = 1 << 20
-"""Bytes of one message: what is said is a stream, and is cut into pieces."""
+_CHUNK = 1 << 20
+"""Bytes per websocket message."""
 
-_OPENING = 3.0
-"""Seconds that a client has to ask for a websocket; a server that ends waits for that."""
+_OPEN_TIMEOUT = 3.0
+"""Seconds for the opening handshake; closing the server waits for handshakes in progress."""
 
-_SETTINGS: dict[str, Any] = {"compression": None, "max_size": _PIECE, "max_queue": 64}
+_SETTINGS: dict[str, Any] = {"compression": None, "max_size": _CHUNK, "max_queue": 64}
 
 
-class WebSocketTransport(ReadingAhead):
-    """A connection of the ``websockets`` package as a stream of bytes."""
+class WebSocketTransport(BufferedReceiver):
+    """A connection of the ``websockets`` package as a byte stream."""
 
     def __init__(self, connection: Any, name: str, close: Callable[[], object]) -> None:
         super().__init__()
         self.name = name
-        self.is_over = threading.Event()
+        self.is_closed = threading.Event()
         self._connection = connection
         self._close = close
 
     def send(self, parts: Sequence[Any], reads: bool = True) -> None:  # noqa: ARG002
         """Send these buffers as binary messages."""
-        stream = memoryview(b"".join(map(flat, parts)))
+        stream = memoryview(b"".join(map(as_bytes, parts)))
         try:
-            self._limit_sending(self._connection.socket)
-            for start in range(0, len(stream), _PIECE):
-                self._connection.send(stream[start : start + _PIECE])
+            self._set_send_timeout(self._connection.socket)
+            for start in range(0, len(stream), _CHUNK):
+                self._connection.send(stream[start : start + _CHUNK])
         except (ConnectionClosed, OSError) as error:
             raise ConnectionLostError(f"{self.name}: {error}") from error
         self.bytes_sent += len(stream)
 
-    def _limit_sending(self, used: socket.socket) -> None:
-        """Let an attempt to send end after a while, but not one to receive."""
-        if isinstance(used, TwoWaySocket):
-            used.sending_timeout = self.patience
+    def _set_send_timeout(self, connection: socket.socket) -> None:
+        """Set a timeout for sending, but not for receiving."""
+        if isinstance(connection, DuplexTlsSocket):
+            connection.sending_timeout = self.stall_timeout
             return
-        seconds, rest = divmod(self.patience, 1)
+        seconds, rest = divmod(self.stall_timeout, 1)
         limit = struct.pack("@ll", int(seconds), int(rest * 1e6))
-        used.setsockopt(socket.SOL_SOCKET, socket.SO_SNDTIMEO, limit)
+        connection.setsockopt(socket.SOL_SOCKET, socket.SO_SNDTIMEO, limit)
 
     def _receive(self, timeout: float | None) -> bytes:
         try:
@@ -75,49 +75,49 @@ class WebSocketTransport(ReadingAhead):
         except (ConnectionClosed, OSError) as error:
             raise ConnectionLostError(f"{self.name}: {error}") from error
         if isinstance(message, str):
-            raise ConnectionLostError(f"{self.name}: a text has come, expected bytes")
+            raise ConnectionLostError(f"{self.name}: got a text message, expected bytes")
         return bytes(message)
 
     def close(self) -> None:
-        """End the connection, for both ends; a second call does nothing."""
-        if not self.is_over.is_set():
-            self.is_over.set()
-            with suppress(OSError):  # the other end was first
-                # Without the farewell of websockets: who does not read does not answer it either.
+        """Close the connection for both ends; a second call does nothing."""
+        if not self.is_closed.is_set():
+            self.is_closed.set()
+            with suppress(OSError):  # the other end has closed it already
+                # Without a closing handshake: a peer that does not read would not answer it.
                 self._connection.socket.shutdown(socket.SHUT_RDWR)
             self._close()
 
-    def abandon(self) -> None:
-        """Let go of it in a forked child, without ending it for the parent."""
-        self.is_over.set()
+    def release_in_child(self) -> None:
+        """Release the socket in a forked child without closing the connection of the parent."""
+        self.is_closed.set()
         self._connection.socket.close()
 
 
-def _for_two(context: ssl.SSLContext | None) -> ssl.SSLContext | None:
-    """A context whose sockets two threads may use, as that package does."""
+def _with_duplex_sockets(context: ssl.SSLContext | None) -> ssl.SSLContext | None:
+    """Let two threads use the sockets of a context, as the ``websockets`` package does."""
     if context is not None:
-        context.sslsocket_class = TwoWaySocket
+        context.sslsocket_class = DuplexTlsSocket
     return context
 
 
 def open_websocket(
     address: Address, timeout: float | None, context: ssl.SSLContext | None
 ) -> Transport:
-    """Connect by websocket."""
-    place = str(replace(address, name=""))
+    """Connect to a websocket server."""
+    url = str(replace(address, name=""))
     try:
         stack = ExitStack()
         opened = connect(
-            place, open_timeout=timeout, ssl=_for_two(context), proxy=None, **_SETTINGS
+            url, open_timeout=timeout, ssl=_with_duplex_sockets(context), proxy=None, **_SETTINGS
         )
         connection = stack.enter_context(opened)
     except (InvalidHandshake, ConnectionClosed, OSError, EOFError) as error:
         raise ConnectionLostError(f"{address}: {error}") from error
-    return WebSocketTransport(connection, place, stack.close)
+    return WebSocketTransport(connection, url, stack.close)
 
 
 class WebSocketListener:
-    """A websocket server, whose connections become transports."""
+    """A websocket server that turns connections into transports."""
 
     def __init__(
         self,
@@ -126,14 +126,14 @@ class WebSocketListener:
         context: ssl.SSLContext | None,
     ) -> None:
         self._accept = accept
-        # Browsers say where a page is from, others do not: no page is to reach a vector.
+        # Browsers send an origin, other clients do not: web pages are refused.
         self._server = serve(
             self._handle,
             address.host,
             address.port,
-            ssl=_for_two(context),
+            ssl=_with_duplex_sockets(context),
             origins=[None],
-            open_timeout=_OPENING,
+            open_timeout=_OPEN_TIMEOUT,
             **_SETTINGS,
         )
         self.address = replace(address, port=self._server.socket.getsockname()[1])
@@ -145,13 +145,13 @@ class WebSocketListener:
     def _handle(self, connection: Any) -> None:
         transport = WebSocketTransport(connection, f"a client of {self.address}", connection.close)
         self._accept(transport)
-        transport.is_over.wait()  # a session may go on with it after its first thread
+        transport.is_closed.wait()  # returning would close the connection, which a session may use
 
-    def forget(self) -> None:
-        """Let go of it in a forked child, without ending it for the parent."""
+    def release_in_child(self) -> None:
+        """Release the socket in a forked child without closing the server of the parent."""
         self._server.socket.close()
 
     def close(self) -> None:
-        """Let no more arrive."""
+        """Stop accepting connections."""
         self._server.shutdown()
         self._thread.join(5.0)

@@ -1,9 +1,8 @@
-"""Vectors over the GymAPI of BAM's robots: a client asks for all of its slots at once.
+"""Vectors over BAM's GymAPI: one request steps all slots of a robot cell.
 
-All of it is imported from here: what is ``bam_gym.envs.make_bam_vec_env``,
-``bam_gym.envs.clients.mock_env.MockEnv`` and ``bam_gym.transport.MockTransport`` elsewhere is
-``make_bam_vec_env``, ``MockEnv`` and ``MockTransport`` of this module. Messages become JSON and
-come back by ``to_json`` and ``from_json``.
+All names are imported from this module: ``make_bam_vec_env``, ``MockEnv`` and ``MockTransport``
+correspond to ``bam_gym.envs.make_bam_vec_env``, ``bam_gym.envs.clients.mock_env.MockEnv`` and
+``bam_gym.transport.MockTransport``. ``to_json`` and ``from_json`` convert messages.
 """
 
 from shoal.remote.bam._client import Durations, GenericGymClient

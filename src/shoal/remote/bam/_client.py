@@ -1,4 +1,4 @@
-"""A client of the GymAPI: one connection that answers for all slots."""
+"""A client of the GymAPI: one connection for all slots."""
 
 from __future__ import annotations
 
@@ -36,40 +36,39 @@ from shoal.remote.bam._transports import GenericTransport
 __all__ = ["COLOR", "Durations", "GenericGymClient"]
 
 COLOR = "color_img"
-"""The key of an observation under which a slot has its colour picture."""
+"""The key of the colour image in an observation."""
 
 Picture = npt.NDArray[np.uint8]
 
-_MAY_SHOW_NOTHING = (Status.NOT_EXECUTED, Status.ERROR)
-"""What an answer may say without an observation."""
+_OPTIONAL_OBSERVATION = (Status.NOT_EXECUTED, Status.ERROR)
+"""The status of feedbacks that may have no observation."""
 
 
 class Durations(NamedTuple):
-    """Seconds that a response has taken; 0 where the other side does not tell."""
+    """Durations of a response in seconds; 0 if the server does not report them."""
 
     process: float = 0.0
-    """For the work that was asked for."""
+    """The time to process the request."""
     transport: float = 0.0
-    """On the way."""
+    """The time to transport the messages."""
 
 
 class GenericGymClient(gymnasium.Env[Any, Any]):
-    """Steps what is behind a transport.
+    """A client that steps the slots of a GymAPI server.
 
-    It is a :class:`shoal.remote._device.Device`, which answers for many slots with one request, and
-    by itself an environment: slot 0. An action that was not executed leaves the slot as it is, with
-    its newest observation, and is told by the info ``status``, as are a repeated observation and an
-    error of one slot; :class:`.messages.GymFeedback` says how the other side tells of them.
-    Requests cannot be taken back once they are sent: messages have no word for it.
+    It is a :class:`shoal.remote._device.Device`, which steps many slots with one request, and also
+    an environment, which is slot 0. If an action was not executed, the slot keeps its newest
+    observation and the info ``status`` says so; the same info reports a duplicate observation or
+    an error of one slot, see :class:`GymFeedback`. The GymAPI cannot cancel a request.
 
     Args:
-        transport: How requests get there. The client owns it, and closes it.
-        num_envs: Number of slots; it can be set until the first reset.
-        observation_space: The space of one slot's observations.
-        action_space: The space of one slot's actions; see also :meth:`set_action_space`.
-        render_mode: None, or ``"rgb_array"``: the part ``color_img`` of the observation.
-        env_name: The name that is told to the other side.
-        expected_duration: Seconds that a step probably takes; see :meth:`expected_duration`.
+        transport: The transport of requests. The client owns and closes it.
+        num_envs: Number of slots; can be set until the first reset.
+        observation_space: The observation space of one slot.
+        action_space: The action space of one slot; see also :meth:`set_action_space`.
+        render_mode: None, or ``"rgb_array"`` for the part ``color_img`` of the observation.
+        env_name: The name of the environment in requests.
+        expected_duration: Expected seconds of a step; see :meth:`expected_duration`.
     """
 
     metadata: ClassVar[dict[str, Any]] = {"render_modes": ["rgb_array"], "render_fps": 5}  # type: ignore[misc]
@@ -86,7 +85,7 @@ class GenericGymClient(gymnasium.Env[Any, Any]):
         expected_duration: float = 0.0,
     ) -> None:
         if observation_space is None:
-            raise TypeError("observation_space is needed: messages do not tell it")
+            raise TypeError("observation_space is required: the GymAPI does not transmit it")
         if render_mode not in (None, *self.metadata["render_modes"]):
             raise ValueError(
                 f"render_mode must be None or one of {self.metadata['render_modes']}, "
@@ -94,7 +93,7 @@ class GenericGymClient(gymnasium.Env[Any, Any]):
             )
         if not 0 <= expected_duration < inf:
             raise ValueError(
-                f"expected_duration must be a number of seconds, got {expected_duration!r}"
+                f"expected_duration must be finite and not negative, got {expected_duration!r}"
             )
         self.transport = transport
         self.render_mode = render_mode
@@ -103,7 +102,7 @@ class GenericGymClient(gymnasium.Env[Any, Any]):
         self.observation_space = self.single_observation_space = observation_space
         self._observations = ObservationCodec(observation_space)
         self._actions: ActionCodec | None = None
-        self._latest: dict[int, Any] = {}  # each slot's newest observation, and no other
+        self._latest: dict[int, Any] = {}  # the newest observation of each slot
         self._expected_duration = float(expected_duration)
         self._durations = Durations()
         self._closed = False
@@ -119,30 +118,30 @@ class GenericGymClient(gymnasium.Env[Any, Any]):
     @num_envs.setter
     def num_envs(self, num_envs: int) -> None:
         if index(num_envs) < 1:
-            raise ValueError(f"num_envs must be 1 at least, got {num_envs}")
+            raise ValueError(f"num_envs must be at least 1, got {num_envs}")
         self._num_envs = index(num_envs)
         self.declare()
 
     def set_num_envs(self, num_envs: int) -> None:
-        """Choose how many slots there are, before the first reset."""
+        """Set the number of slots before the first reset."""
         self.num_envs = num_envs
 
     def set_action_space(self, space: Space[Any]) -> None:
-        """Set the space of one slot's actions, before a vector is made of the client.
+        """Set the action space of one slot, before the client is used by a vector.
 
         Raises:
-            TypeError: The space has a part of no fixed shape.
+            TypeError: The space has a part without fixed shape.
         """
         self._actions = ActionCodec(space)
         self.action_space = self.single_action_space = space
         self.declare()
 
     def declare(self) -> None:
-        """Called when slots or spaces have changed, for clients that tell somebody."""
+        """Called when the number of slots or a space has changed; does nothing by default."""
 
     @property
     def durations(self) -> Durations:
-        """How long the newest response has taken, as the other side tells it."""
+        """The durations that the server has reported in its newest response."""
         return self._durations
 
     # A device
@@ -150,49 +149,49 @@ class GenericGymClient(gymnasium.Env[Any, Any]):
     def reset_slots(
         self, slots: list[int], seeds: list[int | None], options: dict[str, Any] | None
     ) -> Sequence[Feedback]:
-        """Begin new episodes; :mod:`.resets` says how seeds travel.
+        """Start new episodes; :mod:`._resets` documents the encoding of seeds.
 
         Raises:
-            ValueError: There are options, for which a request has no place.
-            GymAPIError: The other side has failed.
+            ValueError: Options are given, which the GymAPI does not support.
+            GymAPIError: The server reports a failure.
         """
         if options:
-            raise ValueError(f"a request has no place for options, got {options!r}")
+            raise ValueError(f"the GymAPI does not support reset options, got {options!r}")
         seed, action = reset_fields(slots, seeds, self.num_envs)
         return self._feedback(RequestType.RESET, slots, action, seed)
 
     def expected_duration(self, slots: list[int], actions: list[Any]) -> float:  # noqa: ARG002
-        """Seconds that a step of these slots will probably take; 0 where it is not known.
+        """Return the expected seconds of a step of these slots; 0 if unknown.
 
-        The other side is told with each STEP, and a transport waits so much longer. Where the
-        client is served by :func:`shoal.serve`, those who have connected are told as well. A
-        client that knows more about its actions overrides it.
+        The value is sent with each STEP request and extends the timeout of the transport. If the
+        client is hosted by :func:`shoal.serve`, it also extends the timeout of the connected
+        clients. Override it if the duration depends on the actions.
         """
         return self._expected_duration
 
     def step_slots(self, slots: list[int], actions: list[Any]) -> Sequence[Feedback]:
-        """Execute one action for each of these slots, all in one request.
+        """Execute one action per slot with one request.
 
         Raises:
-            InvalidActionError: An action does not fit its space; nothing was sent.
-            GymAPIError: The other side has failed.
+            InvalidActionError: An action is not in its space; nothing was sent.
+            GymAPIError: The server reports a failure.
         """
         if self._actions is None:
-            raise RuntimeError("there is no action space: call set_action_space before")
+            raise RuntimeError("the client has no action space: call set_action_space first")
         pairs = zip(slots, actions, strict=True)
         action = [self._actions.encode(action, ns=str(slot)) for slot, action in pairs]
         expected = self.expected_duration(slots, actions)
         return self._feedback(RequestType.STEP, slots, action, expected=expected)
 
     def close(self) -> None:
-        """Tell the other side, and close the transport; a second call does nothing."""
+        """Send a CLOSE request and close the transport; a second call does nothing."""
         if self._closed:
             return
         self._closed = True
         try:
             self._exchange(RequestType.CLOSE)
         except (ConnectionError, TimeoutError):
-            return  # there is nobody any more who would want to know
+            return  # the server is gone
         except (GymAPIError, MessageError) as error:
             warnings.warn(f"closing {self.env_name!r}: {error}", stacklevel=2)
         finally:
@@ -203,31 +202,33 @@ class GenericGymClient(gymnasium.Env[Any, Any]):
     def reset(
         self, *, seed: int | None = None, options: dict[str, Any] | None = None
     ) -> tuple[Any, dict[str, Any]]:
-        """Begin a new episode of slot 0."""
+        """Start a new episode of slot 0."""
         super().reset(seed=seed)
-        (found,) = self.reset_slots([0], [seed], options)
-        return found.observation, _info(found)
+        (feedback,) = self.reset_slots([0], [seed], options)
+        return feedback.observation, _info(feedback)
 
     def step(self, action: Any) -> tuple[Any, float, bool, bool, dict[str, Any]]:
         """Execute an action of slot 0."""
-        (found,) = self.step_slots([0], [action])
-        return found.observation, found.reward, found.terminated, found.truncated, _info(found)
+        (feedback,) = self.step_slots([0], [action])
+        observation, reward, terminated, truncated, *_ = feedback
+        return observation, reward, terminated, truncated, _info(feedback)
 
     def render(self, slots: Sequence[int] | None = None) -> Any:
-        """The picture of slot 0, or those of these slots as a list; None without a render mode."""
+        """Return the image of slot 0, or a list of images; None without a render mode."""
         if self.render_mode is None:
             return None if slots is None else [None] * len(slots)
         return self.picture(0) if slots is None else [self.picture(slot) for slot in slots]
 
     def picture(self, slot: int) -> Picture:
-        """The colour picture in the newest observation of a slot.
+        """Return the colour image in the newest observation of a slot.
 
         Raises:
-            NotImplementedError: Observations have none.
+            NotImplementedError: The observation space has no colour image.
+            SlotNotResetError: The slot was never reset.
         """
         space = self.single_observation_space
         if not isinstance(space, spaces.Dict) or COLOR not in space.spaces:
-            raise NotImplementedError(f"observations have no {COLOR!r} that could be rendered")
+            raise NotImplementedError(f"cannot render: the observation space has no {COLOR!r}")
         if slot not in self._latest:
             raise SlotNotResetError(f"slot {slot} has no observation yet: reset it first")
         picture: Picture = self._latest[slot][COLOR].copy()
@@ -248,13 +249,13 @@ class GenericGymClient(gymnasium.Env[Any, Any]):
         response = self.transport.step(
             GymAPIRequest(header=header, seed=seed, env_name=self.env_name, action=list(action))
         )
-        told = response.header
-        self._durations = Durations(told.process_duration, told.transport_duration)
-        code = told.error_code.value
+        result = response.header
+        self._durations = Durations(result.process_duration, result.transport_duration)
+        code = result.error_code.value
         if code != ErrorType.SUCCESS:
-            named = ErrorType(code).name if code in [*ErrorType] else str(code)
-            why = told.error_msg or "it does not say why"
-            raise GymAPIError(f"{kind.name} of {self.env_name!r} has failed ({named}): {why}")
+            code_name = ErrorType(code).name if code in [*ErrorType] else str(code)
+            message = result.error_msg or "no error message"
+            raise GymAPIError(f"{kind.name} of {self.env_name!r} failed ({code_name}): {message}")
         return response
 
     def _feedback(
@@ -267,69 +268,70 @@ class GenericGymClient(gymnasium.Env[Any, Any]):
     ) -> list[Feedback]:
         if self._closed:
             raise ClosedEnvironmentError(f"{kind.name}: the client is closed")
-        answers = self._exchange(kind, action, seed, expected).feedback
-        places = _places(answers, slots)
-        pairs = zip(slots, places, strict=True)
-        # Everything is read before anything is kept: an answer that is wrong changes nothing.
-        found = [self._read(kind, slot, answers, place) for slot, place in pairs]
-        for slot, feedback in zip(slots, found, strict=True):
-            self._latest[slot] = deepcopy(feedback.observation)  # ours, whatever becomes of theirs
-        return found
+        messages = self._exchange(kind, action, seed, expected).feedback
+        positions = _positions(messages, slots)
+        pairs = zip(slots, positions, strict=True)
+        # All feedbacks are decoded before any state changes.
+        feedbacks = [self._decode(kind, slot, messages, position) for slot, position in pairs]
+        for slot, feedback in zip(slots, feedbacks, strict=True):
+            self._latest[slot] = deepcopy(feedback.observation)  # the caller may modify its own
+        return feedbacks
 
-    def _read(
-        self, kind: RequestType, slot: int, answers: list[GymFeedback], place: int
+    def _decode(
+        self, kind: RequestType, slot: int, messages: list[GymFeedback], position: int
     ) -> Feedback:
-        """What the answer at this place says of a slot."""
-        answer = answers[place]
-        source = answers[_source(answers, place)]
-        told = read_info(answer.info)
-        status = Status.OK if source is answer else Status.DUPLICATE
-        # Only a step has something to execute; servers leave the field alone in other answers.
-        if kind is RequestType.STEP and not answer.executed:
+        """Decode the feedback of a slot."""
+        message = messages[position]
+        source = messages[_source(messages, position)]
+        info = read_info(message.info)
+        status = Status.OK if source is message else Status.DUPLICATE
+        # Servers need not set ``executed`` in responses to other requests than STEP.
+        if kind is RequestType.STEP and not message.executed:
             status = Status.NOT_EXECUTED
-        if told.get(STATUS) == Status.ERROR:
+        if info.get(STATUS) == Status.ERROR:
             status = Status.ERROR
-        its_info = told if source is answer else read_info(source.info)
-        is_new = bool(source.observation) or PARTS in its_info
-        if status in _MAY_SHOW_NOTHING and slot in self._latest and not is_new:
+        source_info = info if source is message else read_info(source.info)
+        has_observation = bool(source.observation) or PARTS in source_info
+        if status in _OPTIONAL_OBSERVATION and slot in self._latest and not has_observation:
             observation = deepcopy(self._latest[slot])
         else:
-            observation = self._observations.read(source.observation, its_info)
-        told.pop(PARTS, None)
+            observation = self._observations.read(source.observation, source_info)
+        info.pop(PARTS, None)
         return Feedback(
-            observation, answer.reward, answer.terminated, answer.truncated, told, status
+            observation, message.reward, message.terminated, message.truncated, info, status
         )
 
 
-def _places(answers: list[GymFeedback], slots: list[int]) -> list[int]:
-    """Where in the response the answer for each slot is: by its name if it has one."""
-    if len(answers) != len(slots):
-        raise StepResultError(f"got {len(answers)} feedbacks, expected one for each of {slots}")
-    names = [answer.ns for answer in answers]
-    if not any(name.isdigit() for name in names):  # none, or those of robots
+def _positions(messages: list[GymFeedback], slots: list[int]) -> list[int]:
+    """Return the position of each slot's feedback: by ``ns`` if it is a number, else by order."""
+    if len(messages) != len(slots):
+        raise StepResultError(f"got {len(messages)} feedbacks, expected one for each of {slots}")
+    names = [message.ns for message in messages]
+    if not any(name.isdigit() for name in names):  # no names, or names of robots
         return list(range(len(slots)))
-    wanted = [str(slot) for slot in slots]
-    if sorted(names) != sorted(wanted):
-        raise StepResultError(f"got feedbacks for the slots {names}, expected {wanted}")
-    return [names.index(name) for name in wanted]
+    expected = [str(slot) for slot in slots]
+    if sorted(names) != sorted(expected):
+        raise StepResultError(f"got feedbacks for the slots {names}, expected {expected}")
+    return [names.index(name) for name in expected]
 
 
-def _source(answers: list[GymFeedback], place: int) -> int:
-    """Where the observation is that an answer has, or repeats."""
-    for _ in answers:
-        repeated = answers[place].duplicate
+def _source(messages: list[GymFeedback], position: int) -> int:
+    """Return the position of the feedback that has the observation, following duplicates."""
+    for _ in messages:
+        repeated = messages[position].duplicate
         if repeated < 0:
-            return place
-        if repeated >= len(answers):
+            return position
+        if repeated >= len(messages):
             raise StepResultError(
-                f"feedback {place} repeats feedback {repeated}, but there are {len(answers)}"
+                f"feedback {position} repeats feedback {repeated}, but there are only "
+                f"{len(messages)} feedbacks"
             )
-        place = repeated
-    raise StepResultError(f"feedback {place} repeats itself")
+        position = repeated
+    raise StepResultError(f"feedback {position} repeats itself")
 
 
-def _info(found: Feedback) -> dict[str, Any]:
-    info = dict(found.info or {})
-    if found.status is not Status.OK:
-        info[STATUS] = found.status.value
+def _info(feedback: Feedback) -> dict[str, Any]:
+    info = dict(feedback.info or {})
+    if feedback.status is not Status.OK:
+        info[STATUS] = feedback.status.value
     return info

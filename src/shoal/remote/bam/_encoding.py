@@ -1,7 +1,7 @@
-"""Actions and observations of a space as the numbers of GymAPI messages, and back.
+"""Conversion between actions or observations of a space and numbers in GymAPI messages.
 
-Leaves come one after the other in the order of the space, the elements of each in C order. Nothing
-is rounded on the way: a number that would not come out as it went in is refused.
+Leaves follow the order of the space, and the elements of a leaf are in C order. The conversion is
+lossless: a number that would be rounded raises an error.
 """
 
 from __future__ import annotations
@@ -30,19 +30,19 @@ from shoal.remote.bam._messages import GymAction, MessageError, read_json, write
 __all__ = ["PARTS", "ActionCodec", "ObservationCodec", "read_info"]
 
 PARTS = "observation_parts"
-"""The key of ``info`` under which parts of an observation that have no fixed shape travel."""
+"""The key of the info with the parts of an observation that have no fixed shape."""
 
 Array = npt.NDArray[Any]
 
 
 class ActionCodec:
-    """Between actions of a space and :class:`GymAction`.
+    """Converts between actions of a space and :class:`GymAction`.
 
-    Leaves of an integer dtype (Discrete, MultiDiscrete, MultiBinary, and Box of integers) make up
-    ``discrete_action``, the others ``continuous_action``.
+    Leaves of an integer dtype (Discrete, MultiDiscrete, MultiBinary, and Box of integers) are in
+    ``discrete_action``, others in ``continuous_action``.
 
     Raises:
-        TypeError: The space has a part of no fixed shape, for which an action has no place.
+        TypeError: The space has a part without fixed shape, which is not supported.
 
     Example:
         >>> from gymnasium.spaces import Box, Dict, Discrete
@@ -64,15 +64,15 @@ class ActionCodec:
             self._sizes[is_integer(leaf)] += prod(leaf.shape)
 
     def encode(self, action: Any, ns: str = "") -> GymAction:
-        """The message that carries an action.
+        """Encode an action.
 
         Raises:
-            InvalidActionError: It does not fit the space, or is not finite.
-            ActionTypeError: It has another kind of number than the space.
+            InvalidActionError: The action is not in the space, or not finite.
+            ActionTypeError: The dtype does not match that of the space.
         """
         message = GymAction(ns=ns)
         for leaf, value in value_parts(self._layout, action, InvalidActionError, "actions"):
-            assert isinstance(leaf, Leaf)  # there are no others
+            assert isinstance(leaf, Leaf)  # the space has no other parts
             if is_integer(leaf):
                 message.discrete_action += action_integers(leaf, value)
             else:
@@ -80,39 +80,41 @@ class ActionCodec:
         return message
 
     def decode(self, message: GymAction) -> Any:
-        """The action that a message carries.
+        """Decode an action.
 
         Raises:
-            MessageError: It has another number of numbers, or one that the space has not.
+            MessageError: The message has too many or too few numbers, or the action is not in the
+                space.
         """
         integers, floats = message.discrete_action, message.continuous_action
-        for kind, found, wanted in (
+        for kind, count, expected in (
             ("discrete", len(integers), self._sizes[True]),
             ("continuous", len(floats), self._sizes[False]),
         ):
-            if found != wanted:
+            if count != expected:
                 raise MessageError(
-                    f"{kind}_action: got {found} numbers, expected {wanted} ({self._layout.space})"
+                    f"{kind}_action: got {count} numbers, expected {expected} "
+                    f"({self._layout.space})"
                 )
         arrays = []
-        taken = {True: 0, False: 0}
+        used = {True: 0, False: 0}
         for leaf in self._layout.leaves:
-            kind_of = is_integer(leaf)
-            start = taken[kind_of]
-            taken[kind_of] = end = start + prod(leaf.shape)
-            numbers: list[Any] = (integers if kind_of else floats)[start:end]
+            is_int = is_integer(leaf)
+            start = used[is_int]
+            used[is_int] = end = start + prod(leaf.shape)
+            numbers: list[Any] = (integers if is_int else floats)[start:end]
             try:
                 arrays.append(action_array(leaf, numbers))
             except (InvalidActionError, OverflowError) as error:
                 raise MessageError(str(error)) from error
-        return _whole(self._layout, iter(arrays), iter(()))
+        return _assemble(self._layout, iter(arrays), iter(()))
 
 
 class ObservationCodec:
-    """Between observations of a space and the ``observation`` and ``info`` of a feedback.
+    """Converts between observations of a space and the fields of a feedback.
 
-    Parts of no fixed shape (Text, Sequence, Graph and the like) travel in the info, as a list under
-    :data:`PARTS` of what ``to_jsonable`` of their space makes of them.
+    Parts without fixed shape (such as Text, Sequence and Graph) are converted by their space's
+    ``to_jsonable`` and sent in the info, as a list under :data:`PARTS`.
     """
 
     def __init__(self, space: Space[Any]) -> None:
@@ -122,10 +124,11 @@ class ObservationCodec:
     def encode(
         self, observation: Any, info: dict[str, Any] | None = None
     ) -> tuple[list[float], str]:
-        """The numbers and the info of a feedback with this observation.
+        """Encode an observation as the numbers and the info of a feedback.
 
         Raises:
-            ObservationError: It does not fit the space, or has an integer beyond 2**53.
+            ObservationError: The observation does not match the space, or contains an integer
+                beyond 2**53.
         """
         info = dict(info or {})
         numbers: list[float] = []
@@ -140,20 +143,20 @@ class ObservationCodec:
         return numbers, write_json(info).decode() if info else ""
 
     def decode(self, numbers: list[float], info: str = "") -> tuple[Any, dict[str, Any]]:
-        """The observation and the rest of the info.
+        """Decode an observation; return it and the rest of the info.
 
         Raises:
-            ObservationError: The numbers are not of this space.
+            ObservationError: The numbers do not match the space.
             MessageError: The info is not a JSON object.
         """
-        told = read_info(info)
-        return self.read(numbers, told), told
+        infos = read_info(info)
+        return self.read(numbers, infos), infos
 
-    def read(self, numbers: list[float], told: dict[str, Any]) -> Any:
-        """The observation; those of its parts that are in the info are taken out of it.
+    def read(self, numbers: list[float], info: dict[str, Any]) -> Any:
+        """Decode an observation, and remove its parts from the info.
 
         Raises:
-            ObservationError: The numbers are not of this space.
+            ObservationError: The numbers do not match the space.
         """
         if len(numbers) != self._size:
             raise ObservationError(
@@ -167,19 +170,19 @@ class ObservationCodec:
             end = start + prod(leaf.shape)
             arrays.append(observation_array(leaf, flat[start:end]))
             start = end
-        return _whole(self._layout, iter(arrays), iter(self._objects(told)))
+        return _assemble(self._layout, iter(arrays), iter(self._objects(info)))
 
-    def _objects(self, told: dict[str, Any]) -> list[Any]:
-        wanted = self._layout.objects
-        if not wanted:
+    def _objects(self, info: dict[str, Any]) -> list[Any]:
+        expected = self._layout.objects
+        if not expected:
             return []
-        found = told.pop(PARTS, None)
-        if not isinstance(found, list) or len(found) != len(wanted):
+        items = info.pop(PARTS, None)
+        if not isinstance(items, list) or len(items) != len(expected):
             raise ObservationError(
-                f"info: expected a list of {len(wanted)} under {PARTS!r}, got {found!r}"
+                f"info: expected a list of {len(expected)} values under {PARTS!r}, got {items!r}"
             )
         objects = []
-        for part, item in zip(wanted, found, strict=True):
+        for part, item in zip(expected, items, strict=True):
             try:
                 objects.append(part.space.from_jsonable([item])[0])
             except (ArithmeticError, AttributeError, LookupError, TypeError, ValueError) as error:
@@ -190,10 +193,10 @@ class ObservationCodec:
 
 
 def read_info(text: str) -> dict[str, Any]:
-    """The info of a feedback.
+    """Decode the info of a feedback.
 
     Raises:
-        MessageError: It is not a JSON object.
+        MessageError: The text is not a JSON object.
     """
     info = read_json(text) if text else {}
     if not isinstance(info, dict):
@@ -205,17 +208,17 @@ def _checked_layout(space: Space[Any], what: str) -> Layout:
     layout = Layout.of(space)
     for leaf in layout.leaves:
         if leaf.dtype.kind not in "biuf" or leaf.dtype.itemsize > 8:
-            raise TypeError(f"{what}{leaf.path}: numbers of {leaf.dtype} cannot be sent")
+            raise TypeError(f"{what}{leaf.path}: dtype {leaf.dtype} cannot be sent")
     return layout
 
 
-def _whole(layout: Layout, arrays: Iterator[Array], objects: Iterator[Any]) -> Any:
-    """The value of a space that has these leaves."""
+def _assemble(layout: Layout, arrays: Iterator[Array], objects: Iterator[Any]) -> Any:
+    """Assemble a value of a space from its leaves."""
 
     def part_of(part: Leaf | ObjectLeaf) -> Any:
         if isinstance(part, ObjectLeaf):
             return next(objects)
         array = next(arrays)
-        return array if part.low is None else array[()]  # Discrete has scalars, Box 0-d arrays
+        return array if part.low is None else array[()]  # a scalar for Discrete
 
     return structured(layout, part_of)

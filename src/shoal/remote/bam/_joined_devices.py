@@ -1,4 +1,4 @@
-"""Several clients as one pool: each has its own connection, and a thread that asks it."""
+"""The pool of several clients, each with its own connection and thread."""
 
 from __future__ import annotations
 
@@ -20,54 +20,54 @@ __all__ = ["JoinedDevices"]
 
 
 class JoinedDevices(JoinedPool):
-    """The contract over several devices, whose slots follow each other.
+    """A pool whose slots are those of several devices in order.
 
     Args:
-        devices: What is called. The pool owns them, and closes them.
-        counts: How many slots each of them has.
+        devices: The devices. The pool owns and closes them.
+        counts: Number of slots of each device.
     """
 
     def __init__(self, devices: Sequence[Device], counts: Sequence[int]) -> None:
         total = sum(counts)
         starts = accumulate(counts, initial=0)
-        self._parts = [
+        self._device_pools = [
             DevicePool(device, count, first=first, total=total)
             for device, count, first in zip(devices, counts, starts, strict=False)
         ]
-        super().__init__(self._parts)
+        super().__init__(self._device_pools)
 
     def send(self, actions: Any, slots: SlotChoice = None) -> None:
         """Check actions, one for each of these slots, and send them to their devices."""
-        # All slots are checked before the first device hears of it.
+        # All slots are checked before the first device is called.
         for part, own in self._owned(self._idle(slots)):
             part.check_sendable(own)
         super().send(actions, slots)
 
     def begin_step(self, actions: Any) -> None:
-        """Send an action for every slot; as slots, so that some can be taken back."""
+        """Send an action for every slot; slots can be cancelled separately."""
         self.send(actions)
 
     def end_step(self, timeout: float | None = None) -> Results:
-        """Wait for what ``begin_step`` has begun; a failure costs the rows of all slots."""
+        """Wait for the step that ``begin_step`` started; a failure drops the results of others."""
         return receive_step(self, timeout)
 
     def cancel(self, slots: SlotChoice = None) -> list[int]:
-        """Take back what has not begun, as :meth:`.DevicePool.cancel` does."""
-        taken_back: list[int] = []
+        """Cancel steps and resets that have not started; see :meth:`.DevicePool.cancel`."""
+        cancelled: list[int] = []
         for part, own in self._owned(slot_numbers(slots, self.num_envs)):
-            taken_back += [part.first + slot for slot in part.cancel(own)]
-        for slot in taken_back:
+            cancelled += [part.first + slot for slot in part.cancel(own)]
+        for slot in cancelled:
             del self._arrivals.flying[slot]
-        return taken_back
+        return cancelled
 
     def close(self, *, terminate: bool = False, timeout: float | None = None) -> None:
-        """Close all devices, also after one has failed to."""
-        for part in self._parts:
-            part.stop()  # while one is waited for, the others begin nothing more
+        """Close all devices, even if one fails to close."""
+        for part in self._device_pools:
+            part.stop()  # so that no device starts a new call while another is closed
         super().close(terminate=terminate, timeout=timeout)
 
     def expected_duration(self, slots: npt.NDArray[np.int64], actions: Any) -> float:
-        """Seconds that a step of these slots will probably take: those of the slowest device."""
+        """Return the expected seconds of a step of these slots: those of the slowest device."""
         leaves = batch_leaves(self._actions.layout, actions)
         return max(
             pool.expected_duration(own, self._actions.part(leaves, places))
@@ -78,10 +78,10 @@ class JoinedDevices(JoinedPool):
     def _owned(
         self, slots: npt.NDArray[np.int64]
     ) -> Iterator[tuple[DevicePool, npt.NDArray[np.int64]]]:
-        """Each part with those of these slots that it has, by their numbers there."""
-        for part in self._parts:
+        """Yield each device's pool with its share of these slots, by their numbers there."""
+        for part in self._device_pools:
             own = slots - part.first
             yield part, own[(own >= 0) & (own < part.num_envs)]
 
     def _tell_place(self, error: Exception, place: int) -> None:
-        """Nothing: a part that knows its place has told it."""
+        """Do nothing: the pool of the device has added the slot numbers already."""

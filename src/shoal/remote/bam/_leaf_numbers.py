@@ -1,4 +1,4 @@
-"""Between the array of one leaf and a list of numbers, without loss."""
+"""Lossless conversion between the array of one leaf and a list of numbers."""
 
 from __future__ import annotations
 
@@ -19,18 +19,18 @@ __all__ = [
     "observation_floats",
 ]
 
-_EXACT = 2**53  # integers up to here are numbers of 64-bit floating point, too
+_MAX_EXACT = 2**53  # larger integers may not be exact as 64-bit floats
 
 Array = npt.NDArray[Any]
 
 
 def is_integer(leaf: Leaf) -> bool:
-    """Whether a leaf has integers, or truth values."""
+    """Whether the dtype of a leaf is an integer or boolean one."""
     return leaf.dtype.kind != "f"
 
 
 def action_integers(leaf: Leaf, value: Any) -> list[int]:
-    """The elements of an action of an integer leaf, checked."""
+    """Check an action of an integer leaf, and return its elements."""
     array = _shaped(leaf, value, "actions", InvalidActionError)
     if array.dtype.kind not in "biu":
         raise ActionTypeError(f"actions{leaf.path}: got {array.dtype}, expected {leaf.description}")
@@ -40,7 +40,7 @@ def action_integers(leaf: Leaf, value: Any) -> list[int]:
 
 
 def action_floats(leaf: Leaf, value: Any) -> list[float]:
-    """The elements of an action of a floating-point leaf, checked."""
+    """Check an action of a floating-point leaf, and return its elements."""
     array = _shaped(leaf, value, "actions", InvalidActionError)
     if array.dtype.kind not in "biuf":
         raise ActionTypeError(f"actions{leaf.path}: got {array.dtype}, expected {leaf.description}")
@@ -49,7 +49,7 @@ def action_floats(leaf: Leaf, value: Any) -> list[float]:
 
 
 def action_array(leaf: Leaf, numbers: list[Any]) -> Array:
-    """Numbers as an array of the leaf, if it has them all."""
+    """Convert numbers to an action of the leaf, and check that it is in the space."""
     try:
         with np.errstate(over="ignore"):
             array = np.array(numbers, leaf.dtype).reshape(leaf.shape)
@@ -59,8 +59,8 @@ def action_array(leaf: Leaf, numbers: list[Any]) -> Array:
         ) from error
     if not is_integer(leaf):
         if not np.isfinite(array).all():
-            # No machine can do something with it, and a robot must not find out what it does.
-            raise InvalidActionError(f"actions{leaf.path}: got {numbers}, which is not finite")
+            # A robot must never receive such an action.
+            raise InvalidActionError(f"actions{leaf.path}: {numbers} is not finite")
     elif leaf.low is not None and leaf.high is not None:
         flat = array.ravel()
         if (flat < leaf.low.ravel()).any() or (flat > leaf.high.ravel()).any():
@@ -71,35 +71,34 @@ def action_array(leaf: Leaf, numbers: list[Any]) -> Array:
 
 
 def observation_floats(leaf: Leaf, value: Any) -> list[float]:
-    """The elements of an observation of a leaf, each exactly."""
+    """Return the elements of an observation of a leaf as exact floats."""
     array = _shaped(leaf, value, "observation", ObservationError)
     if not np.can_cast(array.dtype, leaf.dtype, "same_kind"):
         raise ObservationError(
             f"observation{leaf.path}: got {array.dtype}, expected {leaf.description}"
         )
     array = array.astype(leaf.dtype)
-    if is_integer(leaf) and ((array > _EXACT) | (array < -_EXACT)).any():
+    if is_integer(leaf) and ((array > _MAX_EXACT) | (array < -_MAX_EXACT)).any():
         raise ObservationError(
-            f"observation{leaf.path}: an integer beyond 2**53 cannot be sent as a number"
+            f"observation{leaf.path}: an integer beyond 2**53 cannot be sent as a float"
         )
     numbers: list[float] = array.astype(np.float64).ravel().tolist()
     return numbers
 
 
 def observation_array(leaf: Leaf, numbers: Array) -> Array:
-    """The observation of a leaf that has these elements."""
+    """Convert floats to an observation of the leaf."""
     with np.errstate(invalid="ignore", over="ignore"):
         array = numbers.astype(leaf.dtype)
     if is_integer(leaf):
-        kept = (array == numbers) & (np.abs(numbers) <= _EXACT)
+        is_exact = (array == numbers) & (np.abs(numbers) <= _MAX_EXACT)
     elif leaf.dtype.itemsize < 8:
-        kept = np.isinf(array) <= np.isinf(numbers)  # rounding is fine, overflowing is not
+        is_exact = np.isinf(array) <= np.isinf(numbers)  # rounding is allowed, overflow is not
     else:
         return array.reshape(leaf.shape)
-    if not kept.all():
-        raise ObservationError(
-            f"observation{leaf.path}: got {numbers[np.argmin(kept)]}, expected {leaf.description}"
-        )
+    if not is_exact.all():
+        number = numbers[np.argmin(is_exact)]
+        raise ObservationError(f"observation{leaf.path}: got {number}, expected {leaf.description}")
     return array.reshape(leaf.shape)
 
 

@@ -1,8 +1,8 @@
-"""The messages of the GymAPI, and their forms as plain dicts and as JSON.
+"""The messages of the GymAPI, and their conversion to dicts and JSON.
 
-Numbers that JSON has no word for are spelled as strings: ``"NaN"``, ``"Infinity"`` and
-``"-Infinity"``. When read, ``null`` is NaN as well, since that is how a rosbridge server writes
-what is not finite, and the bare words that Python's ``json`` writes are understood.
+Floats that are not finite are written as strings: ``"NaN"``, ``"Infinity"`` and ``"-Infinity"``.
+When reading, ``null`` is also NaN, because rosbridge servers write it so, and the literals of
+Python's ``json`` module (``NaN``, ``Infinity``) are accepted.
 """
 
 from __future__ import annotations
@@ -45,15 +45,15 @@ __all__ = [
 
 
 class MessageError(ValueError):
-    """A message that is not what the GymAPI says; nothing was made of it."""
+    """A message that is not valid in the GymAPI."""
 
 
 class GymAPIError(RuntimeError):
-    """The other side has answered that it failed; the message is its own."""
+    """The server has reported a failure; the message is that of the server."""
 
 
 class RequestType(IntEnum):
-    """What a request asks for."""
+    """The type of a request."""
 
     NONE = 0
     STEP = 1
@@ -62,7 +62,7 @@ class RequestType(IntEnum):
 
 
 class ErrorType(IntEnum):
-    """How a request went; every number but ``SUCCESS`` is a failure, also one not listed here."""
+    """The result of a request; all values except ``SUCCESS``, even unlisted ones, are failures."""
 
     UNDEFINED = 0
     SUCCESS = 1
@@ -70,7 +70,7 @@ class ErrorType(IntEnum):
 
 
 class RequestHeader(msgspec.Struct, kw_only=True):
-    """Who asks, and for what; ``expected_duration`` is in seconds, 0 where it is not known."""
+    """The header of a request; ``expected_duration`` is in seconds, 0 if unknown."""
 
     request_type: RequestType
     client_id: str = ""
@@ -80,7 +80,7 @@ class RequestHeader(msgspec.Struct, kw_only=True):
 
 
 class GymAction(msgspec.Struct, kw_only=True):
-    """The action of one slot; ``ns`` is the slot's number as text."""
+    """The action of one slot; ``ns`` is the number of the slot as a string."""
 
     ns: str = ""
     discrete_action: list[int] = []
@@ -88,7 +88,7 @@ class GymAction(msgspec.Struct, kw_only=True):
 
 
 class GymAPIRequest(msgspec.Struct, kw_only=True):
-    """A question for some slots at once. ``seed`` is 0 for none; see :mod:`.resets`."""
+    """A request for some slots at once. A ``seed`` of 0 means none; see :mod:`._resets`."""
 
     header: RequestHeader
     seed: int = 0
@@ -97,13 +97,13 @@ class GymAPIRequest(msgspec.Struct, kw_only=True):
 
 
 class ErrorCode(msgspec.Struct, kw_only=True):
-    """An :class:`ErrorType`, or a number that only the other side knows."""
+    """An :class:`ErrorType`, or a value that is specific to the server."""
 
     value: int = ErrorType.UNDEFINED
 
 
 class ResponseHeader(msgspec.Struct, kw_only=True):
-    """How it went, and the seconds that it took, 0 where they are not told."""
+    """The header of a response; durations are in seconds, 0 if unknown."""
 
     process_duration: float = 0.0
     transport_duration: float = 0.0
@@ -112,13 +112,13 @@ class ResponseHeader(msgspec.Struct, kw_only=True):
 
 
 class GymFeedback(msgspec.Struct, kw_only=True):
-    """The answer for one slot.
+    """The result of one slot.
 
-    ``duplicate`` is the index of the feedback, in the same response, whose observation this one
-    repeats; its own may then be empty. ``info`` is a JSON object as text, or empty. An error has no
-    field here, and one in the header is of all slots: that of one slot is told by its info, with
-    ``"error"`` under ``"status"``. An answer that tells of an error, or was not executed, may do
-    without an observation; the newest one then stays.
+    ``duplicate`` is the index of the feedback in the same response whose observation this one
+    repeats; its own observation may then be empty. ``info`` is a JSON object as a string, or empty.
+    An error in the header of the response concerns all slots; the error of one slot is reported by
+    ``"status": "error"`` in its info. If there was an error, or the action was not executed, the
+    observation may be empty; the slot then keeps its newest one.
     """
 
     ns: str = ""
@@ -132,7 +132,7 @@ class GymFeedback(msgspec.Struct, kw_only=True):
 
 
 class GymAPIResponse(msgspec.Struct, kw_only=True):
-    """The answer for all slots of a request, in its order."""
+    """The response for all slots of a request, in the same order."""
 
     header: ResponseHeader
     feedback: list[GymFeedback] = []
@@ -140,9 +140,9 @@ class GymAPIResponse(msgspec.Struct, kw_only=True):
 
 Message = TypeVar("Message", bound=msgspec.Struct)
 
-_SPELLED = {"NaN": nan, "Infinity": inf, "-Infinity": -inf, None: nan}
+_SPECIAL_FLOATS = {"NaN": nan, "Infinity": inf, "-Infinity": -inf, None: nan}
 
-_NUMBERS = frozenset(
+_FLOAT_FIELDS = frozenset(
     {
         "continuous_action",
         "expected_duration",
@@ -152,29 +152,29 @@ _NUMBERS = frozenset(
         "transport_duration",
     }
 )
-"""The fields in which a string or ``null`` stands for a number."""
+"""The fields in which a string or ``null`` represents a float."""
 
 
 def to_dict(message: msgspec.Struct) -> dict[str, Any]:
-    """A message as dicts, lists, strings and numbers, all of them finite.
+    """Convert a message to dicts, lists, strings and finite numbers.
 
     >>> to_dict(GymAction(ns="3", continuous_action=[0.5, float("-inf")]))
     {'ns': '3', 'discrete_action': [], 'continuous_action': [0.5, '-Infinity']}
     """
-    plain: dict[str, Any] = _spelled(msgspec.to_builtins(message))
+    plain: dict[str, Any] = _write_floats(msgspec.to_builtins(message))
     return plain
 
 
 def to_json(message: msgspec.Struct) -> bytes:
-    """A message as JSON."""
+    """Convert a message to JSON."""
     return write_json(message)
 
 
 def from_dict(data: Any, kind: type[Message]) -> Message:
-    """The message of this kind that a dict stands for; fields that are not known are left out.
+    """Convert a dict to a message of this kind; unknown fields are ignored.
 
     Raises:
-        MessageError: A field is missing, or has another type; the error says which.
+        MessageError: A field is missing or has the wrong type.
 
     >>> from_dict({"observation": [1, "a"]}, GymFeedback)
     Traceback (most recent call last):
@@ -183,27 +183,27 @@ def from_dict(data: Any, kind: type[Message]) -> Message:
     try:
         return msgspec.convert(data, kind)
     except msgspec.ValidationError:
-        pass  # most messages are finite, and are spared the walk
+        pass  # a message with floats that are not finite, or an invalid one
     try:
-        return msgspec.convert(_unspelled(data), kind)
+        return msgspec.convert(_read_floats(data), kind)
     except msgspec.ValidationError as error:
         raise MessageError(f"{kind.__name__}: {error}") from error
 
 
 def from_json(text: bytes | str, kind: type[Message]) -> Message:
-    """The message of this kind that a JSON text stands for.
+    """Convert JSON to a message of this kind.
 
     Raises:
-        MessageError: It is no JSON, or a field is missing or has another type.
+        MessageError: The text is not JSON, or a field is missing or has the wrong type.
     """
     return from_dict(read_json(text), kind)
 
 
 def read_json(text: bytes | str) -> Any:
-    """What a JSON text says; it may have the bare words NaN, Infinity and -Infinity.
+    """Parse JSON, which may contain the literals NaN, Infinity and -Infinity.
 
     Raises:
-        MessageError: It is no JSON.
+        MessageError: The text is not JSON.
     """
     try:
         return msgspec.json.decode(text)
@@ -217,12 +217,12 @@ def read_json(text: bytes | str) -> Any:
 
 
 def write_json(data: Any) -> bytes:
-    """Data as JSON, numbers that are not finite by their names; arrays become lists.
+    """Convert data to JSON; floats that are not finite become strings, arrays become lists.
 
     Raises:
-        TypeError: There is something among it that JSON has no form for.
+        TypeError: A value cannot be represented in JSON.
     """
-    return msgspec.json.encode(_spelled(msgspec.to_builtins(data, enc_hook=_plain)))
+    return msgspec.json.encode(_write_floats(msgspec.to_builtins(data, enc_hook=_plain)))
 
 
 def _plain(value: Any) -> Any:
@@ -231,26 +231,26 @@ def _plain(value: Any) -> Any:
     raise TypeError(f"{type(value).__name__} cannot be written as JSON")
 
 
-def _spelled(data: Any) -> Any:
+def _write_floats(data: Any) -> Any:
     if isinstance(data, dict):
-        return {key: _spelled(value) for key, value in data.items()}
+        return {key: _write_floats(value) for key, value in data.items()}
     if isinstance(data, list | tuple):
         try:
-            if isfinite(sum(data)):  # then each of them is; thousands of pixels in one go
+            if isfinite(sum(data)):  # all elements are finite; fast for images
                 return data
         except (TypeError, OverflowError):
             pass
-        return [_spelled(value) for value in data]
+        return [_write_floats(value) for value in data]
     if isinstance(data, float) and not isfinite(data):
         return "NaN" if data != data else "Infinity" if data > 0 else "-Infinity"
     return data
 
 
-def _unspelled(data: Any, field: str = "") -> Any:
+def _read_floats(data: Any, field: str = "") -> Any:
     if isinstance(data, dict):
-        return {key: _unspelled(value, key) for key, value in data.items()}
+        return {key: _read_floats(value, key) for key, value in data.items()}
     if isinstance(data, list):
-        return [_unspelled(value, field) for value in data]
-    if field in _NUMBERS and (data is None or isinstance(data, str)):
-        return _SPELLED.get(data, data)
+        return [_read_floats(value, field) for value in data]
+    if field in _FLOAT_FIELDS and (data is None or isinstance(data, str)):
+        return _SPECIAL_FLOATS.get(data, data)
     return data

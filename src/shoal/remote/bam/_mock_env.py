@@ -1,4 +1,4 @@
-"""A client that needs no machine."""
+"""A client that needs no server."""
 
 from __future__ import annotations
 
@@ -18,22 +18,22 @@ _SIDE = 32  # pixels
 
 
 class MockEnv(GenericGymClient):
-    """Stands in for a robot while code around it is tried.
+    """A client for tests, which simulates a robot.
 
     Args:
-        transport: A :class:`MockTransport` is told of the spaces and functions, and answers by
-            them; made if it is left out. Any other transport is used as it is.
+        transport: By default a new :class:`MockTransport`. A ``MockTransport`` is configured with
+            the spaces and functions; other transports are used unchanged.
         obs: Whether observations have a part ``"obs"``, four numbers in [-1, 1].
-        color: Whether they have a part ``"color_img"``, a colour picture.
-        depth: Whether they have a part ``"depth_img"``, a distance for each pixel. Without any of
-            the three parts an observation is four numbers in [-1, 1], and no dict.
-        observation_space: The space of observations, instead of these parts.
-        action_space: The space of actions; two choices if it is left out.
-        env_to_mock: An environment whose spaces are used where none are given. It is not stepped.
-        reward_fn: Called for the reward of each step; see :class:`.transports.mock.StepFunction`.
-        terminated_fn: Called for whether a step ends the episode.
-        render_mode: None, or ``"rgb_array"``: the slot's colour picture, or a grey one.
-        expected_duration: Seconds that a step probably takes, which a server would be told.
+        color: Whether observations have a part ``"color_img"``, a colour image.
+        depth: Whether observations have a part ``"depth_img"``, a depth image. Without any of these
+            three parts, an observation is an array of four numbers in [-1, 1].
+        observation_space: The observation space, instead of these parts.
+        action_space: The action space, by default ``Discrete(2)``.
+        env_to_mock: An environment that provides default spaces. It is not stepped.
+        reward_fn: A function that returns the reward of a step; see :class:`StepFunction`.
+        terminated_fn: A function that returns whether a step ends the episode.
+        render_mode: None, or ``"rgb_array"`` for the slot's colour image, or a grey one.
+        expected_duration: Expected seconds of a step, which requests contain.
     """
 
     def __init__(
@@ -59,7 +59,9 @@ class MockEnv(GenericGymClient):
         if observation_space is None:
             observation_space = _observation_space(obs, color, depth)
         elif obs or color or depth:
-            raise ValueError("obs, color and depth say the observation space: do not give another")
+            raise ValueError(
+                "obs, color and depth define the observation space: do not pass another one"
+            )
         self._reward_fn = reward_fn
         self._terminated_fn = terminated_fn
         super().__init__(
@@ -72,7 +74,7 @@ class MockEnv(GenericGymClient):
         )
 
     def declare(self) -> None:
-        """Tell the transport what to mock."""
+        """Configure the mock transport."""
         if isinstance(self.transport, MockTransport) and self._actions is not None:
             self.transport.declare(
                 self.single_observation_space,
@@ -83,7 +85,7 @@ class MockEnv(GenericGymClient):
             )
 
     def picture(self, slot: int) -> Picture:
-        """The colour picture of a slot, or a grey one."""
+        """Return the colour image of a slot, or a grey one."""
         space = self.single_observation_space
         if isinstance(space, spaces.Dict) and COLOR in space.spaces:
             return super().picture(slot)

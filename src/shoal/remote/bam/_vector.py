@@ -1,4 +1,4 @@
-"""A vector of environments behind one client of the GymAPI, or behind several."""
+"""A vector over one or several clients of the GymAPI."""
 
 from __future__ import annotations
 
@@ -19,22 +19,23 @@ from shoal.vector._seeding import Seed
 __all__ = ["BamVectorEnv", "ClientFactory", "make_bam_vec_env"]
 
 ClientFactory = Callable[..., GenericGymClient]
-"""Makes a client, which answers for many slots."""
+"""A function that makes a client."""
 
 
 class BamVectorEnv(VectorEnv):
-    """Many slots behind one client, which asks for all of them with one request.
+    """A vector whose slots are stepped by one client with one request.
 
-    A slot whose episode has ended is reset by its next step. With ``send`` and ``recv`` slots are
-    stepped without the others: each ``send`` is one request. A client has one request under way at
-    a time, and begins them in the order in which they were sent; several clients work at once.
+    A slot whose episode has ended is reset by its next step. ``send`` and ``recv`` step some of the
+    slots: each ``send`` is one request. A client processes one request at a time, in the order in
+    which they were sent; several clients work concurrently.
 
     Args:
-        env_factory: Makes the client; called once. A list of them makes a vector over several
-            clients, each with a transport of its own, whose slots follow each other.
-        num_envs: Number of slots; for several clients the number of each, or one for all.
-        batch_size: How many slots ``recv`` returns where it is not told: those that are done first.
-        kwargs: Given to each factory.
+        env_factory: A function that makes the client; called once. A list makes a vector over
+            several clients, each with its own transport, in the order of the list.
+        num_envs: Number of slots; for several clients a list with one number per client, or one
+            number for all.
+        batch_size: Default number of slots that ``recv`` returns, first come, first served.
+        kwargs: Keyword arguments of each factory.
 
     Example:
         >>> from shoal.remote.bam import MockEnv
@@ -57,9 +58,9 @@ class BamVectorEnv(VectorEnv):
         factories = [env_factory] if callable(env_factory) else list(env_factory)
         counts = _checked_counts(num_envs, len(factories))
         if batch_size is not None and not 1 <= index(batch_size) <= sum(counts):
-            raise ValueError(f"batch_size is {batch_size}, but there are {sum(counts)} slots")
-        self.clients = _opened(factories, counts, kwargs)
-        """The clients, in the order of their slots. The vector closes them."""
+            raise ValueError(f"batch_size must be in [1, {sum(counts)}], got {batch_size}")
+        self.clients = _make_clients(factories, counts, kwargs)
+        """The clients in the order of their slots. The vector closes them."""
         try:
             if len(self.clients) == 1:
                 pool: DevicePool | JoinedDevices = DevicePool(self.clients[0], counts[0])
@@ -72,40 +73,41 @@ class BamVectorEnv(VectorEnv):
 
     @property
     def single_env(self) -> GenericGymClient:
-        """The one client of the vector.
+        """The client of the vector.
 
         Raises:
-            AttributeError: There are several; see ``clients``.
+            AttributeError: There are several clients; see ``clients``.
         """
         if len(self.clients) > 1:
-            raise AttributeError(f"there is no single_env, but {len(self.clients)} clients")
+            raise AttributeError(
+                f"there is no single_env: the vector has {len(self.clients)} clients"
+            )
         return self.clients[0]
 
     def reset(self, *, seed: Seed = None, options: dict[str, Any] | None = None) -> tuple[Any, Any]:
-        """Begin new episodes, in all slots or in those that ``options["reset_mask"]`` selects.
+        """Start new episodes in all slots, or in those that ``options["reset_mask"]`` selects.
 
-        As in :meth:`.VectorEnv.reset`. After a failure nothing is in flight that was not before.
+        See :meth:`.VectorEnv.reset`. After a failure, the slots of this reset are not in flight.
         """
         was_idle = not self._pool.in_flight
         try:
             return super().reset(seed=seed, options=options)
         except Exception:
             if was_idle and not self.closed:
-                self._pool.drop()  # what other clients have answered
+                self._pool.drop()  # the results of other clients
             raise
 
     def cancel(self, slots: SlotChoice = None) -> list[int]:
-        """Take back what was sent and has not begun.
+        """Cancel steps and resets that have not started.
 
-        A request that has not been made is made without them. What the other side works on goes
-        on, and is received as ever.
+        The slots are removed from requests that were not sent yet. Requests in progress continue
+        and are received as usual.
 
         Args:
-            slots: Of these slots, or of all.
+            slots: The slots to cancel, by default all.
 
         Returns:
-            The slots of which something was taken back. They are where they were, and can be sent
-            again; there is nothing to receive for them.
+            The cancelled slots. They are not in flight any more and can be sent again.
         """
         return self._pool.cancel(slots)
 
@@ -117,7 +119,7 @@ def make_bam_vec_env(
     batch_size: int | None = None,
     **kwargs: Any,
 ) -> BamVectorEnv:
-    """Make a vector of the client that a factory makes, or of those that several make.
+    """Make a vector over one or several clients.
 
     The arguments are those of :class:`BamVectorEnv`. If Stable-Baselines3 is imported, this also
     calls :func:`shoal.sb3.patch_algorithms`, so that its algorithms accept the vector.
@@ -138,31 +140,31 @@ def make_bam_vec_env(
 
 
 def _checked_counts(num_envs: int | Sequence[int], clients: int) -> list[int]:
-    """How many slots each client has."""
+    """Return the number of slots of each client."""
     if isinstance(num_envs, Sequence):
         counts = [index(each) for each in num_envs]
     else:
         counts = [index(num_envs)] * clients
     if not counts or len(counts) != clients:
-        raise ValueError(f"num_envs has {len(counts)} numbers of slots for {clients} clients")
+        raise ValueError(f"num_envs has {len(counts)} numbers for {clients} clients")
     if min(counts) < 1:
-        raise ValueError(f"num_envs must be 1 at least, got {num_envs}")
+        raise ValueError(f"num_envs must be at least 1, got {num_envs}")
     return counts
 
 
-def _opened(
+def _make_clients(
     factories: Sequence[ClientFactory], counts: Sequence[int], kwargs: dict[str, Any]
 ) -> tuple[GenericGymClient, ...]:
-    """A client of each factory; if one fails, those before it are closed."""
+    """Make all clients; if a factory fails, close those that were made."""
     clients: list[GenericGymClient] = []
     try:
-        for place, (factory, count) in enumerate(zip(factories, counts, strict=True)):
-            with _naming_client(place, len(factories)):
+        for position, (factory, count) in enumerate(zip(factories, counts, strict=True)):
+            with _naming_client(position, len(factories)):
                 made: Any = factory(**kwargs)
                 if not isinstance(made, GenericGymClient):
-                    raise TypeError(f"the factory has made {made!r}, which is no GenericGymClient")
+                    raise TypeError(f"the factory must make a GenericGymClient, got {made!r}")
                 clients.append(made)
-                _check_client(made, clients[:place])
+                _check_client(made, clients[:position])
                 made.num_envs = count
     except BaseException:
         close_environments(clients, reporting=False)
@@ -172,17 +174,17 @@ def _opened(
 
 def _check_client(client: GenericGymClient, others: Sequence[GenericGymClient]) -> None:
     if not hasattr(client, "single_action_space"):
-        raise ValueError(f"{client!r} has no action space: give it one, or set_action_space")
+        raise ValueError(f"{client!r} has no action space: call set_action_space first")
     if any(client.transport is other.transport for other in others):
-        # Clients ask at the same time, and a transport takes one request at a time.
-        raise ValueError(f"{client!r} has the transport of another client: each needs its own")
+        # Clients send requests concurrently, but a transport handles one at a time.
+        raise ValueError(f"{client!r} shares the transport of another client: each needs its own")
 
 
 @contextmanager
-def _naming_client(place: int, count: int) -> Iterator[None]:
+def _naming_client(position: int, count: int) -> Iterator[None]:
     try:
         yield
     except BaseException as error:
         if count > 1:
-            error.add_note(f"shoal: making client {place} of {count}")
+            error.add_note(f"shoal: making client {position} of {count}")
         raise

@@ -1,4 +1,4 @@
-"""How GymAPI requests get to whoever answers them."""
+"""Transports of GymAPI requests."""
 
 from shoal.remote.bam._transports.base import GenericTransport
 from shoal.remote.bam._transports.mock import MockTransport

@@ -1,4 +1,4 @@
-"""What a client needs of a transport."""
+"""The interface of a transport."""
 
 from __future__ import annotations
 
@@ -10,15 +10,15 @@ __all__ = ["GenericTransport"]
 
 
 class GenericTransport(Protocol):
-    """Takes requests to whoever answers them, one at a time.
+    """Sends requests to a server, one at a time.
 
-    That the other side failed is told by the header of its response. A transport raises where there
-    is no response: :class:`shoal.errors.ReceiveTimeoutError` if it did not come in time, to which
-    the header's ``expected_duration`` adds. Each client has a transport of its own.
+    A failure of the server is reported in the header of the response. Without a response, the
+    transport raises an error, which is a :class:`shoal.errors.ReceiveTimeoutError` after a timeout.
+    The request's ``expected_duration`` extends the timeout. Each client has its own transport.
     """
 
     def step(self, request: GymAPIRequest) -> GymAPIResponse:
-        """Hand over a request of any type, and wait for its response."""
+        """Send a request of any type, and wait for the response."""
 
     def close(self) -> None:
-        """Give back what the transport holds; a second call does nothing."""
+        """Close the transport; a second call does nothing."""

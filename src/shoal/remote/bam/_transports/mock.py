@@ -1,4 +1,4 @@
-"""A transport that answers by itself, with samples of the declared spaces."""
+"""A transport without a server, which returns samples of the declared spaces."""
 
 from __future__ import annotations
 
@@ -26,30 +26,30 @@ __all__ = ["MockTransport", "StepFunction"]
 
 
 class StepFunction(Protocol):
-    """Says something of a step of one slot."""
+    """Computes the reward or the end of an episode for a step of one slot."""
 
     def __call__(self, *, step_count: int, env_idx: int, obs: Any, action: Any) -> Any:
-        """Say it.
+        """Compute the value.
 
         Args:
-            step_count: How many steps the slot has made since its reset, before this one.
+            step_count: Number of steps of the slot since its reset, before this one.
             env_idx: The slot.
-            obs: The observation that the step leads to.
-            action: The action that was sent.
+            obs: The observation after the step.
+            action: The action.
         """
 
 
 class MockTransport:
-    """Answers requests without a machine.
+    """Simulates a server.
 
-    Observations are samples of the declared space. Each slot draws from generators of its own,
-    which a seed in a RESET request seeds, so the same seeds give the same answers. What is wrong
-    with a request is said as a server would, by a response with ``ErrorType.FAILURE``.
+    Observations are samples of the declared space. Each slot has separate random generators, which
+    are seeded by RESET requests, so equal seeds give equal responses. An invalid request gives a
+    response with ``ErrorType.FAILURE``.
     """
 
     def __init__(self) -> None:
         self._cell: _Cell | None = None
-        self._fixed: GymAPIResponse | None = None
+        self._fixed_response: GymAPIResponse | None = None
 
     def declare(
         self,
@@ -60,42 +60,42 @@ class MockTransport:
         reward_fn: StepFunction | None = None,
         terminated_fn: StepFunction | None = None,
     ) -> None:
-        """Say what is mocked; slots begin anew.
+        """Configure the simulation; all slots start again.
 
         Args:
-            observation_space: What observations are samples of.
-            action_space: What actions must fit.
+            observation_space: The space to sample observations from.
+            action_space: The space of actions.
             num_envs: Number of slots.
-            reward_fn: Called for the reward of each step; uniform in [-1, 1] without.
-            terminated_fn: Called for whether a step ends the episode; it never does without.
+            reward_fn: Returns the reward of a step, by default uniform in [-1, 1].
+            terminated_fn: Returns whether a step ends the episode, by default never.
         """
         self._cell = _Cell(observation_space, action_space, num_envs, reward_fn, terminated_fn)
 
     def set_mock_response(self, response: GymAPIResponse | None) -> None:
-        """Give this response to each STEP and RESET from now on; None for samples again."""
-        self._fixed = response
+        """Return this response for every STEP and RESET request; None for samples again."""
+        self._fixed_response = response
 
     def step(self, request: GymAPIRequest) -> GymAPIResponse:
-        """Answer a request."""
+        """Return the response to a request."""
         kind = request.header.request_type
         if kind is RequestType.CLOSE:
             return _response([])
-        if self._fixed is not None:
-            return self._fixed
+        if self._fixed_response is not None:
+            return self._fixed_response
         try:
             if self._cell is None:
-                raise MessageError("nothing was declared that could be mocked")
+                raise MessageError("the transport is not configured: call declare first")
             if kind is RequestType.RESET:
                 return _response(self._cell.reset(request))
             if kind is RequestType.STEP:
                 return _response(self._cell.step(request))
-            raise MessageError(f"there is no answer to a request of type {kind.name}")
+            raise MessageError(f"requests of type {kind.name} are not supported")
         except (MessageError, SlotNotResetError) as error:
             code = ErrorCode(value=ErrorType.FAILURE)
             return GymAPIResponse(header=ResponseHeader(error_code=code, error_msg=str(error)))
 
     def close(self) -> None:
-        """Nothing is held."""
+        """Do nothing."""
 
 
 def _response(feedback: list[GymFeedback]) -> GymAPIResponse:
@@ -104,16 +104,16 @@ def _response(feedback: list[GymFeedback]) -> GymAPIResponse:
 
 
 class _Slot:
-    """The generators of one slot, and how far it is."""
+    """The random generators and the step counter of one slot."""
 
     def __init__(self, space: Space[Any]) -> None:
         self._space = deepcopy(space)
-        self.steps: int | None = None  # None: it was never reset
+        self.steps: int | None = None  # None before the first reset
         self.seed(None)
 
     def seed(self, seed: int | None) -> None:
         self._space.seed(seed)
-        # Not the numbers that the space draws from the same seed.
+        # A different stream than that of the space.
         self.random = np.random.default_rng(None if seed is None else [seed, 1])
 
     def observe(self) -> Any:
@@ -121,7 +121,7 @@ class _Slot:
 
 
 class _Cell:
-    """What stands behind the transport: so many slots of one kind."""
+    """The simulated slots."""
 
     def __init__(
         self,
@@ -138,41 +138,41 @@ class _Cell:
         self._slots = [_Slot(observation_space) for _ in range(num_envs)]
 
     def reset(self, request: GymAPIRequest) -> list[GymFeedback]:
-        answers = []
+        feedback = []
         for number, seed in read_reset(request, len(self._slots)).items():
             slot = self._slots[number]
             if seed is not None:
                 slot.seed(seed)
             slot.steps = 0
             numbers, info = self._observations.encode(slot.observe())
-            answers.append(GymFeedback(ns=str(number), observation=numbers, info=info))
-        return answers
+            feedback.append(GymFeedback(ns=str(number), observation=numbers, info=info))
+        return feedback
 
     def step(self, request: GymAPIRequest) -> list[GymFeedback]:
         if not request.action:
             raise MessageError("a STEP request has no action")
         actions: dict[int, Any] = {}
-        for place, action in enumerate(request.action):
-            number = slot_of(action.ns, place, len(self._slots))
+        for position, action in enumerate(request.action):
+            number = slot_of(action.ns, position, len(self._slots))
             if number in actions:
-                raise MessageError(f"slot {number} is named twice")
+                raise MessageError(f"slot {number} is repeated")
             if self._slots[number].steps is None:
-                raise SlotNotResetError(f"slot {number} has never been reset")
+                raise SlotNotResetError(f"slot {number} was never reset")
             actions[number] = self._actions.decode(action)
-        return [self._stepped(number, action) for number, action in actions.items()]
+        return [self._step_slot(number, action) for number, action in actions.items()]
 
-    def _stepped(self, number: int, action: Any) -> GymFeedback:
+    def _step_slot(self, number: int, action: Any) -> GymFeedback:
         slot = self._slots[number]
         observation = slot.observe()
-        told = {"env_idx": number, "obs": observation, "action": action}
+        arguments = {"env_idx": number, "obs": observation, "action": action}
         steps = slot.steps or 0
         slot.steps = steps + 1
         if self._reward_fn is None:
             reward = slot.random.uniform(-1.0, 1.0)
         else:
-            reward = self._reward_fn(step_count=steps, **told)
+            reward = self._reward_fn(step_count=steps, **arguments)
         terminated = self._terminated_fn is not None and self._terminated_fn(
-            step_count=steps, **told
+            step_count=steps, **arguments
         )
         numbers, info = self._observations.encode(observation)
         return GymFeedback(

@@ -1,4 +1,4 @@
-"""The GymAPI service of a ROS node, called over the websocket of a rosbridge server."""
+"""A transport to the GymAPI service of a ROS node, over a rosbridge server."""
 
 from __future__ import annotations
 
@@ -30,19 +30,19 @@ __all__ = ["RosbridgeTransport"]
 
 
 class RosbridgeTransport:
-    """Calls a ROS service through rosbridge, version 2 of its protocol.
+    """Calls a ROS service through a rosbridge server (protocol version 2).
 
-    The connection is made by the first request. A connection that was lost is made again by the
-    next one; the request under way is not repeated, since its action may have been executed.
+    The first request connects. After a lost connection, the next request reconnects; the lost
+    request is not repeated, because its action may have been executed.
 
     Args:
-        namespace: The namespace of the node, empty for none.
-        node_name: The node that has the service ``gym_api_request``.
-        host_ip: Where the rosbridge server is.
-        port: Its port.
-        timeout_sec: Seconds until a request, or the connection, is given up; a request that says
-            how long it will probably take has that much longer. An answer that comes later is
-            thrown away: whether its action was executed is then not known.
+        namespace: The namespace of the node; empty for none.
+        node_name: The node with the service ``gym_api_request``.
+        host_ip: The host of the rosbridge server.
+        port: The port of the rosbridge server.
+        timeout_sec: Timeout of requests and of connecting in seconds. The request's expected
+            duration extends it. A response that arrives later is discarded; whether its action was
+            executed is then unknown.
 
     Raises:
         MissingExtraError: The package ``websockets`` is not installed.
@@ -68,25 +68,25 @@ class RosbridgeTransport:
         self.address = f"ws://{f'[{host_ip}]' if ':' in host_ip else host_ip}:{port}"
         self.timeout_sec = timeout_sec
         self._host, self._port = host_ip, port
-        self._name = uuid4().hex  # ids differ between clients of one server, too
+        self._name = uuid4().hex  # makes ids unique among the clients of a server
         self._numbers = count(1)
         self._connection: ClientConnection | None = None
-        self._held = ExitStack()  # websockets wants its connections in a "with"
+        self._connections = ExitStack()  # closes the connection
         self._closed = False
 
     def step(self, request: GymAPIRequest) -> GymAPIResponse:
-        """Call the service, and wait for its answer.
+        """Call the service, and wait for the response.
 
         Raises:
-            ReceiveTimeoutError: There was no connection or no answer in time.
-            ConnectionError: The server cannot be reached, or has gone away.
-            GymAPIError: The server says that the call has failed.
-            MessageError: The answer is not of the GymAPI.
+            ReceiveTimeoutError: There is no connection or no response in time.
+            ConnectionError: The server cannot be reached, or the connection is lost.
+            GymAPIError: The server reports that the call failed.
+            MessageError: The response is not a valid GymAPI message.
         """
         if self._closed:
             raise ClosedEnvironmentError(f"the transport to {self.address} is closed")
-        patience = self.timeout_sec + request.header.expected_duration
-        deadline = time.monotonic() + patience
+        timeout = self.timeout_sec + request.header.expected_duration
+        deadline = time.monotonic() + timeout
         number = f"call_service:{self.service}:{self._name}:{next(self._numbers)}"
         call = {
             "op": "call_service",
@@ -100,15 +100,15 @@ class RosbridgeTransport:
         try:
             connection = self._connected()
             connection.send(write_json(call).decode())
-            answer = self._answer(connection, number, deadline)
+            response = self._receive(connection, number, deadline)
         except TimeoutError as error:
             raise ReceiveTimeoutError(
-                f"{self.address}{self.service} did not answer within {patience} seconds"
+                f"{self.address}{self.service} did not respond within {timeout} seconds"
             ) from error
         except (WebSocketException, OSError) as error:
             self._disconnect()
             raise ConnectionError(f"no connection to {self.address}: {error}") from error
-        return _response(answer, self.service)
+        return _response(response, self.service)
 
     def close(self) -> None:
         """Close the connection; a second call does nothing."""
@@ -119,11 +119,11 @@ class RosbridgeTransport:
         if self._connection is None:
             from websockets.sync.client import connect
 
-            # A socket of our own: a proxy that is set for the web does not lead to a robot.
+            # A plain socket ignores the proxy settings of the environment.
             plain = socket.create_connection((self._host, self._port), self.timeout_sec)
-            plain.settimeout(None)  # it may be idle between requests
-            # How large a message may be is the affair of the spaces; pixels deflate badly, slowly.
-            self._connection = self._held.enter_context(
+            plain.settimeout(None)  # the connection may be idle between requests
+            # No size limit, since the spaces define it; compression of images is slow.
+            self._connection = self._connections.enter_context(
                 connect(
                     self.address,
                     sock=plain,
@@ -137,21 +137,23 @@ class RosbridgeTransport:
 
     def _disconnect(self) -> None:
         self._connection = None
-        self._held.close()
+        self._connections.close()
 
-    def _answer(self, connection: ClientConnection, number: str, deadline: float) -> dict[str, Any]:
+    def _receive(
+        self, connection: ClientConnection, number: str, deadline: float
+    ) -> dict[str, Any]:
         while True:
             message = read_json(connection.recv(max(0.0, deadline - time.monotonic())))
-            # Answers to calls that were given up, and what the server says to everybody.
+            # Skip late responses and broadcasts.
             if isinstance(message, dict) and message.get("id") == number:
                 return message
 
 
-def _response(answer: dict[str, Any], service: str) -> GymAPIResponse:
-    if answer.get("op") == "status":  # rosbridge's own: it could not make sense of the call
-        raise GymAPIError(f"{service}: {answer.get('msg')}")
-    if answer.get("result") is not True:
-        raise GymAPIError(f"{service}: the call has failed: {answer.get('values')}")
-    if "values" not in answer:
-        raise MessageError(f"{service}: the answer has no values")
-    return from_dict(answer["values"], GymAPIResponse)
+def _response(message: dict[str, Any], service: str) -> GymAPIResponse:
+    if message.get("op") == "status":  # an error of rosbridge itself
+        raise GymAPIError(f"{service}: {message.get('msg')}")
+    if message.get("result") is not True:
+        raise GymAPIError(f"{service}: the call failed: {message.get('values')}")
+    if "values" not in message:
+        raise MessageError(f"{service}: the response has no values")
+    return from_dict(message["values"], GymAPIResponse)

@@ -1,7 +1,7 @@
-"""Finds in a source what could execute something that is not written there.
+"""Finds code in a source that could execute received data.
 
-What could: modules that run code or make objects of bytes, functions that evaluate, processes, and
-attributes by a name that is not written where they are reached.
+This includes modules that run code or deserialize objects, functions such as eval, processes, and
+access to attributes by a name that is not a literal.
 """
 
 import ast
@@ -14,10 +14,10 @@ MODULES = {
     *("timeit", "builtins", "subprocess", "_posixsubprocess", "multiprocessing", "pty", "posix"),
     *("concurrent.futures.process", "asyncio.subprocess", "logging.config"),
 }
-"""Modules, with all that is in them."""
+"""Modules that must not be imported."""
 
 NAMES = {"eval", "exec", "compile", "__import__", "__builtins__", "breakpoint", "globals", "locals"}
-"""Names that Python knows everywhere."""
+"""Built-in names."""
 
 MEMBERS = {
     "os": ("system", "popen", "exec", "spawn", "posix_spawn", "startfile", "fork", "putenv"),
@@ -28,7 +28,7 @@ MEMBERS = {
     "operator": ("attrgetter", "methodcaller"),
     "types": ("FunctionType", "LambdaType", "CodeType", "new_class"),
 }
-"""Of these modules, all that begins like this."""
+"""Prefixes of names in these modules."""
 
 ATTRIBUTES = {
     *(
@@ -42,10 +42,10 @@ ATTRIBUTES = {
     *("__reduce_ex__", "__setstate__", "__import__", "__loader__", "__dict__", "import_module"),
     *("eval", "exec", "compile", "loads", "find_spec", "exec_module", "run_path", "allow_pickle"),
 }
-"""Of whatever they are, but for those of `HARMLESS`."""
+"""Attributes of any object, except those in `HARMLESS`."""
 
 HARMLESS = {("json", "loads"), ("re", "compile")}
-"""Modules, and attributes of theirs that execute nothing."""
+"""Attributes of modules that do not execute anything."""
 
 REACHING = {
     **dict.fromkeys(("getattr", "setattr", "delattr", "hasattr"), 1),
@@ -53,35 +53,35 @@ REACHING = {
     **dict.fromkeys(("get_attribute", "has_attribute", "set_attribute", "call_method"), 1),
     **dict.fromkeys(("attrgetter", "methodcaller", "__getattr__", "__setattr__"), 0),
 }
-"""Functions that reach an attribute, and which of their arguments is its name."""
+"""Functions that access an attribute, and the position of its name in their arguments."""
 
 
 @dataclass(frozen=True)
-class Found:
-    """Something that could execute; ``function`` is the one that it stands in, empty for none."""
+class Finding:
+    """A finding; ``function`` is the enclosing function, or empty."""
 
     function: str
     what: str
     line: int
 
 
-def found_in(source):
-    """Everything in a source that could execute something."""
+def find_execution(source):
+    """Return all findings in a source."""
     finder = _Finder()
     finder.visit(ast.parse(source))
-    return finder.found
+    return finder.findings
 
 
 class _Finder(ast.NodeVisitor):
     def __init__(self):
-        self.found = []
+        self.findings = []
         self._inside = []
-        self._modules = {}  # the modules that names stand for
+        self._modules = {}  # the modules that names refer to
 
     def _note(self, node, what):
-        self.found.append(Found(".".join(self._inside), what, node.lineno))
+        self.findings.append(Finding(".".join(self._inside), what, node.lineno))
 
-    # Where we are
+    # Scopes
 
     def _enter(self, node):
         self._inside.append(node.name)
@@ -100,7 +100,7 @@ class _Finder(ast.NodeVisitor):
 
     def visit_ImportFrom(self, node):
         if node.level:
-            self._note(node, "a relative import")  # then it would not be known whose
+            self._note(node, "a relative import")  # its module would be unknown
         base = node.module or ""
         self._check_module(node, base)
         for alias in node.names:
@@ -110,7 +110,7 @@ class _Finder(ast.NodeVisitor):
             self._check_member(node, base, alias.name)
             self._modules[alias.asname or alias.name] = whole
             if alias.name == "*":
-                self._note(node, f"all of {base}")
+                self._note(node, f"import * from {base}")
 
     def _check_module(self, node, module):
         parts = module.split(".")
@@ -123,7 +123,7 @@ class _Finder(ast.NodeVisitor):
         if node.id in NAMES:
             self._note(node, node.id)
         elif node.id in REACHING or node.id == "vars":
-            self._note(node, f"{node.id} under another name")
+            self._note(node, f"{node.id} used as a value")
 
     def visit_Attribute(self, node):
         module = self._module_of(node.value)
@@ -135,7 +135,7 @@ class _Finder(ast.NodeVisitor):
         self.generic_visit(node)
 
     def _module_of(self, node):
-        """The module that an expression is, as far as the imports say it."""
+        """Return the module that an expression refers to, according to the imports."""
         if isinstance(node, ast.Name):
             return self._modules.get(node.id, "")
         if isinstance(node, ast.Attribute):
@@ -155,7 +155,7 @@ class _Finder(ast.NodeVisitor):
         if name == "vars" and node.args:
             self._note(node, f"vars of {_text(node.args[0])}")
         if name == "type" and len(node.args) == 3:
-            self._note(node, f"a class that is made: {_text(node.args[0])}")
+            self._note(node, f"dynamic class: {_text(node.args[0])}")
         if name in ("dtype", "frombuffer", "astype", "view"):
             self._check_dtype(node, name)
         for keyword in node.keywords:
@@ -167,24 +167,24 @@ class _Finder(ast.NodeVisitor):
                 self.visit(part)
 
     def _check_reaching(self, node, name):
-        place = REACHING[name]
-        given = [*node.args[place : place + 1], *(each.value for each in node.keywords)]
-        key = given[0] if given else None
+        position = REACHING[name]
+        candidates = [*node.args[position : position + 1], *(each.value for each in node.keywords)]
+        key = candidates[0] if candidates else None
         is_written = isinstance(key, ast.Constant) and isinstance(key.value, str)
         if not is_written:
-            self._note(node, f"{name} of a name: {_text(key)}")
+            self._note(node, f"{name} with variable name: {_text(key)}")
         elif key.value in NAMES | ATTRIBUTES:
             self._note(node, f"{name} of {key.value}")
 
     def _check_dtype(self, node, name):
-        """Bytes from the other end must never be taken for addresses of objects."""
+        """Received bytes must never be interpreted as addresses of objects."""
         for argument in [*node.args, *(each.value for each in node.keywords)]:
             named = isinstance(argument, ast.Name) and argument.id == "object"
             if named or (isinstance(argument, ast.Constant) and argument.value in ("O", "|O")):
                 self._note(node, f"{name} of objects")
         is_open = name == "dtype" and node.args and not isinstance(node.args[0], ast.Constant)
         if is_open and self._module_of(node.func).startswith("numpy"):
-            self._note(node, f"a dtype that is made: {_text(node.args[0])}")
+            self._note(node, f"dynamic dtype: {_text(node.args[0])}")
 
 
 def _text(node):

@@ -1,4 +1,4 @@
-"""Infos, and values of no fixed shape, as the part of a batch's message that is not tensors."""
+"""The meta part of BATCH messages: infos, and the parts of observations without fixed shape."""
 
 from __future__ import annotations
 
@@ -9,14 +9,14 @@ from shoal._types import ColumnInfos, Finals, RawInfos
 from shoal.errors import ProtocolError
 from shoal.remote._value_codec import pack_values, unpack_values
 
-__all__ = ["pack_told", "unpack_told"]
+__all__ = ["pack_batch_meta", "unpack_batch_meta"]
 
 Objects = list[list[Any]]
 Infos = RawInfos | ColumnInfos | None
 
 
-def pack_told(objects: Objects, infos: Infos) -> bytes:
-    """What a batch has besides tensors; nothing for most of them."""
+def pack_batch_meta(objects: Objects, infos: Infos) -> bytes:
+    """Encode the objects and infos of a batch; empty for most batches."""
     if infos is None and not objects:
         return b""
     if isinstance(infos, ColumnInfos):
@@ -26,19 +26,28 @@ def pack_told(objects: Objects, infos: Infos) -> bytes:
     return pack_values([objects, "events", events, episodes])
 
 
-def unpack_told(data: bytes | bytearray, leaves: int, rows: int) -> tuple[Objects, Infos]:
-    """The values of so many parts of no fixed shape, and the infos."""
+def unpack_batch_meta(data: bytes | bytearray, leaves: int, rows: int) -> tuple[Objects, Infos]:
+    """Decode the objects and infos of a batch.
+
+    Args:
+        data: The encoded meta part.
+        leaves: Number of observation parts without fixed shape.
+        rows: Number of slots in the batch.
+
+    Raises:
+        ProtocolError: The data is invalid.
+    """
     if not data and not leaves:
         return [], None
-    told = unpack_values(data)
+    meta = unpack_values(data)
     try:
-        objects, form, *rest = told
+        objects, form, *rest = meta
         fits = len(objects) == leaves and all(len(items) == rows for items in objects)
         infos = _FORMS[form](rows, *rest) if fits else None
     except (TypeError, ValueError, LookupError, AttributeError, OverflowError) as error:
-        raise ProtocolError(f"infos could not be read: {error!r}") from error
+        raise ProtocolError(f"invalid infos: {error!r}") from error
     if not fits:
-        raise ProtocolError(f"there are not {leaves} times {rows} values of no fixed shape")
+        raise ProtocolError(f"expected {leaves} times {rows} values without fixed shape")
     return objects, infos
 
 
@@ -47,13 +56,13 @@ def _events(rows: int, events: Any, episodes: Any) -> Infos:
         return None
     checked = [(int(row), dict(info)) for row, info in events]
     if any(not 0 <= row < rows for row, _ in checked):
-        raise ValueError(f"an info is of a row beyond {rows}")
+        raise ValueError(f"the row of an info is not in [0, {rows})")
     return checked, _episodes(rows, episodes)
 
 
 def _columns(rows: int, columns: Any, episodes: Any, finals: Any) -> Infos:
     if any(len(column) != rows for column in columns.values()):
-        raise ValueError(f"a column of infos has not {rows} rows")
+        raise ValueError(f"a column of infos does not have {rows} rows")
     return ColumnInfos(
         dict(columns), _episodes(rows, episodes), None if finals is None else Finals(*finals)
     )
@@ -61,7 +70,7 @@ def _columns(rows: int, columns: Any, episodes: Any, finals: Any) -> Infos:
 
 def _episodes(rows: int, episodes: Any) -> Any:
     if episodes is not None and [len(column) for column in episodes] != [rows] * 4:
-        raise ValueError(f"episodes are not four columns of {rows} rows")
+        raise ValueError(f"expected four episode columns of {rows} rows")
     return episodes
 
 

@@ -117,6 +117,7 @@ void bind_slots(nb::module_& module) {
           },
           "slots"_a)
       .def("clear_all", &SlotLedger::clear_all)
+      .def("request_of", &SlotLedger::request_of, "slot"_a)
       .def("slots_in_flight", &in_flight, "request"_a = nb::none(),
            nb::sig("def slots_in_flight(self, request: int | None = None) -> "
                    "numpy.typing.NDArray[numpy.int64]"))

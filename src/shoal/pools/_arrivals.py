@@ -18,6 +18,8 @@ __all__ = ["Arrivals"]
 Row = tuple[Batch, int]
 """A row of a batch."""
 
+Answer = Row | BaseException
+
 
 class Arrivals:
     """Keeps what arrives for slots in flight until the caller receives it.
@@ -34,7 +36,7 @@ class Arrivals:
         self._layout = layout
         self.ledger = _native.SlotLedger(num_envs)
         """Which slots are in flight, in which order they were sent, and which are done."""
-        self._answers: dict[int, Row | BaseException] = {}
+        self._answers: dict[int, Answer] = {}
 
     def expect(self, slots: Iterable[int], request: int) -> None:
         """Note that slots were sent with this request."""
@@ -59,10 +61,16 @@ class Arrivals:
         )
         self.ledger.mark_done(due, request)
 
-    def put(self, rows: Mapping[int, Row], request: int) -> None:
-        """Keep a row for each of these slots, which are in flight under this request."""
-        self._answers.update(rows)
-        self.ledger.mark_done(_numbers(rows), request)
+    def put(self, answers: Mapping[int, Answer], request: int) -> None:
+        """Keep an answer for each of these slots, which are in flight under this request."""
+        self._answers.update(answers)
+        self.ledger.mark_done(_numbers(answers), request)
+
+    def done(self) -> dict[int, Answer]:
+        """Return the answer of each slot that is done."""
+        awaited = set(self.missing())
+        in_flight = self.ledger.slots_in_flight().tolist()
+        return {slot: self._answers[slot] for slot in in_flight if slot not in awaited}
 
     def fail(self, request: int, slots: Sequence[int] | None, error: BaseException) -> bool:
         """Keep an error for some slots of a request, or for all that are awaited.

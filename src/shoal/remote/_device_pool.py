@@ -14,7 +14,6 @@ from typing import Any
 
 import numpy as np
 import numpy.typing as npt
-from gymnasium.error import AlreadyPendingCallError, ClosedEnvironmentError, NoAsyncCallError
 from gymnasium.vector import AutoresetMode
 from gymnasium.vector.utils import batch_space, iterate
 
@@ -24,9 +23,16 @@ from shoal._spaces import Layout, VectorSpaces
 from shoal._spaces.leaves import batch_of_leaves
 from shoal._types import Event, Results
 from shoal.errors import ReceiveTimeoutError, SlotNotResetError
-from shoal.pools._base import Batch, Pool, SlotChoice, WorkerState, checked_seeds, slot_numbers
+from shoal.pools._base import (
+    Batch,
+    Pool,
+    SlotChoice,
+    WorkerState,
+    check_open,
+    checked_seeds,
+    slot_numbers,
+)
 from shoal.pools._environments import Called
-from shoal.pools._recv_condition import Wanted
 from shoal.remote._device import STATUS, Device, Feedback, Status
 from shoal.remote._device_worker import DeviceWorker, Job
 
@@ -71,7 +77,7 @@ class DevicePool:
         )
         self._finished = columns.finished()
         self._latest: list[Any] = [None] * num_envs  # the leaves of each slot's newest observation
-        self._in_flight: dict[int, None] = {}  # in the order in which the slots were sent
+        self._ledger = _native.SlotLedger(num_envs)  # protected by `DeviceWorker.changed`
         self._worker = DeviceWorker(
             device, self._layout, first, num_envs if total is None else total
         )
@@ -81,7 +87,7 @@ class DevicePool:
     @property
     def in_flight(self) -> int:
         """Number of slots that were sent or reset and not yet received."""
-        return len(self._in_flight)
+        return self._ledger.in_flight
 
     def reset(
         self,
@@ -123,17 +129,16 @@ class DevicePool:
     ) -> Batch:
         """Wait for slots in flight, first come, first served, and return those that are done."""
         self._check_open("recv")
-        requested = None if slots is None else slot_numbers(slots, self.num_envs).tolist()
+        requested = None if slots is None else slot_numbers(slots, self.num_envs)
         done = self._worker.done
         with self._worker.changed:
-            wanted = Wanted.of(self._in_flight, min_slots, max_slots, requested)
-            self._wait(lambda: wanted.has_come(done, self._in_flight), timeout)
-            chosen = wanted.among(done, self._in_flight)
+            wanted = self._ledger.wanted(min_slots, max_slots, requested)
+            self._wait(lambda: not self._ledger.missing(wanted), timeout)
+            chosen = self._ledger.select(wanted).tolist()
             failed = [slot for slot in chosen if isinstance(done[slot], BaseException)]
             # If a slot has failed, the others stay to be received.
             results = [(slot, done.pop(slot)) for slot in failed or chosen]
-            for slot, _ in results:
-                del self._in_flight[slot]
+            self._ledger.clear(np.array(failed or chosen, np.int64))
         first = results[0][1]
         if isinstance(first, BaseException):
             raise first
@@ -151,7 +156,7 @@ class DevicePool:
     def end_step(self, timeout: float | None = None) -> Results:
         """Wait for the step that ``begin_step`` started; a failure drops the results of others."""
         self._check_open("step")
-        return receive_step(self, timeout)
+        return receive_step(self, self._ledger, timeout)
 
     def latest(self, slots: SlotChoice = None) -> Any:
         """Return the newest observation of each of these slots as a batch, without stepping."""
@@ -164,12 +169,12 @@ class DevicePool:
         """Wait for all slots in flight, and discard their results."""
         done = self._worker.done
         with self._worker.changed:
-            self._wait(lambda: len(done) == len(self._in_flight), None)
+            self._wait(lambda: len(done) == self._ledger.in_flight, None)
             for slot, result in done.items():
                 if isinstance(result, Feedback):
                     self._update(slot, result)
             done.clear()
-            self._in_flight.clear()
+            self._ledger.clear_all()
 
     def cancel(self, slots: SlotChoice = None) -> list[int]:
         """Cancel steps and resets that have not started.
@@ -183,10 +188,9 @@ class DevicePool:
         chosen = set(slot_numbers(slots, self.num_envs).tolist())
         with self._worker.changed:
             cancelled = self._worker.withdraw(chosen)
-            for slot in cancelled:
-                del self._in_flight[slot]
+            self._ledger.clear(np.array(cancelled, np.int64))
             idle = self._worker.done.keys() | self._worker.waiting()
-            running = sorted((chosen & self._in_flight.keys()) - idle)
+            running = sorted(chosen.intersection(self._ledger.slots_in_flight().tolist()) - idle)
         if running and hasattr(self.device, "cancel"):
             self.device.cancel(running)
         return cancelled
@@ -251,17 +255,20 @@ class DevicePool:
 
     def _start(self, jobs: list[Job], order: list[int]) -> None:
         with self._worker.changed:
-            self._in_flight.update(dict.fromkeys(order))
+            self._ledger.mark_in_flight(np.array(order, np.int64))
             self._worker.submit(jobs)
 
     def _wait(self, is_done: Callable[[], bool], timeout: float | None) -> None:
         deadline = None if timeout is None else time.monotonic() + timeout
-        while not is_done():
+        while True:
+            self._ledger.mark_done(np.fromiter(self._worker.done, np.int64))
+            if is_done():
+                return
             # In slices: on some systems Ctrl-C does not interrupt a wait on a condition.
             interval = 0.1 if deadline is None else min(0.1, deadline - time.monotonic())
             if interval < 0:
                 raise ReceiveTimeoutError(
-                    f"{len(self._worker.done)} of {len(self._in_flight)} slots were done within "
+                    f"{self._ledger.done} of {self._ledger.in_flight} slots were done within "
                     f"{timeout} seconds; those in flight can still be received"
                 )
             self._worker.changed.wait(interval)
@@ -309,13 +316,10 @@ class DevicePool:
 
     def _check_idle(self, slots: SlotChoice, method: str) -> list[int]:
         self._check_open(method)
-        chosen: list[int] = slot_numbers(slots, self.num_envs).tolist()
-        for slot in chosen:
-            if slot in self._in_flight:
-                raise AlreadyPendingCallError(
-                    f"slot {slot} is in flight already: receive it before sending it again", "recv"
-                )
-        return chosen
+        chosen = slot_numbers(slots, self.num_envs)
+        self._ledger.check_idle(chosen)
+        numbers: list[int] = chosen.tolist()
+        return numbers
 
     def _check_reset(self, slots: list[int]) -> None:
         for slot in slots:
@@ -324,18 +328,17 @@ class DevicePool:
                 raise SlotNotResetError(f"slot {number} has no observation yet: reset it first")
 
     def _check_open(self, method: str) -> None:
-        if self._closed:
-            raise ClosedEnvironmentError(f"{method}: the vector environment is closed")
+        check_open(self._closed, method)
 
 
-def receive_step(pool: Pool, timeout: float | None) -> Results:
+def receive_step(pool: Pool, ledger: _native.SlotLedger, timeout: float | None) -> Results:
     """Receive a step of all slots in slot order.
 
     If a slot fails, the results of all slots are dropped, so that the next step can start. After a
     timeout the step can be received again.
     """
     if pool.in_flight != pool.num_envs:
-        raise NoAsyncCallError("no step of all slots is in flight", "step")
+        ledger.check_round()
     try:
         return pool.recv(timeout=timeout, slots=range(pool.num_envs))[1:]
     except ReceiveTimeoutError:

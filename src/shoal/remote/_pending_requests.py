@@ -29,9 +29,9 @@ class PendingRequests:
 
     def __init__(self, layout: Layout, num_envs: int) -> None:
         self._num_envs = num_envs
-        self.arrivals = Arrivals(layout)
+        self.arrivals = Arrivals(layout, num_envs)
+        self.ledger = self.arrivals.ledger
         self.restarts = RestartTracker()
-        self.round: int | None = None  # the number of a round in flight
         self.round_results: Results | None = None
         self.replies: dict[int, Any] = {}  # results or exceptions, by request
         self.sent_at: dict[int, float] = {}  # the requests that are not answered in full
@@ -44,7 +44,7 @@ class PendingRequests:
     @property
     def in_flight(self) -> int:
         """Number of slots that are in flight."""
-        return len(self.arrivals.flying) if self.round is None else self._num_envs
+        return self.ledger.in_flight
 
     @property
     def expected_duration(self) -> float:
@@ -64,8 +64,8 @@ class PendingRequests:
         if slots is not None:
             self.arrivals.expect(slots.tolist(), number)
         if is_round:
-            self.round = number
             self.round_results = None
+            self.ledger.begin_round(number)
         if is_latest:
             self.latest_requests.add(number)
 
@@ -74,8 +74,12 @@ class PendingRequests:
         self.settle(number)
         self.latest_requests.discard(number)
         self.arrivals.withdraw(number)
-        if self.round == number:
-            self.round = None
+        if self.is_round(number):
+            self.ledger.end_round()
+
+    def is_round(self, number: int) -> bool:
+        """Whether this is the request of the round in flight."""
+        return self.ledger.is_in_round and self.ledger.round_request == number
 
     def settle(self, number: int) -> None:
         """Mark a request as answered in full."""
@@ -87,25 +91,21 @@ class PendingRequests:
         if self.arrivals.is_complete(number):
             self.settle(number)
 
-    def split_round(self) -> None:
-        """Track the slots of the round separately, because the server answers them so."""
-        assert self.round is not None
-        self.arrivals.expect(range(self._num_envs), self.round)
-        self.round = None
-
     def has_round(self) -> bool:
         """Whether all results of the round have arrived."""
-        return self.round_results is not None or (
-            self.round is None and len(self.arrivals.done) == self._num_envs
-        )
+        if self.ledger.is_in_round:
+            return self.round_results is not None
+        return self.ledger.done == self._num_envs
 
     def take_round(self) -> Results:
         """Return the results of the round, which has arrived; raise the error of a failed slot."""
-        if self.round is None:
+        if not self.ledger.is_in_round:
             try:
                 return self.arrivals.take(range(self._num_envs))[1:]
             finally:
                 self.arrivals.clear()
-        results, self.round_results, self.round = self.round_results, None, None
+        results = self.round_results
         assert results is not None
+        self.ledger.end_round()
+        self.round_results = None
         return results

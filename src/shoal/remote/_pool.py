@@ -8,7 +8,6 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 from gymnasium import Space
-from gymnasium.error import ClosedEnvironmentError, NoAsyncCallError
 from gymnasium.vector import AutoresetMode
 from gymnasium.vector.utils import batch_space
 
@@ -18,7 +17,14 @@ from shoal._spaces import Layout, VectorSpaces
 from shoal._spaces.leaves import batch_of_leaves
 from shoal._types import Results
 from shoal.errors import ProtocolError, ReceiveTimeoutError
-from shoal.pools._base import Batch, SlotChoice, WorkerState, checked_seeds, slot_numbers
+from shoal.pools._base import (
+    Batch,
+    SlotChoice,
+    WorkerState,
+    check_open,
+    checked_seeds,
+    slot_numbers,
+)
 from shoal.pools._environments import Called
 from shoal.remote._body_format import BodyFormat
 from shoal.remote._deadline import Deadline
@@ -190,7 +196,7 @@ class RemotePool:
         """Wait for the step that ``begin_step`` started; can be called again after a timeout."""
         self._check_open("step")
         if self.in_flight < self.num_envs:
-            raise NoAsyncCallError("no step of all slots is in flight", "step")
+            self._dispatcher.pending.ledger.check_round()
         return self._dispatcher.wait_for_round(self._deadline(timeout))
 
     # Slots that are sent separately
@@ -278,8 +284,8 @@ class RemotePool:
         dispatcher = self._dispatcher
         if dispatcher.has_round_in_flight:
             return Batch(self._all_slots.copy(), *dispatcher.wait_for_round(deadline))
-        chosen = None if slots is None else slot_numbers(slots, self.num_envs).tolist()
-        wanted = dispatcher.pending.arrivals.wanted(min_slots, max_slots, chosen)
+        chosen = None if slots is None else slot_numbers(slots, self.num_envs)
+        wanted = dispatcher.pending.ledger.wanted(min_slots, max_slots, chosen)
         # A restart of the session replaces `pending`.
         dispatcher.wait(lambda: dispatcher.pending.arrivals.has(wanted), deadline)
         return dispatcher.pending.arrivals.take_wanted(wanted)
@@ -372,8 +378,7 @@ class RemotePool:
         self._dispatcher.check_idle(slots)
 
     def _check_open(self, method: str) -> None:
-        if self._closed:
-            raise ClosedEnvironmentError(f"{method}: the vector environment is closed")
+        check_open(self._closed, method)
 
 
 def per_slot_deadlines(deadlines: Deadlines, count: int) -> tuple[float, ...]:

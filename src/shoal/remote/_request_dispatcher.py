@@ -99,7 +99,7 @@ class RequestDispatcher:
     def has_round_in_flight(self) -> bool:
         """Whether a step of all slots is in flight as a whole."""
         self._catch_up()
-        return self.pending.round is not None
+        return self.pending.ledger.is_in_round
 
     def check_idle(self, slots: npt.NDArray[np.int64] | None) -> None:
         """Check that these slots, or all, are not in flight.
@@ -108,19 +108,8 @@ class RequestDispatcher:
             AlreadyPendingCallError: A slot is in flight.
         """
         self._check_session()
-        flying = self.pending.arrivals.flying
-        if self.has_round_in_flight:
-            busy: int | None = 0
-        elif not flying:
-            return
-        elif slots is None:
-            busy = next(iter(flying))
-        else:
-            busy = next((slot for slot in slots.tolist() if slot in flying), None)
-        if busy is not None:
-            raise AlreadyPendingCallError(
-                f"slot {busy} is in flight already: receive it before sending it again", "recv"
-            )
+        self._catch_up()
+        self.pending.ledger.check_idle(slots)
 
     def _check_session(self) -> None:
         """Raise the error that has ended the session, unless a new one replaces it."""
@@ -218,7 +207,7 @@ class RequestDispatcher:
         lost = list(slots)
         pending = self.pending
         pending.arrivals.expect(lost, pending.restarts.number)
-        pending.arrivals.done.update(pending.restarts.told(lost))
+        pending.arrivals.put(pending.restarts.told(lost), pending.restarts.number)
 
     # Waiting
 
@@ -275,10 +264,11 @@ class RequestDispatcher:
         """Open a new session; each of its slots reports the loss once."""
         in_round = self.has_round_in_flight
         lost = self.pending
-        flying, done = dict(lost.arrivals.flying), dict(lost.arrivals.done)
+        in_flight = lost.ledger.slots_in_flight().tolist()
+        slot_requests = {lost.ledger.request_of(slot) for slot in in_flight}
         if in_round:
-            flying = dict.fromkeys(range(self._num_envs), 0)
-        slot_requests = {lost.round, *lost.arrivals.flying.values()}
+            in_flight = list(range(self._num_envs))
+            slot_requests = {lost.ledger.round_request}
         calls = [number for number in lost.sent_at if number not in slot_requests]
         self.link = self.link.new_session()
         self._start_session()
@@ -287,8 +277,8 @@ class RequestDispatcher:
         pending = self.pending
         pending.replies = dict.fromkeys(calls, error)
         pending.restarts = RestartTracker(self.link.last_request + 1, range(self._num_envs))
-        pending.arrivals.expect(flying, pending.restarts.number)
-        pending.arrivals.done = done
+        pending.arrivals.expect(in_flight, pending.restarts.number)
+        pending.arrivals.put(lost.arrivals.done(), pending.restarts.number)
         self._reset_slots()
 
     def _finish_restart(self) -> None:

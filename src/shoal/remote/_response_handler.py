@@ -98,7 +98,7 @@ class ResponseHandler:
                 pending.replies[number] = batch.observations
                 pending.settle(number)
             return
-        if number == pending.round and not header.flags & SOME_SLOTS:
+        if pending.is_round(number) and not header.flags & SOME_SLOTS:
             pending.settle(number)
             pending.round_results = batch[1:]
         else:
@@ -120,8 +120,8 @@ class ResponseHandler:
         self._finished[slots] = finished
 
     def _some_slots(self, number: int, batch: Batch, pending: PendingRequests) -> None:
-        if number == pending.round:
-            pending.split_round()
+        if pending.is_round(number):
+            pending.ledger.split_round()
         if pending.restarts.is_of(number):
             outstanding = pending.arrivals.missing()
             batch = pending.restarts.begun(
@@ -142,8 +142,8 @@ class ResponseHandler:
         _record_time(header, link, pending)
         error = decode_error(failure)
         number = header.reply_to
-        if number == pending.round:
-            pending.split_round()
+        if pending.is_round(number):
+            pending.ledger.split_round()
         if pending.arrivals.fail(number, failure.slots, error):
             pending.settle_if_complete(number)
         elif number in pending.sent_at:

@@ -1,4 +1,4 @@
-"""Any vector of Gymnasium's interface as a pool, for other frontends to be put on."""
+"""Any ``gymnasium.vector.VectorEnv`` as a pool, so that other frontends can be put on it."""
 
 from __future__ import annotations
 
@@ -10,7 +10,6 @@ import gymnasium.vector
 import numpy as np
 import numpy.typing as npt
 from gymnasium import Space, spaces
-from gymnasium.error import AlreadyPendingCallError, ClosedEnvironmentError, NoAsyncCallError
 from gymnasium.vector import AutoresetMode
 from gymnasium.vector.utils import iterate
 
@@ -24,6 +23,7 @@ from shoal.pools._base import (
     SlotChoice,
     WorkerState,
     caller_state,
+    check_open,
     checked_seeds,
     slot_numbers,
 )
@@ -45,10 +45,10 @@ _ARRAYS = (spaces.Box, spaces.Discrete, spaces.MultiBinary, spaces.MultiDiscrete
 
 
 class VectorEnvPool:
-    """The contract over a vector that steps all of its slots at once.
+    """A pool around a vector that steps all of its slots at once.
 
-    Slots can be reset by themselves where the vector knows ``options["reset_mask"]``; they cannot
-    be stepped by themselves.
+    Slots can be reset separately if the vector supports ``options["reset_mask"]``; they cannot be
+    stepped separately.
 
     Args:
         vector: The vector, wrapped or not. The pool closes it.
@@ -72,22 +72,22 @@ class VectorEnvPool:
         base = vector.unwrapped
         self._is_ours = isinstance(base, VectorEnv)
         self.restarts = isinstance(base, VectorEnv) and base.pool.restarts
-        # Others check actions while they step, if at all.
+        # Other vectors check actions only while they step, if at all.
         layout = Layout.of(self.spaces.single_action, ordered_like=self.spaces.action)
         columns = VectorColumns(layout, layout, self.num_envs, 0)
         self._intake = _native.ActionIntake(
             layout.tree, columns.actions(), columns.state(), _native.Autoreset.DISABLED
         )
         self._actions: Any = None
-        self._is_stepping = False
-        self._resets: list[Work] = []
+        self._ledger = _native.SlotLedger(self.num_envs)
+        self._resets: list[Work] = []  # of the slots in flight
         self._observations: Any = None
         self._closed = False
 
     @property
     def in_flight(self) -> int:
         """How many slots have been sent or reset, and not been received."""
-        return self.num_envs if self._is_stepping else sum(len(work[0]) for work in self._resets)
+        return self._ledger.in_flight
 
     def reset(
         self,
@@ -96,24 +96,24 @@ class VectorEnvPool:
         options: dict[str, Any] | None = None,
     ) -> None:
         """Queue resets; ``seeds`` has one for each of these slots."""
-        self._check_idle("reset")
+        check_open(self._closed, "reset")
         chosen = slot_numbers(slots, self.num_envs)
+        self._ledger.check_idle(chosen)
         self._resets.append((chosen, checked_seeds(seeds, len(chosen)), options))
+        self._ledger.mark_in_flight(chosen)
 
     def begin_step(self, actions: Any) -> None:
         """Check actions for every slot; they are stepped in ``end_step``."""
-        self._check_idle("step")
-        if self._resets:
-            raise AlreadyPendingCallError("step: resets are in flight", "recv")
+        check_open(self._closed, "step")
+        self._ledger.check_idle(None)
         self._intake.accept(actions, None)
         self._actions = _as_arrays(self.spaces.single_action, actions)
-        self._is_stepping = True
+        self._ledger.begin_round()
 
     def end_step(self, timeout: float | None = None) -> Results:  # noqa: ARG002
-        """Step every slot, with the actions that ``begin_step`` was given."""
-        if not self._is_stepping:
-            raise NoAsyncCallError("no step of all slots is in flight", "step")
-        self._is_stepping = False
+        """Step every slot with the actions of ``begin_step``."""
+        self._ledger.check_round()
+        self._ledger.end_round()
         observations, rewards, terminated, truncated, infos = self.vector.step(self._actions)
         self._observations = observations
         ended = np.logical_or(terminated, truncated)
@@ -126,9 +126,9 @@ class VectorEnvPool:
         return self.end_step()
 
     def send(self, actions: Any, slots: SlotChoice = None) -> None:
-        """Take actions for every slot."""
+        """Check actions for every slot; they are stepped in ``recv``."""
         if len(slot_numbers(slots, self.num_envs)) != self.num_envs:
-            raise ValueError("this vector steps all of its slots, not some of them")
+            raise ValueError("this vector can only step all of its slots")
         self.begin_step(actions)
 
     def recv(
@@ -139,22 +139,22 @@ class VectorEnvPool:
         max_slots: int | None = None,  # noqa: ARG002
         slots: SlotChoice = None,  # noqa: ARG002
     ) -> Batch:
-        """Do all that is queued, and return it."""
-        if self._is_stepping:
+        """Execute all queued work, and return its results."""
+        if self._ledger.is_in_round:
             return Batch(np.arange(self.num_envs), *self.end_step())
-        if not self._resets:
-            raise NoAsyncCallError("recv: no reset or step is in flight", "recv")
+        self._ledger.wanted(None, None, None)  # raises if nothing is in flight
         work, self._resets = self._resets, []
+        self._ledger.clear_all()
         events: list[Event] = []
         if self._observations is None and len(work) > 1:
-            # The first reset is one of all slots, whatever becomes of some of them right after.
+            # The first reset must be one of all slots.
             self._reset(np.arange(self.num_envs), [None] * self.num_envs, None)
         for slots_of_one, seeds, options in work:
             raw = self._reset(slots_of_one, list(seeds or ()), options)
             events += raw[0] if raw is not None else []
         chosen = np.concatenate([slots_of_one for slots_of_one, _, _ in work])
         rows = {int(slot): row for row, slot in enumerate(chosen)}
-        told = [(rows[slot], info) for slot, info in events if slot in rows]
+        row_events = [(rows[slot], info) for slot, info in events if slot in rows]
         nothing = np.zeros(len(chosen), np.bool_)
         return Batch(
             chosen,
@@ -162,7 +162,7 @@ class VectorEnvPool:
             np.zeros(len(chosen)),
             nothing,
             nothing.copy(),
-            (told, None) if told else None,
+            (row_events, None) if row_events else None,
         )
 
     def _reset(
@@ -172,18 +172,20 @@ class VectorEnvPool:
         for slot, seed in zip(slots.tolist(), seeds, strict=True):
             every[slot] = seed
         if len(slots) == self.num_envs:
-            self._observations, infos = self.vector.reset(seed=_as_given(every), options=options)
+            self._observations, infos = self.vector.reset(
+                seed=_seed_argument(every), options=options
+            )
             return self._raw(infos, None)
         mask = np.zeros(self.num_envs, np.bool_)
         mask[slots] = True
         options = {**(options or {}), "reset_mask": mask}
-        before = None if self._knows_masks() else self.latest()
-        self._observations, infos = self.vector.reset(seed=_as_given(every), options=options)
+        before = None if self._supports_masks() else self.latest()
+        self._observations, infos = self.vector.reset(seed=_seed_argument(every), options=options)
         if before is not None:
             self._check_untouched(before, np.flatnonzero(~mask).tolist())
         return self._raw(infos, None)
 
-    def _knows_masks(self) -> bool:
+    def _supports_masks(self) -> bool:
         known = (gymnasium.vector.SyncVectorEnv, gymnasium.vector.AsyncVectorEnv)
         return self._is_ours or isinstance(self.vector.unwrapped, known)
 
@@ -193,18 +195,18 @@ class VectorEnvPool:
         for slot in slots:
             if not _same(old[slot], new[slot]):
                 raise ResetMaskError(
-                    f"{type(self.vector.unwrapped).__name__} has reset slot {slot} as well, which "
-                    "options['reset_mask'] leaves out: its slots cannot be reset one by one. Make "
-                    "it with AutoresetMode.SAME_STEP"
+                    f"{type(self.vector.unwrapped).__name__} has also reset slot {slot}, which "
+                    "options['reset_mask'] does not select: its slots cannot be reset separately. "
+                    "Make it with AutoresetMode.SAME_STEP"
                 )
 
     def _raw(self, infos: Any, ended: npt.NDArray[np.bool_] | None) -> RawInfos | None:
-        """Infos as pools give them; ``ended`` says which slots were reset in the same step."""
+        """Return raw infos; ``ended`` marks the slots that were reset in the same step."""
         events: list[Event] = []
         for slot, info in enumerate(infos_as_list(infos, self.num_envs)):
             if ended is not None and ended[slot]:
                 final_info = info.pop("final_info", {})
-                if EPISODE in info:  # the one that has ended, which a wrapper tells of
+                if EPISODE in info:  # of the episode that has ended, from a wrapper
                     final_info = {**final_info, EPISODE: info.pop(EPISODE)}
                 older = info.pop("final_observation", None)  # before Gymnasium 1.0
                 final = {"final_obs": info.pop("final_obs", older), "final_info": final_info}
@@ -214,12 +216,12 @@ class VectorEnvPool:
         return (events, None) if events else None
 
     def drop(self) -> None:
-        """Forget all that is in flight, before it is done."""
-        self._is_stepping = False
+        """Discard all queued work."""
+        self._ledger.clear_all()
         self._resets.clear()
 
     def latest(self, slots: SlotChoice = None) -> Any:
-        """The newest observation of each of these slots, as a batch, without stepping them."""
+        """Return the newest observation of each of these slots, as a batch, without a step."""
         chosen = slot_numbers(slots, self.num_envs).tolist()
         if chosen == list(range(self.num_envs)):
             return deepcopy(self._observations)
@@ -227,12 +229,14 @@ class VectorEnvPool:
         return batch_of(self.spaces.single_observation, [rows[slot] for slot in chosen])
 
     def call(self, what: Called, *args: Any, slots: SlotChoice = None, **kwargs: Any) -> list[Any]:
-        """Reach each environment, as far as the vector can.
+        """Call a method of each environment or read an attribute, if the vector supports it.
 
         Raises:
-            ValueError: A method of some environments is to be called, but the vector calls all.
+            ValueError: Only some environments are to be called, but the vector can only call all.
         """
-        self._check_idle("call")
+        check_open(self._closed, "call")
+        if self._ledger.is_in_round:
+            self._ledger.check_idle(None)
         base = self.vector.unwrapped
         if isinstance(base, VectorEnv):  # in wrappers
             return base.pool.call(what, *args, slots=slots, **kwargs)
@@ -256,20 +260,20 @@ class VectorEnvPool:
         elif what is has_attribute:
             results = [self._has(args[0])] * self.num_envs
         elif what is is_wrapped:
-            results = [False] * self.num_envs  # it cannot be asked, and shows no wrappers
+            results = [False] * self.num_envs  # the vector hides the wrappers of its environments
         elif partly:
-            raise ValueError(f"{type(vector).__name__} calls methods of all its environments only")
+            raise ValueError(f"{type(vector).__name__} can only call all of its environments")
         elif what is call_method:
             name, method_args, method_kwargs = args
             results = vector.call(name, *method_args, **method_kwargs)
         elif isinstance(what, str):
             results = vector.call(what, *args, **kwargs)
         else:
-            raise TypeError(f"{type(vector).__name__} can be asked by name only")
+            raise TypeError(f"{type(vector).__name__} can only call methods by name")
         return results
 
     def _get(self, name: str) -> Sequence[Any]:
-        # A vector need not be made of environments, and then has no such method.
+        # A vector that is not made of environments has no `get_attr`.
         if name == "render_mode" or not hasattr(self.vector, "get_attr"):
             return [getattr(self.vector, name)] * self.num_envs
         values: Sequence[Any] = self.vector.get_attr(name)
@@ -289,7 +293,7 @@ class VectorEnvPool:
         return True
 
     def worker_states(self) -> list[WorkerState]:
-        """Those of the vector's pool if it has one; else nobody knows but the vector."""
+        """Return the workers of the vector's pool; the caller if the vector has no pool."""
         pool = getattr(self.vector.unwrapped, "pool", None)
         return [caller_state(range(self.num_envs))] if pool is None else pool.worker_states()
 
@@ -301,17 +305,11 @@ class VectorEnvPool:
             self.vector.close()
 
     def abandon(self) -> None:
-        """Leave the vector to whoever has made it."""
-
-    def _check_idle(self, doing: str) -> None:
-        if self._closed:
-            raise ClosedEnvironmentError(f"{doing}: the vector environment is closed")
-        if self._is_stepping:
-            raise AlreadyPendingCallError(f"{doing}: a step is in flight", "recv")
+        """Do nothing: the vector belongs to the user."""
 
 
-def _as_given(seeds: list[int | None]) -> Any:
-    """Seeds as a vector takes them; some take only one, from which the others follow."""
+def _seed_argument(seeds: list[int | None]) -> Any:
+    """Return the argument of ``reset``: one integer if the others count up from it, else a list."""
     first = seeds[0]
     if first is None:
         return None if seeds == [None] * len(seeds) else seeds
@@ -319,7 +317,7 @@ def _as_given(seeds: list[int | None]) -> Any:
 
 
 def _as_arrays(space: Space[Any], actions: Any) -> Any:
-    """Actions that were accepted, with an array for each part that can be one."""
+    """Convert the parts of actions to arrays, where their space has arrays."""
     if isinstance(space, spaces.Dict):
         return {key: _as_arrays(part, actions[key]) for key, part in space.spaces.items()}
     if isinstance(space, spaces.Tuple):

@@ -49,15 +49,14 @@ class JoinedDevices(JoinedPool):
 
     def end_step(self, timeout: float | None = None) -> Results:
         """Wait for the step that ``begin_step`` started; a failure drops the results of others."""
-        return receive_step(self, timeout)
+        return receive_step(self, self._ledger, timeout)
 
     def cancel(self, slots: SlotChoice = None) -> list[int]:
         """Cancel steps and resets that have not started; see :meth:`.DevicePool.cancel`."""
         cancelled: list[int] = []
         for part, own in self._owned(slot_numbers(slots, self.num_envs)):
             cancelled += [part.first + slot for slot in part.cancel(own)]
-        for slot in cancelled:
-            del self._arrivals.flying[slot]
+        self._ledger.clear(np.array(cancelled, np.int64))
         return cancelled
 
     def close(self, *, terminate: bool = False, timeout: float | None = None) -> None:

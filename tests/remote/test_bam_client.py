@@ -5,6 +5,7 @@ import numpy as np
 import pytest
 from gymnasium import spaces
 from gymnasium.error import ClosedEnvironmentError
+from gymnasium.utils.env_checker import check_env
 
 from shoal.errors import (
     ObservationError,
@@ -175,7 +176,7 @@ def test_client_is_device_and_environment():
     assert client.num_envs == 1
     assert client.single_observation_space == client.observation_space
     assert client.single_action_space == client.action_space == spaces.Discrete(2)
-    gymnasium.utils.env_checker.check_env(client, skip_render_check=True)
+    check_env(client, skip_render_check=True)
     client.close()
 
 

@@ -205,9 +205,9 @@ def test_observations_round_trip(space, seed):
     sent = space.sample()
     numbers, info = codec.encode(sent, {"lives": np.int64(3)})
     wire = from_json(to_json(GymFeedback(observation=numbers, info=info)), GymFeedback)
-    got, info = codec.decode(wire.observation, wire.info)
+    got, infos = codec.decode(wire.observation, wire.info)
     assert same(got, sent)
-    assert info == {"lives": 3}
+    assert infos == {"lives": 3}
 
 
 @settings(max_examples=60, deadline=None)

@@ -141,9 +141,9 @@ def test_oversized_request_ends_the_session_before_allocation(kind, meta):
         def ask():
             raw.write(kind, overrides=overrides)
             raw.socket.settimeout(5.0)  # the server does not wait for the rest
-            header, meta = raw.read()
+            header, content = raw.read()
             assert header.kind is Kind.SESSION_ENDED
-            assert f"the limit is {MAX_META}" in unpack_message(SessionEnded, meta).message
+            assert f"the limit is {MAX_META}" in unpack_message(SessionEnded, content).message
 
         assert peak_of(ask) < MAX_REJECT_MEMORY
 

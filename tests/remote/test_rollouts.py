@@ -355,22 +355,22 @@ def test_factory_arguments():
 def test_stable_baselines3_frontend():
     factories = [partial(gymnasium.make, "CartPole-v1", max_episode_steps=15)] * 3
     made = lambda: InlinePool(factories, autoreset_mode=AutoresetMode.SAME_STEP)  # noqa: E731
-    local = as_vec_env(connected(made, timeout=20.0))
+    remote = as_vec_env(connected(made, timeout=20.0))
     local = as_vec_env(VectorEnv(made()))
-    for vec_env in (local, local):
+    for vec_env in (remote, local):
         vec_env.seed(4)
-    assert_identical(local.reset(), local.reset())
+    assert_identical(remote.reset(), local.reset())
     rng = np.random.default_rng(0)
     for _ in range(60):
         actions = rng.integers(0, 2, 3)
-        got, expected = local.step(actions), local.step(actions)
+        got, expected = remote.step(actions), local.step(actions)
         for infos in (got[3], expected[3]):
             for info in infos:
                 info.pop("episode", None)
         assert_identical(got, expected)
-    assert local.get_attr("render_mode") == local.get_attr("render_mode")
-    assert local.env_method("get_wrapper_attr", "spec") is not None
-    local.close()
+    assert remote.get_attr("render_mode") == local.get_attr("render_mode")
+    assert remote.env_method("get_wrapper_attr", "spec") is not None
+    remote.close()
     local.close()
 
 

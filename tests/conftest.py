@@ -1,6 +1,7 @@
-"""One thread for the small networks of tests, and one Ray for all tests of a process."""
+"""Settings of every test process: SIGINT, the threads of torch, and one Ray for all tests."""
 
 import os
+import signal
 
 import pytest
 
@@ -8,6 +9,13 @@ os.environ["RAY_USAGE_STATS_ENABLED"] = "0"
 # Before torch is imported, and for the processes that tests start, too. More threads take longer
 # with small networks, and mostly wait for each other where other tests run at the same time.
 os.environ["OMP_NUM_THREADS"] = "1"
+
+
+def pytest_configure():
+    """Undo an ignored or blocked SIGINT, which child processes would inherit (nohup, CI)."""
+    if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
+        signal.signal(signal.SIGINT, signal.default_int_handler)
+    signal.pthread_sigmask(signal.SIG_UNBLOCK, [signal.SIGINT])
 
 
 @pytest.fixture(scope="session")

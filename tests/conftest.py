@@ -12,10 +12,13 @@ os.environ["OMP_NUM_THREADS"] = "1"
 
 
 def pytest_configure():
-    """Undo an ignored or blocked SIGINT, which child processes would inherit (nohup, CI)."""
+    """Undo ignored and blocked signals, which child processes would inherit (nohup, CI)."""
     if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
         signal.signal(signal.SIGINT, signal.default_int_handler)
-    signal.pthread_sigmask(signal.SIG_UNBLOCK, [signal.SIGINT])
+    if signal.getsignal(signal.SIGHUP) is signal.SIG_IGN:
+        # Unlike SIG_IGN, a handler is not inherited by the programs that tests start.
+        signal.signal(signal.SIGHUP, lambda *_: None)
+    signal.pthread_sigmask(signal.SIG_UNBLOCK, [signal.SIGINT, signal.SIGHUP])
 
 
 @pytest.fixture(scope="session")

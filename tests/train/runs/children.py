@@ -38,16 +38,22 @@ Run._step = slow
 """Code to run before: every step of a run takes a while."""
 
 
+STARTED = []
+"""The processes that the running test has started; they are killed when it ends."""
+
+
 def python(code, *arguments, **more):
     """A process that runs this code."""
     command = [sys.executable, "-c", code, *map(str, arguments)]
-    return subprocess.Popen(
+    process = subprocess.Popen(
         command,
         stdout=subprocess.PIPE,
         stderr=subprocess.STDOUT,
         text=True,
         **more,
     )
+    STARTED.append(process)
+    return process
 
 
 def training(config, base, *, num_envs, seed=3, before=""):

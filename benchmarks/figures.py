@@ -164,19 +164,22 @@ def groups() -> list[Group]:
 
 
 def select(names: Sequence[str]) -> list[tuple[Group, list[Figure]]]:
-    """Select figures by the names of groups or figures, which may contain wildcards.
+    """Select figures by name.
 
-    A name selects all figures whose name it matches or begins with; no names select all figures.
+    The name of a figure selects that figure; another name, which may contain wildcards, selects the
+    figures that match it and those that it is a prefix of, such as a group. No names select all.
 
     Raises:
         UnknownFigureError: A name selects nothing.
     """
     chosen = []
     matched = set()
-    for group in groups():
+    everything = groups()
+    known = {figure.name for group in everything for figure in group.figures}
+    for group in everything:
         figures = []
         for figure in group.figures:
-            hits = {name for name in names if _matches(figure.name, name)}
+            hits = {name for name in names if _matches(figure.name, name, name in known)}
             matched |= hits
             if hits or not names:
                 figures.append(figure)
@@ -190,7 +193,9 @@ def select(names: Sequence[str]) -> list[tuple[Group, list[Figure]]]:
     return chosen
 
 
-def _matches(figure: str, name: str) -> bool:
+def _matches(figure: str, name: str, is_figure: bool) -> bool:
+    if is_figure:
+        return figure == name
     return figure.startswith(f"{name}/") or fnmatchcase(figure, name)
 
 

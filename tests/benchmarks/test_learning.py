@@ -117,9 +117,7 @@ def test_updates_change_the_agent(
 
 
 @pytest.mark.parametrize("kind", ["SAC", "DQN"])
-def test_both_libraries_update_equal_networks_with_equal_hyperparameters(
-    few_rows: None, kind: str
-) -> None:
+def test_both_libraries_update_equal_networks(few_rows: None, kind: str) -> None:
     pytest.importorskip("stable_baselines3")
     theirs = StableBaselinesUpdates(kind, "cpu")
     assert theirs.once() == 2

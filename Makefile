@@ -1,5 +1,5 @@
-# Every target sets up what it needs, and does nothing twice: an environment is rebuilt when its
-# constraints change, the package is rebuilt when its sources change.
+# Every target sets up the virtual environments that it needs. An environment is rebuilt when its
+# constraints change, the package when its sources change.
 
 PYTHON ?= python3
 VENV   := .venv
@@ -11,14 +11,14 @@ SOURCES := CMakeLists.txt pyproject.toml $(shell find native src -type f ! -name
 NATIVE  := $(shell find native benchmarks/native tests -name '*.cpp' -o -name '*.c' -o -name '*.h')
 PYTHON_FILES := src tests benchmarks examples docs/building
 
-# What could depend on the versions of Gymnasium and NumPy; and RLlib, which wants just this Gymnasium.
+# Tests that depend on the versions of Gymnasium and NumPy, and those of RLlib, which pins Gymnasium.
 TESTS_OF_VERSIONS := tests/spaces tests/legacy tests/guides tests/wrapper_core \
 	tests/vector/test_against_gymnasium.py tests/vector/test_wrappers.py tests/vector/wrappers \
 	tests/vector/test_infos.py tests/vector/test_statistics.py \
 	tests/sb3/test_against_sb3.py tests/sb3/test_wrappers.py tests/kernels/test_against_gymnasium.py \
 	tests/rllib
 
-# What the native sources include, as the compiler wants it said.
+# The include options for the native sources.
 HEADERS = $$($(BIN)/python -c 'import nanobind, numpy, sysconfig; print(*(f"-isystem {path}" for path in (sysconfig.get_path("include"), numpy.get_include(), nanobind.include_dir())))')
 
 PIP := -m pip --disable-pip-version-check install --quiet
@@ -45,12 +45,12 @@ bench: $(VENV)/installed.stamp
 
 HAS_BROWSER = command -v chromium > /dev/null && command -v chromedriver > /dev/null
 
-# The live page is tried in a browser: Debian's, which is installed where that takes no password.
+# The tests of the live page need a browser: install that of Debian if this needs no password.
 browser:
 	@$(HAS_BROWSER) \
 	|| { test "$$(id -u)" = 0 && command -v apt-get > /dev/null && apt-get -qq update \
 	&& DEBIAN_FRONTEND=noninteractive apt-get -qq install --yes chromium chromium-driver > /dev/null; } \
-	|| echo "The tests of the live page are left out: they need the packages chromium and chromium-driver."
+	|| echo "Skipping the tests of the live page: install the packages chromium and chromium-driver."
 
 lint: lint-types lint-native lint-python
 
@@ -79,15 +79,15 @@ docs: $(VENV)/installed.stamp
 clean:
 	rm -rf build $(VENV) $(OLDEST) $(SANITIZED) .venv-peer-*
 
-# One environment for each set of versions, with a stamp inside that tells what it was made from.
-# One wheel for all of them: what was compiled with the newest NumPy must run with the oldest, too.
+# One environment per set of versions, each with stamps of its prerequisites. All use one wheel:
+# a wheel that was compiled with the newest NumPy must run with the oldest.
 
 BUILD_NEEDS = $$($(PYTHON) -c 'import tomllib; print(*tomllib.load(open("pyproject.toml", "rb"))["build-system"]["requires"], sep="\n")')
 
-# $(call site_packages,FOLDER): says where an environment has its packages.
+# $(call site_packages,FOLDER): print the folder of the packages of an environment.
 site_packages = $(1)/bin/python -c 'import sysconfig; print(sysconfig.get_path("purelib"))'
 
-# $(call environment,FOLDER,CONSTRAINTS): an environment in which Shoal can be built.
+# $(call environment,FOLDER,CONSTRAINTS): create an environment in which Shoal can be built.
 define environment
 	test -d $(1) || $(PYTHON) -m venv $(1)
 	echo "$(BUILD_NEEDS)" | $(1)/bin/python $(PIP) -c $(2) -r /dev/stdin
@@ -97,7 +97,7 @@ $(VENV)/build.stamp: constraints.txt pyproject.toml
 	$(call environment,$(VENV),constraints.txt)
 	@touch $@
 
-# All that Shoal needs. Itself it is installed without its native part, which is built meanwhile.
+# All dependencies, and Shoal without its native part, which is built at the same time.
 $(VENV)/tools.stamp: $(VENV)/build.stamp
 	$(BIN)/python $(PIP) -c constraints.txt --no-build-isolation --config-settings=wheel.cmake=false ".[dev]"
 	@touch $@
@@ -111,7 +111,7 @@ $(VENV)/installed.stamp: $(VENV)/tools.stamp build/wheel.stamp
 	$(BIN)/python $(PIP) --no-deps --force-reinstall build/wheel/*.whl
 	@touch $@
 
-# Only what differs is installed there; for the rest it looks into the other environment.
+# Only packages with other versions are installed; the rest is found in the first environment.
 $(OLDEST)/installed.stamp: $(VENV)/installed.stamp constraints-oldest.txt
 	grep -v $$(sed 's/==.*/==/; s/^/-e ^/' constraints-oldest.txt) constraints.txt | cat - constraints-oldest.txt > build/constraints-oldest.txt
 	test -d $(OLDEST) || $(PYTHON) -m venv $(OLDEST)

@@ -1,7 +1,7 @@
-"""Calls a function in a process of its own, which ends with it.
+"""Calls a function in a new process.
 
 That process is ``python -m benchmarks.alone PICKLE``, with the pickle of the function and its
-arguments in hexadecimal digits. Its standard output is the pickle of the result.
+arguments in hexadecimal digits. It writes the pickle of the result to standard output.
 """
 
 from __future__ import annotations
@@ -25,17 +25,17 @@ Result = TypeVar("Result")
 def call_alone(
     function: Callable[..., Result], *arguments: object, timeout: float = 1800.0
 ) -> Result:
-    """Call a function in a new interpreter, and return its result.
+    """Call a function in a new interpreter and return its result.
 
-    Nothing of the call is left behind: no process, no imported package, no memory.
+    The process and everything that it started has ended when the call returns.
 
     Args:
-        function: Found by its name in the other process, as its arguments' classes are.
-        arguments: What to call it with.
-        timeout: Seconds after which it is given up.
+        function: A picklable function.
+        arguments: Its arguments, which must be picklable too.
+        timeout: Seconds after which the process is killed.
 
     Raises:
-        ContenderError: It failed, or it took too long.
+        ContenderError: The function raised an exception or exceeded the timeout.
     """
     call = pickle.dumps((function, arguments)).hex()
     with tempfile.TemporaryFile() as output, tempfile.TemporaryFile() as errors:
@@ -63,7 +63,7 @@ def call_alone(
 
 def _answer(call: str) -> None:
     with os.fdopen(os.dup(1), "wb") as result:
-        # What the function prints must not come between.
+        # Output of the function must not mix with the result.
         os.dup2(2, 1)
         function, arguments = pickle.loads(bytes.fromhex(call))
         pickle.dump(function(*arguments), result)

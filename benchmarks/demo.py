@@ -1,4 +1,4 @@
-"""What Shoal does, in a few minutes: a table of throughput, then an agent that learns hockey."""
+"""A demonstration of a few minutes: a table of throughput, then an agent that learns hockey."""
 
 from __future__ import annotations
 
@@ -34,13 +34,13 @@ _RUNS = "results/demo"
 
 
 def demo() -> None:
-    """Measure and print a few cells; then train, and leave a plot, a video and a report."""
+    """Measure and print a few cells, then train and write a plot, a video and a report."""
     _show_throughput()
     _train()
 
 
 def _train() -> None:
-    print("\nHockey, learnt by PPO; Ctrl-C stops it, and saves.\n", flush=True)
+    print("\nPPO learns hockey; Ctrl-C saves the run and stops it.\n", flush=True)
     result = train_single_run("hockey_demo", _RUNS, seed=0)
     folder = Path(result["run_folder"])
     for record in result["evaluation_results"][-2:]:
@@ -49,7 +49,7 @@ def _train() -> None:
             f"({record['low']:.0%} to {record['high']:.0%}) in {record['games']} games"
         )
     print(
-        f"{result['steps_per_second']:,.0f} environment steps/s, learning included; "
+        f"{result['steps_per_second']:,.0f} environment steps/s including learning; "
         f"{result['seconds']:.0f} s"
     )
     for path in (folder / "plots" / "win_rates.png", folder / "video.mp4", folder / "report.html"):
@@ -68,8 +68,9 @@ def _show_throughput() -> None:
         ]
         for cell in cells
     ]
-    here = machine.describe()
-    print(f"\nEnvironment steps per second on {here['cpu']}, {here['cores']} cores\n")
+    description = machine.describe()
+    where = f"{description['cpu']}, {description['cores']} cores"
+    print(f"\nEnvironment steps per second on {where}\n")
     print(plain(Table(["workload", *_COLUMNS.values(), "Shoal / Gymnasium"], rows)))
     for note in failure_notes(cells):
         print(note)

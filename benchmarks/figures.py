@@ -1,81 +1,221 @@
-"""The figures that Shoal must reach, and whether it does on this machine.
-
-A new requirement is a new row of ``REQUIRED``. Those that speak of two cores hold where there are
-two.
-"""
+"""The figures of ``figures.toml``: how they are selected, computed from a cell, and judged."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import re
+import tomllib
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
+from fnmatch import fnmatchcase
+from itertools import product
+from pathlib import Path
+from typing import Any
 
-from benchmarks.contenders import CONTENDERS
-from benchmarks.judging import Bench, Figure, judge, times, verdict_table
-from benchmarks.memory import measure_worker_memory
-from benchmarks.overhead import measure_overhead
-from benchmarks.render import failure_notes
-from benchmarks.runner import Runner
-from benchmarks.sb3 import REQUIRED as REQUIRED_OF_SB3
-from benchmarks.sb3 import measured_apart
-from benchmarks.startup import STARTS, measure_startup
-from benchmarks.training import Training
-from shoal._bench.runner import Settings
-from shoal._bench.tables import plain
+import numpy as np
 
-__all__ = ["REQUIRED", "check", "matching"]
+from shoal._bench import machine
+from shoal._bench.results import Cell
 
+__all__ = [
+    "BEST_PEER",
+    "PEERS",
+    "Figure",
+    "Group",
+    "UnknownFigureError",
+    "Verdict",
+    "groups",
+    "select",
+]
 
-def _microseconds_per_slot(num_envs: int, at_most: float) -> Figure:
-    def overhead(_: Bench) -> float:
-        return measure_overhead(num_envs).median
+BEST_PEER = "best peer"
 
-    return Figure(f"noop {num_envs}: us per slot over env.step", overhead, at_most=at_most)
+_DATA = tomllib.loads(Path(__file__).with_suffix(".toml").read_text())
 
+PEERS: tuple[str, ...] = tuple(_DATA.pop("peers"))
+"""The contenders of which ``BEST_PEER`` is the fastest in its cell."""
 
-def _seconds_to_start(how: str, num_envs: int, at_most: float) -> Figure:
-    def seconds(_: Bench) -> float:
-        return measure_startup(how, num_envs).median
-
-    return Figure(f"cartpole {num_envs}: seconds to start, {how}", seconds, at_most=at_most)
-
-
-def _megabytes_per_worker(at_most: float) -> Figure:
-    def megabytes(_: Bench) -> float:
-        return measure_worker_memory()
-
-    return Figure("noop: MB for each additional worker", megabytes, at_most=at_most)
+_LIMIT = re.compile(r"(>=|<=) ([\d.]+)(?: on (\d+) cores)?")
 
 
-REQUIRED = (
-    times("shoal-inline", "gymnasium-sync", "noop", 8, at_least=5.0),
-    times("shoal-inline", "gymnasium-sync", "noop", 128, at_least=8.0),
-    times("shoal-inline", "gymnasium-sync", "image", 32, at_least=1.5),
-    times("shoal-inline", "gymnasium-sync", "dict", 32, at_least=4.0),
-    times("shoal-inline", "loop", "cartpole", 8, at_least=0.95),
-    times("shoal-inline", "loop", "cartpole", 128, at_least=0.95),
-    _microseconds_per_slot(128, at_most=0.25),
-    times("shoal-process", "gymnasium-async", "noop", 8, at_least=30.0),
-    times("shoal-process", "loop", "cartpole", 32, at_least=0.80, cores=2),
-    times("shoal-process", "loop", "burn100us", 32, at_least=0.90, cores=2),
-    times("shoal-first-come", "gymnasium-async", "burn1ms", 32, at_least=1.3),
-    times("shoal-process", "gymnasium-async", "image", 32, at_least=3.0),
-    *(_seconds_to_start(how, 64, at_most=2.0) for how in STARTS),
-    _megabytes_per_worker(at_most=60.0),
-    *REQUIRED_OF_SB3,
-)
+class UnknownFigureError(Exception):
+    """A name selects no figure."""
 
 
-def matching(text: str, *, slow: bool = False) -> list[Figure]:
-    """Choose the required figures whose description contains the text, slow ones only if told."""
-    return [figure for figure in REQUIRED if text in figure.what and (slow or not figure.slow)]
+@dataclass(frozen=True)
+class Figure:
+    """A row of ``figures.toml``; see there for the columns."""
+
+    group: str
+    workload: str
+    size: int
+    contender: str
+    baseline: str
+    metric: str
+    requirement: str
+    rounds: int | None = None
+    """How many rounds to measure; None for the number of the group."""
+
+    @property
+    def name(self) -> str:
+        """The name that selects the figure on the command line."""
+        parts = [self.group, f"{self.workload}-{self.size}", self.contender, self.baseline]
+        return "/".join(part for part in parts if part).replace(", ", "-").replace(" ", "-")
+
+    @property
+    def contenders(self) -> tuple[str, ...]:
+        """The contenders to measure, among them all candidates for the best peer."""
+        others = PEERS if self.baseline == BEST_PEER else (self.baseline,) if self.baseline else ()
+        return (self.contender, *others)
+
+    def limit(self, cores: int) -> str:
+        """Return the part of the requirement that holds on a machine with so many cores."""
+        limits = (_parse_limit(part) for part in self.requirement.split(", ") if part)
+        return ", ".join(limit for limit, only_on in limits if only_on in (None, cores))
+
+    def baseline_in(self, cell: Cell) -> str:
+        """Return the baseline, which for ``BEST_PEER`` depends on the rates of the cell."""
+        return (cell.best(PEERS) or "") if self.baseline == BEST_PEER else self.baseline
+
+    def values(self, cell: Cell) -> list[float] | None:
+        """Return the figure of every round, or None if a contender failed."""
+        mine, others = cell.rates.get(self.contender), cell.rates.get(self.baseline_in(cell))
+        if mine is None or (self.baseline and others is None):
+            return None
+        compute = _METRICS.get(self.metric)
+        return mine if compute is None else [*map(float, compute(np.array(mine), np.array(others)))]
+
+    def judge(self, cell: Cell) -> Verdict:
+        """Sum up the rounds of a cell and compare the result with the requirement."""
+        limit, values = self.limit(machine.core_count()), self.values(cell)
+        return Verdict(self, self.baseline_in(cell), limit, values)
 
 
-def check(settings: Settings, figures: Sequence[Figure] = REQUIRED) -> bool:
-    """Measure and print every figure; returns whether all were reached."""
-    contests = [figure.contest for figure in figures if figure.contest]
-    with Runner(CONTENDERS.values(), settings) as runner:
-        bench = Bench(runner, contests, measured_apart(settings, Training()))
-        verdicts = judge(figures, bench)
-    print(plain(verdict_table(verdicts)))
-    for note in failure_notes(list(bench.cells.values())):
-        print(note)
-    return all(verdict.reached for verdict in verdicts)
+@dataclass(frozen=True)
+class Verdict:
+    """A measured figure."""
+
+    figure: Figure
+    baseline: str
+    limit: str
+    """What this machine must reach; empty if there is no requirement."""
+    values: list[float] | None
+    """The figure of every round, or None if a contender failed."""
+
+    @property
+    def value(self) -> float | None:
+        """The median of the rounds, or the longest time for the metric ``"longest s"``."""
+        if self.values is None:
+            return None
+        summarize = np.max if self.figure.metric == "longest s" else np.median
+        return float(summarize(self.values))
+
+    @property
+    def is_reached(self) -> bool:
+        """Whether the figure was measured and meets the requirement."""
+        value = self.value
+        return value is not None and all(
+            value >= float(bound) if sign == ">=" else value <= float(bound)
+            for sign, bound, _ in _LIMIT.findall(self.limit)
+        )
+
+    @property
+    def outcome(self) -> str:
+        """``"reached"``, ``"MISSED"``, ``"failed"``, or nothing if there is no requirement."""
+        if self.values is None:
+            return "failed"
+        if not self.limit:
+            return ""
+        return "reached" if self.is_reached else "MISSED"
+
+
+@dataclass(frozen=True)
+class Group:
+    """A table of ``figures.toml``: figures that are measured and reported together."""
+
+    name: str
+    title: str
+    legend: str
+    rounds: int
+    seconds: float
+    figures: tuple[Figure, ...]
+    needs: str = ""
+    """A module without which the group cannot be measured."""
+    packages: tuple[str, ...] = ()
+    """Distributions whose versions are reported besides those of the contenders."""
+    device: str = "cpu"
+    """The device of networks."""
+
+
+def groups() -> list[Group]:
+    """Return all groups, in the order of the file."""
+    return [
+        Group(
+            name=name,
+            **{
+                **table,
+                "figures": tuple(
+                    figure for row in table["figures"] for figure in _expand(name, *row)
+                ),
+                "packages": tuple(table.get("packages", ())),
+            },
+        )
+        for name, table in _DATA.items()
+    ]
+
+
+def select(names: Sequence[str]) -> list[tuple[Group, list[Figure]]]:
+    """Select figures by name.
+
+    The name of a figure selects that figure; another name, which may contain wildcards, selects the
+    figures that match it and those that it is a prefix of, such as a group. No names select all.
+
+    Raises:
+        UnknownFigureError: A name selects nothing.
+    """
+    chosen = []
+    matched = set()
+    everything = groups()
+    known = {figure.name for group in everything for figure in group.figures}
+    for group in everything:
+        figures = []
+        for figure in group.figures:
+            hits = {name for name in names if _matches(figure.name, name, name in known)}
+            matched |= hits
+            if hits or not names:
+                figures.append(figure)
+        if figures:
+            chosen.append((group, figures))
+    unknown = [name for name in names if name not in matched]
+    if unknown:
+        raise UnknownFigureError(
+            f"no figure or group is called {unknown[0]!r}; python -m benchmarks list shows all"
+        )
+    return chosen
+
+
+def _matches(figure: str, name: str, is_figure: bool) -> bool:
+    if is_figure:
+        return figure == name
+    return figure.startswith(f"{name}/") or fnmatchcase(figure, name)
+
+
+def _expand(group: str, *row: Any) -> Iterator[Figure]:
+    names, rest = row[:4], row[4:]
+    for values in product(*(each if isinstance(each, list) else [each] for each in names)):
+        yield Figure(group, *values, *rest)
+
+
+def _parse_limit(text: str) -> tuple[str, int | None]:
+    found = _LIMIT.fullmatch(text)
+    if found is None:
+        raise ValueError(f"{text!r} is no requirement; expected '>= X' or '<= X [on N cores]'")
+    return f"{found[1]} {found[2]}", int(found[3]) if found[3] else None
+
+
+_METRICS: dict[str, Callable[[Any, Any], Any]] = {
+    "ratio": lambda rates, others: rates / others,
+    "time ratio": lambda times, others: others / times,
+    "ratio per core": lambda rates, others: rates / others / machine.core_count(),
+    "million steps/s": lambda rates, _: rates / 1e6,
+}
+"""How to compute the figure of each round; other metrics are units of the measured values."""

@@ -1,7 +1,7 @@
-"""Hockey as a scene of Box2D, driven from Python: what the kernel is measured against.
+"""Hockey as a Box2D scene driven from Python, the baseline of the hockey kernel.
 
-It is the rink, the drives, the puck and the rewards of the specification in normal mode, written to
-be short. Box2D's own algorithm resolves the contacts.
+It has the rink, the drives, the puck and the rewards of the specification in normal mode. Box2D
+resolves the contacts.
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ def _mirrored(corners: Sequence[Vector], *, x: bool = False, y: bool = False) ->
 
 
 class _Contacts(b2ContactListener):  # type: ignore[misc] # Box2D has no types
-    """Takes note of goals, and of a puck that meets a racket."""
+    """Records goals and contacts between the puck and a racket."""
 
     def __init__(self, scene: HockeyScene) -> None:
         super().__init__()
@@ -57,7 +57,7 @@ class HockeyScene:
     """One match.
 
     Args:
-        keep_mode: Whether a racket keeps a puck that it catches.
+        keep_mode: Whether a racket keeps the puck that it catches.
     """
 
     def __init__(self, *, keep_mode: bool = True) -> None:
@@ -123,7 +123,7 @@ class HockeyScene:
         return racket
 
     def set_state(self, observation: npt.NDArray[Any], spin: float = 0.0) -> None:
-        """Put everything where player 1 sees it."""
+        """Set the state from an observation of player 1."""
         for racket, (x, y, angle, vx, vy, w) in zip(
             self.rackets, observation[:12].reshape(2, 6).tolist(), strict=True
         ):
@@ -136,48 +136,48 @@ class HockeyScene:
         self.winner = 0
 
     def observe(self) -> npt.NDArray[np.float64]:
-        """What player 1 sees."""
-        seen: list[float] = []
+        """Return the observation of player 1."""
+        values: list[float] = []
         for racket in self.rackets:
             position, velocity = racket.position, racket.linearVelocity
-            seen += [position.x - _CENTRE_X, position.y - _CENTRE_Y, racket.angle]
-            seen += [velocity.x, velocity.y, racket.angularVelocity]
+            values += [position.x - _CENTRE_X, position.y - _CENTRE_Y, racket.angle]
+            values += [velocity.x, velocity.y, racket.angularVelocity]
         position, velocity = self.puck.position, self.puck.linearVelocity
-        seen += [position.x - _CENTRE_X, position.y - _CENTRE_Y, velocity.x, velocity.y]
-        return np.array([*seen, *self.kept])
+        values += [position.x - _CENTRE_X, position.y - _CENTRE_Y, velocity.x, velocity.y]
+        return np.array([*values, *self.kept])
 
-    def observe_turned(self, seen: npt.NDArray[np.float64]) -> npt.NDArray[np.float64]:
-        """What player 2 sees where player 1 sees this."""
-        first, second = seen[:6] * _TURNED, seen[6:12] * _TURNED
-        return np.hstack([second, first, -seen[12:16], seen[17:15:-1]])
+    def observe_turned(self, observation: npt.NDArray[np.float64]) -> npt.NDArray[np.float64]:
+        """Return the observation of player 2 for an observation of player 1."""
+        first, second = observation[:6] * _TURNED, observation[6:12] * _TURNED
+        return np.hstack([second, first, -observation[12:16], observation[17:15:-1]])
 
     def play(self, action: npt.NDArray[Any]) -> tuple[Any, ...]:
-        """All that a step of the kernel gives: views, rewards, end and infos of both players."""
-        seen = self.step(action)
+        """Step and return the same results as the kernel, for both players."""
+        observation = self.step(action)
         self.time += 1
-        infos = [self._info(seen, 0), self._info(seen, 1)]
+        infos = [self._info(observation, 0), self._info(observation, 1)]
         rewards = [10 * info["winner"] + info["reward_closeness_to_puck"] for info in infos]
         terminated = self.winner != 0
         truncated = not terminated and self.time > _LIMIT
-        both = np.stack([seen, self.observe_turned(seen)]).astype(np.float32)
+        both = np.stack([observation, self.observe_turned(observation)]).astype(np.float32)
         if terminated or truncated:
             self.reset()
         return both, rewards, terminated, truncated, infos
 
     def reset(self) -> None:
-        """Begin a match."""
+        """Start a match."""
         side, y = self._random.uniform(1, 2), self._random.uniform(-1, 1)
         state = np.zeros(18)
         state[[0, 6, 12, 13]] = -3, 3, -side if self._starts else side, y
         self.set_state(state)
         self._starts, self.time = not self._starts, 0
 
-    def _info(self, seen: npt.NDArray[np.float64], player: int) -> dict[str, float]:
+    def _info(self, observation: npt.NDArray[np.float64], player: int) -> dict[str, float]:
         sign = 1 if player == 0 else -1
-        x, y, vx, _ = seen[12:16]
+        x, y, vx, _ = observation[12:16]
         closeness = 0.0
         if sign * x < 0 and sign * vx <= 0:
-            away = math.hypot(seen[6 * player] - x, seen[6 * player + 1] - y)
+            away = math.hypot(observation[6 * player] - x, observation[6 * player + 1] - y)
             closeness = -away * 30 / (250 / 60 * _LIMIT / 2)
         return {
             "winner": sign * self.winner,
@@ -187,7 +187,7 @@ class HockeyScene:
         }
 
     def step(self, action: npt.NDArray[Any]) -> npt.NDArray[np.float64]:
-        """Both players act, and what player 1 sees then."""
+        """Let both players act and return the observation of player 1."""
         numbers = np.clip(action, -1, 1).tolist()
         actions = numbers[:4], numbers[4:]
         for racket, sign, (fx, fy, torque, _) in zip(self.rackets, (1, -1), actions, strict=True):

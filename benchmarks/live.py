@@ -1,60 +1,43 @@
-"""What it costs to be watched: the same vector, shown on a page that somebody looks at, and not."""
+"""The cost of a live page: the same vector with a page that is read, and without."""
 
 from __future__ import annotations
 
 import subprocess
 import sys
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
-from dataclasses import asdict
+from contextlib import ExitStack, contextmanager
 from functools import partial
-from pathlib import Path
-from random import Random
-from textwrap import dedent, fill
+from textwrap import dedent
 from typing import Any, NamedTuple
 
 import shoal
-from benchmarks.files import write_results
-from benchmarks.judging import Figure, Verdict, verdict_table
-from benchmarks.render import markdown_document
+from benchmarks.turns import Measuring, Sampler, Samplers
 from benchmarks.workloads import WORKLOADS
-from shoal._bench import machine
-from shoal._bench.contenders.base import Lockstep, open_lockstep
-from shoal._bench.results import Report, paired_ratio, summarize
-from shoal._bench.runner import Settings
-from shoal._bench.tables import Table, markdown, plain
+from shoal._bench.contenders.base import open_lockstep
 from shoal.live import show
 
-__all__ = ["measure_live"]
-
-_AT_LEAST = 0.98
+__all__ = ["VECTORS", "samplers"]
 
 
-class _Place(NamedTuple):
-    """A vector that is watched."""
-
-    title: str
+class _Vector(NamedTuple):
     workload: str
-    num_envs: int
+    """The name of the workload whose actions are sampled."""
     make: Callable[..., Any]
 
 
-_PLACES = (
-    _Place(
-        "CartPole-v1 in Python, inline",
+VECTORS = {
+    "live-cartpole-inline": _Vector(
         "cartpole",
-        8,
         partial(shoal.make, "CartPole-v1", backend="inline", render_mode="rgb_array"),
     ),
-    _Place("CartPole-v1, kernel", "cartpole", 1024, partial(shoal.make, "CartPole-v1")),
-    _Place("hockey, kernel", "hockey", 256, partial(shoal.make, "shoal/Hockey-v0")),
-    _Place(
-        "1 ms of Python, processes", "burn1ms", 8, partial(shoal.make, WORKLOADS["burn1ms"].make)
-    ),
-    _Place("Pong, processes", "pong", 8, partial(shoal.make, "ALE/Pong-v5")),
-)
+    "live-cartpole-kernel": _Vector("cartpole", partial(shoal.make, "CartPole-v1")),
+    "live-hockey-kernel": _Vector("hockey", partial(shoal.make, "shoal/Hockey-v0")),
+    "live-burn1ms-process": _Vector("burn1ms", partial(shoal.make, WORKLOADS["burn1ms"].make)),
+    "live-pong-process": _Vector("pong", partial(shoal.make, "ALE/Pong-v5")),
+}
+"""The vector of each workload."""
 
-_VISITOR = """
+_READER = """
     import http.client, json, sys, urllib.parse, urllib.request
 
     url, version = sys.argv[1], 0
@@ -68,71 +51,74 @@ _VISITOR = """
             version = newest
 """
 
-_LEGEND = (
-    "How fast a vector is while it is shown on a page and somebody looks at all pictures, next to "
-    "the same vector in the same process without: the median over rounds of the ratio within a "
-    "round, and its quartiles. Who looks is another process on the same machine."
-)
 
-
-def measure_live(settings: Settings, output: Path) -> bool:
-    """Measure, print tables, and write ``live`` as JSON and Markdown.
-
-    Returns whether watching costs as little as it may.
-    """
-    verdicts, rows, cells = [], [], []
-    for place in _PLACES:
-        print(f"{place.title}, {place.num_envs} slots", file=sys.stderr, flush=True)
-        watched, alone = _rates(place, settings)
-        quartiles = summarize([one / other for one, other in zip(watched, alone, strict=True)])
-        what = f"{place.title}, {place.num_envs} slots: watched, times unwatched"
-        figure = Figure(what, lambda _: None, at_least=_AT_LEAST)
-        verdicts.append(Verdict(figure, paired_ratio(watched, alone)))
-        rows.append([what, f"{quartiles.lower:.3f} to {quartiles.upper:.3f}"])
-        cells.append({"place": what, "watched": watched, "alone": alone})
-    report = Report(machine.describe(), asdict(settings), {}, [])
-    data = {
-        **report.as_json(),
-        "figures": [verdict.as_json() for verdict in verdicts],
-        "rates": cells,
+def samplers(workload: str, size: int, settings: Measuring) -> Samplers:
+    """Return the makers of both samplers, which share one vector."""
+    shared = _SharedVector(workload, size, settings.seconds)
+    return {
+        "watched": partial(_Side, shared, is_watched=True),
+        "unwatched": partial(_Side, shared, is_watched=False),
     }
-    tables = [verdict_table(verdicts), Table(["", "quartiles"], rows)]
-    print("\n\n".join([*map(plain, tables), fill(_LEGEND, width=100)]))
-    parts = [*map(markdown, tables), _LEGEND]
-    write_results(output, "live", data, markdown_document("Live", report, *parts))
-    return all(verdict.reached for verdict in verdicts)
 
 
-def _rates(place: _Place, settings: Settings) -> tuple[list[float], list[float]]:
-    """Steps per second of each round, watched and not."""
-    envs = place.make(num_envs=place.num_envs)
-    vector = open_lockstep(envs, WORKLOADS[place.workload])
-    pool, order = envs.pool, Random(0)
-    rates: dict[bool, list[float]] = {True: [], False: []}
-    try:
-        with show(envs, port=0) as page, _visited(page.url):
-            watched = envs.pool
-            for _ in range(settings.rounds + 1):
-                for is_watched in order.sample([True, False], 2):
-                    envs.pool = watched if is_watched else pool
-                    rates[is_watched].append(_rate(vector, settings.seconds))
-            envs.pool = watched
-    finally:
-        vector.close()
-    # In the first round somebody has to come and look first.
-    return rates[True][1:], rates[False][1:]
+class _SharedVector:
+    """A vector with a page that another process reads; opened by the first of its two sides."""
+
+    def __init__(self, workload: str, num_envs: int, seconds: float) -> None:
+        self._workload = workload
+        self._num_envs = num_envs
+        self._seconds = seconds
+        self._resources = ExitStack()
+        self._is_open = False
+
+    def open(self) -> None:
+        """Open the vector and the page, and step until the reader is connected."""
+        if self._is_open:
+            return
+        self._is_open = True
+        name, make = VECTORS[self._workload]
+        self._envs = make(num_envs=self._num_envs)
+        self._vector = open_lockstep(self._envs, WORKLOADS[name])
+        self._resources.callback(self._vector.close)
+        self._bare_pool = self._envs.pool
+        page = self._resources.enter_context(show(self._envs, port=0))
+        self._watched_pool = self._envs.pool
+        self._resources.callback(setattr, self._envs, "pool", self._watched_pool)
+        self._resources.enter_context(_reader(page.url))
+        self._vector.step_many(max(1.0, self._seconds))
+
+    def rate(self, seconds: float, *, is_watched: bool) -> float:
+        """Return the steps per second with or without the page."""
+        self._envs.pool = self._watched_pool if is_watched else self._bare_pool
+        steps, elapsed = self._vector.step_many(seconds)
+        return steps / elapsed
+
+    def close(self) -> None:
+        """Close the page and the vector; a second call does nothing."""
+        self._resources.close()
 
 
-def _rate(vector: Lockstep, seconds: float) -> float:
-    steps, elapsed = vector.step_many(seconds)
-    return steps / elapsed
+class _Side(Sampler):
+    def __init__(self, shared: _SharedVector, *, is_watched: bool) -> None:
+        self._shared = shared
+        self._is_watched = is_watched
+        shared.open()
+
+    def sample(self, seconds: float) -> float:
+        """Return the steps per second."""
+        return self._shared.rate(seconds, is_watched=self._is_watched)
+
+    def close(self) -> None:
+        """Close the shared vector."""
+        self._shared.close()
 
 
 @contextmanager
-def _visited(url: str) -> Iterator[None]:
-    visitor = subprocess.Popen([sys.executable, "-c", dedent(_VISITOR), url])
+def _reader(url: str) -> Iterator[None]:
+    """Run a process that reads the events and all pictures of a page."""
+    process = subprocess.Popen([sys.executable, "-c", dedent(_READER), url])
     try:
         yield
     finally:
-        visitor.kill()
-        visitor.wait()
+        process.kill()
+        process.wait()

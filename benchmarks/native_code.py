@@ -1,4 +1,4 @@
-"""Building the C sources of the benchmarks."""
+"""Compilation of the C sources of the benchmarks."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ _SOURCES = Path(__file__).with_name("native")
 
 
 def built(name: str, *options: str) -> Path:
-    """Compile a source into a shared library, which is removed when this process ends."""
+    """Compile a source file into a shared library that is removed when this process ends."""
     folder = Path(tempfile.mkdtemp(prefix="shoal-benchmarks-"))
     atexit.register(shutil.rmtree, folder, ignore_errors=True)
     library = folder / f"{name}.so"

@@ -1,7 +1,7 @@
-"""Environments for contenders whose packages do not go together with Shoal's.
+"""Virtual environments of contenders whose packages conflict with Shoal's.
 
-A peer environment lies in the repository's root as ``.venv-peer-<name>``. It holds what
-``benchmarks/peers/<name>.txt`` pins, is made when it is first needed, and is made anew when those
+A peer environment is the folder ``.venv-peer-<name>`` in the root of the repository, with the
+packages of ``benchmarks/peers/<name>.txt``. It is created on first use and recreated when these
 requirements or the interpreter change.
 """
 
@@ -23,18 +23,18 @@ _REQUIREMENTS = Path(__file__).with_name("peers")
 
 
 class InPeer:
-    """A contender that runs in a peer environment, where there is no Shoal."""
+    """A contender that runs in a peer environment, where Shoal is not installed."""
 
     peer: ClassVar[str]
-    """Which one."""
+    """The name of the peer environment."""
 
 
 class PeerError(ContenderError):
-    """A peer environment could not be made; the message is the reason, in one line."""
+    """A peer environment could not be created; the message is the reason in one line."""
 
 
 def interpreter(peer: str) -> Path:
-    """Find the interpreter of a peer environment, which is made now where it is missing."""
+    """Return the interpreter of a peer environment, which is created if necessary."""
     home = ROOT / f".venv-peer-{peer}"
     requirements = _REQUIREMENTS / f"{peer}.txt"
     python = home / "bin" / "python"
@@ -74,7 +74,7 @@ def _run(command: list[str | Path], log: TextIO) -> None:
 
 
 def _meaningful_line(output: str) -> str:
-    """Find what went wrong in pip's output: the last line that names an error."""
+    """Return the last line of pip's output that names an error."""
     lines = output.splitlines()
     errors = [line for line in lines if "Error: " in line or line.startswith("ERROR: ")]
     return last_line(errors or lines)

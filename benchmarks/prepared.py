@@ -1,4 +1,4 @@
-"""A vector that costs nothing, to measure what is around it."""
+"""A vector of prepared batches, to measure wrappers around it."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from shoal._bench.contenders.base import SEED
 __all__ = ["EPISODE_STEPS", "PreparedVecEnv"]
 
 EPISODE_STEPS = 200
-"""How long each slot's episodes are; the slots do not end at once, but one after the other."""
+"""The length of all episodes; the slots end one after the other."""
 
 _BATCHES = 8
 
@@ -22,22 +22,22 @@ Array = npt.NDArray[Any]
 Infos = list[dict[str, Any]]
 
 
-class _Moment(NamedTuple):
-    """What is the same in the same step of all episodes."""
+class _Endings(NamedTuple):
+    """The endings of one step, which repeat after ``EPISODE_STEPS`` steps."""
 
     dones: Array
     ended: list[int]
 
 
 class PreparedVecEnv:
-    """Returns observations and rewards that were made beforehand, in turn, without a copy.
+    """Returns prepared observations and rewards in turn, without copying them.
 
-    Has as much of Stable-Baselines3's ``VecEnv`` as its wrappers need to be made and stepped. Who
-    gets an array must not change it; infos may be changed where an episode has ended.
+    It has the part of Stable-Baselines3's ``VecEnv`` that wrappers use. Callers must not modify
+    the arrays; they may modify the infos of ended episodes.
 
     Args:
         space: The space of one observation.
-        num_envs: How many slots there are.
+        num_envs: The number of slots.
     """
 
     render_mode = None
@@ -58,19 +58,19 @@ class PreparedVecEnv:
                 for _ in range(_BATCHES)
             ]
         )
-        self._moments = cycle(_moments(num_envs))
+        self._endings = cycle(_endings(num_envs))
         self._infos: Infos = [{"TimeLimit.truncated": False} for _ in range(num_envs)]
 
     def get_attr(self, name: str, indices: object = None) -> list[Any]:  # noqa: ARG002
-        """An attribute of every slot, which is the vector's."""
+        """Return an attribute of the vector for every slot."""
         return [getattr(self, name)] * self.num_envs
 
     def reset(self) -> Array:
-        """Give the next observations."""
+        """Return the next observations."""
         return next(self._batches)[0]
 
     def step(self, actions: Array) -> tuple[Array, Array, Array, Infos]:
-        """Give the next observations, rewards, dones and infos."""
+        """Return the next observations, rewards, dones and infos."""
         self.step_async(actions)
         return self.step_wait()
 
@@ -78,9 +78,9 @@ class PreparedVecEnv:
         """Do nothing."""
 
     def step_wait(self) -> tuple[Array, Array, Array, Infos]:
-        """Give the next observations, rewards, dones and infos."""
+        """Return the next observations, rewards, dones and infos."""
         observations, rewards = next(self._batches)
-        dones, ended = next(self._moments)
+        dones, ended = next(self._endings)
         infos = self._infos.copy()
         for slot in ended:
             infos[slot] = {
@@ -90,7 +90,7 @@ class PreparedVecEnv:
         return observations, rewards, dones, infos
 
 
-def _moments(num_envs: int) -> list[_Moment]:
+def _endings(num_envs: int) -> list[_Endings]:
     last_steps = np.arange(num_envs) * EPISODE_STEPS // num_envs
     dones = [last_steps == step for step in range(EPISODE_STEPS)]
-    return [_Moment(each, np.flatnonzero(each).tolist()) for each in dones]
+    return [_Endings(each, np.flatnonzero(each).tolist()) for each in dones]

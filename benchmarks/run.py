@@ -1,4 +1,4 @@
-"""A whole run: every workload, contender and number of environments; results as files."""
+"""A complete run: every workload, contender and number of environments."""
 
 from __future__ import annotations
 
@@ -8,7 +8,6 @@ from itertools import product
 from pathlib import Path
 
 from benchmarks.contenders import CONTENDERS
-from benchmarks.files import write_results
 from benchmarks.render import as_markdown, as_text
 from benchmarks.runner import Runner
 from shoal._bench import machine, plot
@@ -25,11 +24,12 @@ def run(
     settings: Settings,
     output: Path,
 ) -> None:
-    """Measure all cells, print tables, and write ``latest`` as JSON, Markdown and a plot."""
-    here = machine.describe()
+    """Measure all cells, print the tables, and write ``latest.md`` and ``latest.png``."""
+    description = machine.describe()
     with Runner([CONTENDERS[name] for name in contenders], settings) as runner:
         cells = runner.measure_all(list(product(workloads, num_envs)))
-    report = Report(here, asdict(settings), runner.versions, cells)
+    report = Report(description, asdict(settings), runner.versions, cells)
     print(as_text(report))
-    write_results(output, "latest", report.as_json(), as_markdown(report))
+    output.mkdir(parents=True, exist_ok=True)
+    (output / "latest.md").write_text(as_markdown(report))
     plot.save(report, output / "latest.png")

@@ -1,4 +1,4 @@
-"""Measures the workloads, each contender in the environment that it needs."""
+"""Measures the workloads, each contender with the interpreter that has its packages."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ __all__ = ["Runner"]
 
 
 class Runner(runner.Runner):
-    """Runs cells, each one of ``WORKLOADS`` and a number of environments."""
+    """A runner for ``WORKLOADS``."""
 
     def __init__(self, contenders: Iterable[Contender], settings: Settings) -> None:
         super().__init__(contenders, WORKLOADS, settings, self._place)
@@ -32,7 +32,7 @@ class Runner(runner.Runner):
         return Interpreter(python, (str(ROOT),), has_shoal=False, environment=environment)
 
     def _interpreter(self, peer: str) -> Path:
-        """Find an environment's interpreter; one that cannot be installed is tried only once."""
+        """Return the interpreter of a peer environment; a failed installation is not repeated."""
         if peer not in self._interpreters:
             try:
                 self._interpreters[peer] = interpreter(peer)

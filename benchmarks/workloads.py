@@ -1,7 +1,7 @@
-"""The environments that are stepped, by name.
+"""The environments that contenders step, by name.
 
-Every contender's process imports this module, so it knows plain Gymnasium only, from 0.29 on, and
-no contender.
+The processes of all contenders import this module, some of them without Shoal's dependencies: it
+may import only Gymnasium (0.29 or later) and NumPy, and no contender.
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ BURN_RATE_VARIABLE = "SHOAL_BENCHMARKS_BURN_RATE"
 
 
 class Still(gymnasium.Env[Any, Any]):
-    """Does nothing: the same observation at every step, in an episode that never ends."""
+    """Returns the same observation in every step of an episode that never ends."""
 
     def __init__(self, observation_space: Space[Any]) -> None:
         self.observation_space = observation_space
@@ -46,29 +46,29 @@ class Still(gymnasium.Env[Any, Any]):
         seed: int | None = None,
         options: dict[str, Any] | None = None,
     ) -> tuple[Any, dict[str, Any]]:
-        """Begin the episode."""
+        """Start the episode."""
         super().reset(seed=seed, options=options)
         return self._observation, {}
 
     def step(self, action: Any) -> tuple[Any, float, bool, bool, dict[str, Any]]:  # noqa: ARG002
-        """Give the same observation again."""
+        """Return the same observation."""
         return self._observation, 0.0, False, False, {}
 
 
 class Informative(Still):
-    """Does nothing, and reports eight numbers about it in its infos."""
+    """Returns the same observation, with eight numbers in every info."""
 
     _INFO: ClassVar = {f"measure_{number}": number / 8 for number in range(8)}
 
     def step(self, action: Any) -> tuple[Any, float, bool, bool, dict[str, Any]]:  # noqa: ARG002
-        """Give the same observation again, with infos."""
+        """Return the same observation with infos."""
         return self._observation, 0.0, False, False, self._INFO.copy()
 
 
 class Burning(Still):
-    """Keeps its core busy in pure Python, half to one and a half times ``microseconds`` a step.
+    """Computes in pure Python for 0.5 to 1.5 times ``microseconds`` per step.
 
-    How long varies from step to step, as the environment's own random numbers say.
+    The environment's random generator draws the duration of each step.
     """
 
     def __init__(self, microseconds: float) -> None:
@@ -77,17 +77,17 @@ class Burning(Still):
         self._fewest, self._most = int(iterations / 2), int(iterations * 1.5)
 
     def step(self, action: Any) -> tuple[Any, float, bool, bool, dict[str, Any]]:
-        """Burn, then give the same observation again."""
+        """Compute, then return the same observation."""
         _burn(int(self.np_random.integers(self._fewest, self._most + 1)))
         return super().step(action)
 
 
 @cache
 def burn_rate() -> float:
-    """Count the iterations of busy work in a microsecond of this machine.
+    """Return how many iterations of the busy loop this machine does in a microsecond.
 
-    Measured once, unless ``BURN_RATE_VARIABLE`` says it: a run measures it for all its processes,
-    so that every contender does the same amount of work.
+    It is measured once per process, unless the environment variable ``BURN_RATE_VARIABLE`` has it:
+    the runner sets it for the processes of all contenders, so that all do the same work.
     """
     known = os.environ.get(BURN_RATE_VARIABLE)
     return float(known) if known else _measured_burn_rate()
@@ -122,7 +122,7 @@ def _image_space() -> Box:
 
 
 def _robot_space() -> Dict:
-    """Describe a walking robot: 19 leaves, of seven dtypes, up to three levels deep."""
+    """Return a nested space of 19 leaves with seven dtypes, up to three levels deep."""
     camera = Dict({"rgb": Box(0, 255, (16, 16, 3), np.uint8), "depth": _real(16, 16)})
     joints = Dict(
         {
@@ -180,7 +180,7 @@ GYMNASIUM_IDS = {
     "cliff-walking": "CliffWalking-v1",
     "taxi": "Taxi-v4",
 }
-"""The workloads that are environments of Gymnasium's, by name."""
+"""The ids of the workloads that are environments of Gymnasium, by name."""
 
 ATARI_RESETS = "-resets"
 ATARI_ACTIONS = {
@@ -188,8 +188,8 @@ ATARI_ACTIONS = {
     for game, actions in (("pong", 6), ("breakout", 4))
     for suffix in ("", ATARI_RESETS)
 }
-"""The workloads that are Atari games, by name, and how many actions they have; with resets in
-between or without."""
+"""The number of actions of each workload that is an Atari game, without and with resets of single
+slots."""
 
 
 def _atari(name: str) -> Environment:
@@ -207,9 +207,9 @@ WORKLOADS = {
         Workload("image", partial(_still, _image_space)),
         Workload("dict", partial(_still, _robot_space)),
         Workload("info8", _informative),
-        # What kernels of a user's are measured with; its actions are those of the pendulum.
+        # The user-defined kernel of the examples, which has the action space of Pendulum-v1.
         Workload("swing", partial(gymnasium.make, "Pendulum-v1")),
-        # Both players at random, and both scripted.
+        # Both players act at random, or both are scripted.
         Workload("hockey", partial(gymnasium.make, "shoal:shoal/Hockey-v0")),
         Workload("hockey-strong", partial(gymnasium.make, "shoal:shoal/Hockey-v0")),
         *(Workload(name, partial(_atari, name)) for name in ATARI_ACTIONS),
@@ -217,4 +217,4 @@ WORKLOADS = {
 }
 
 STANDARD = ["noop", "cartpole", "burn100us", "burn1ms", "image", "dict", "info8"]
-"""Those that a run measures unless it is told otherwise."""
+"""The workloads that ``python -m benchmarks run`` measures by default."""

@@ -1,6 +1,7 @@
-"""Settings and fixtures of all tests."""
+"""Settings of every test process: SIGINT, the threads of torch, and one Ray for all tests."""
 
 import os
+import signal
 
 import pytest
 
@@ -8,6 +9,16 @@ os.environ["RAY_USAGE_STATS_ENABLED"] = "0"
 # Set before torch is imported, also for the processes that tests start. Small networks are slower
 # with more threads, particularly if tests run in parallel.
 os.environ["OMP_NUM_THREADS"] = "1"
+
+
+def pytest_configure():
+    """Undo ignored and blocked signals, which child processes would inherit (nohup, CI)."""
+    if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
+        signal.signal(signal.SIGINT, signal.default_int_handler)
+    if signal.getsignal(signal.SIGHUP) is signal.SIG_IGN:
+        # Unlike SIG_IGN, a handler is not inherited by the programs that tests start.
+        signal.signal(signal.SIGHUP, lambda *_: None)
+    signal.pthread_sigmask(signal.SIG_UNBLOCK, [signal.SIGINT, signal.SIGHUP])
 
 
 @pytest.fixture(scope="session")

@@ -5,12 +5,17 @@ import linecache
 import os
 import sys
 
+import shoal
+
+PACKAGE = tuple(os.path.join(folder, "") for folder in shoal.__path__)
+"""The folders of the imported package, with a separator at the end."""
+
 
 class Lines:
     """Raises KeyboardInterrupt at the n-th line of Shoal's code in this thread."""
 
     def __init__(self, number):
-        self._left = itertools.count(-number)
+        self._remaining = itertools.count(-number)
         self.where = ""
 
     def __enter__(self):
@@ -22,11 +27,11 @@ class Lines:
         return kind is KeyboardInterrupt
 
     def _trace(self, frame, event, _):
-        if f"{os.sep}shoal{os.sep}" not in frame.f_code.co_filename:
+        if not frame.f_code.co_filename.startswith(PACKAGE):
             return None
-        # An interrupt does not come between the body of a "with" and its end, where a tracer looks.
+        # CPython delivers no interrupt between the body of a "with" and its exit; a tracer would.
         line = linecache.getline(frame.f_code.co_filename, frame.f_lineno)
-        if event == "line" and "with " not in line and next(self._left) == 0:
+        if event == "line" and "with " not in line and next(self._remaining) == 0:
             sys.settrace(None)
             code = frame.f_code
             self.where = f"{os.path.basename(code.co_filename)}:{frame.f_lineno} {code.co_qualname}"

@@ -13,6 +13,7 @@ from benchmarks.contenders.envpool_vector import EnvPool, EnvPoolAsync
 from benchmarks.contenders.hockey import Box2dHockey, ShoalHockey
 from benchmarks.contenders.plain_c import PlainC
 from benchmarks.contenders.pufferlib_vectors import PufferlibMultiprocessing, PufferlibSerial
+from benchmarks.contenders.rllib_runners import RLLIB_CONTENDERS
 from benchmarks.contenders.sb3_vectors import Sb3Dummy, Sb3Subproc
 from benchmarks.contenders.shoal_kernels import (
     OwnKernel,
@@ -29,6 +30,7 @@ from benchmarks.contenders.tianshou_collectors import (
     TianshouShmem,
     TianshouSubproc,
 )
+from benchmarks.contenders.torchrl_collectors import TORCHRL_CONTENDERS
 from shoal._bench.contenders.base import Contender, Vector
 from shoal._bench.contenders.gymnasium_vectors import GymnasiumAsync, GymnasiumSync
 from shoal._bench.contenders.loop import Loop
@@ -43,6 +45,10 @@ CONTENDERS: dict[str, Contender] = {
         Shoal("shoal-view", copy=False),
         Shoal("shoal-inline", backend="inline"),
         Shoal("shoal-process", backend="process"),
+        *(
+            Shoal(f"shoal-process-{workers}", backend="process", workers=workers)
+            for workers in (1, 2, 4, 8, 15)
+        ),
         ShoalFirstCome(),
         Shoal("shoal-ray", backend="ray", workers=2),
         ShoalKernel("shoal-kernel"),
@@ -76,37 +82,22 @@ CONTENDERS: dict[str, Contender] = {
         PufferlibMultiprocessing(),
         EnvPool(),
         EnvPoolAsync(),
+        *TORCHRL_CONTENDERS,
+        *RLLIB_CONTENDERS,
     )
 }
 
-_FOR_ONE_QUESTION = (
-    "shoal-view",
-    "shoal-inline",
-    "shoal-first-come",
-    "shoal-ray",
-    "shoal-kernel-1",
-    "shoal-kernel-first-come",
-    "shoal-kernel-c",
-    "shoal-kernel-numba",
-    "plain-c",
-    "shoal-hockey",
-    "shoal-hockey-1",
-    "box2d",
-    "shoal-atari",
-    "shoal-atari-1",
-    "ale-py",
-    "envpool-atari",
-    "gymnasium-atari",
-    "sb3-atari",
-    "envpool-async",
-    "shoal-sb3-dummy",
-    "shoal-sb3-subproc",
-    "shoal-tianshou",
-    "shoal-tianshou-python",
-    "tianshou-dummy",
-    "tianshou-subproc",
-    "tianshou-shmem",
-)
-
-STANDARD = [name for name in CONTENDERS if name not in _FOR_ONE_QUESTION]
-"""Those that a run measures unless it is told otherwise."""
+STANDARD = [
+    "shoal",
+    "shoal-process",
+    "shoal-kernel",
+    "loop",
+    "gymnasium-sync",
+    "gymnasium-async",
+    "sb3-dummy",
+    "sb3-subproc",
+    "pufferlib-serial",
+    "pufferlib-mp",
+    "envpool",
+]
+"""The contenders that ``python -m benchmarks run`` measures by default."""

@@ -1,4 +1,4 @@
-"""Atari games: Shoal's, ale-py's and EnvPool's vectors, and the usual wrappers in processes."""
+"""Atari vectors of Shoal, ale-py and EnvPool, and Gymnasium's wrappers in worker processes."""
 
 from __future__ import annotations
 
@@ -19,29 +19,29 @@ __all__ = ["AlePy", "EnvPoolAtari", "GymnasiumAtari", "Sb3Atari", "ShoalAtari"]
 
 _STEPS = 256
 _RESETS = 1 / 50
-"""How likely a slot is reset before a step, where that is the workload."""
+"""The probability that a slot is reset before a step, in workloads with resets."""
 
 
 class _AtariContender(Contender):
-    """A contender for games alone."""
+    """A contender for Atari games."""
 
     def supports(self, workload: str) -> bool:
-        """Only games; most vectors cannot reset single slots."""
+        """Return whether this is a game without resets: most vectors cannot reset single slots."""
         return workload in ATARI_ACTIONS and not workload.endswith(ATARI_RESETS)
 
 
 class AlePy(_AtariContender):
-    """ale-py's vector environment, with as many threads as cores; more make it no faster."""
+    """ale-py's vector environment with one thread per core; more threads are not faster."""
 
     name = "ale-py"
     packages = ("ale-py", "gymnasium", "numpy")
 
     def supports(self, workload: str) -> bool:
-        """All games."""
+        """Return whether this is a game."""
         return workload in ATARI_ACTIONS
 
     def open(self, workload: Workload, num_envs: int) -> Vector:
-        """Make the vector and its threads."""
+        """Create the vector and its threads."""
         from ale_py.vector_env import AtariVectorEnv
 
         return _started(AtariVectorEnv(_game(workload), num_envs), workload)
@@ -57,25 +57,25 @@ class ShoalAtari(_AtariContender):
         self._options = options
 
     def supports(self, workload: str) -> bool:
-        """All games."""
+        """Return whether this is a game."""
         return workload in ATARI_ACTIONS
 
     def open(self, workload: Workload, num_envs: int) -> Vector:
-        """Make the vector and its processes."""
+        """Create the vector and its processes."""
         from shoal.atari import AtariVectorEnv
 
         return _started(AtariVectorEnv(_game(workload), num_envs, **self._options), workload)
 
 
 class EnvPoolAtari(InPeer, _AtariContender):
-    """EnvPool's games, on threads."""
+    """EnvPool's games on threads."""
 
     name = "envpool-atari"
     peer = "envpool"
     packages = ("envpool", "gymnasium", "numpy")
 
     def open(self, workload: Workload, num_envs: int) -> Vector:
-        """Make the vector and its threads."""
+        """Create the vector and its threads."""
         import envpool
 
         envs = envpool.make_gymnasium(
@@ -92,7 +92,7 @@ class GymnasiumAtari(_AtariContender):
     packages = ("ale-py", "gymnasium", "numpy")
 
     def open(self, workload: Workload, num_envs: int) -> Vector:
-        """Make the vector and its processes."""
+        """Create the vector and its processes."""
         from gymnasium.vector import AsyncVectorEnv
 
         envs = AsyncVectorEnv([partial(_wrapped, workload.name)] * num_envs)
@@ -101,13 +101,13 @@ class GymnasiumAtari(_AtariContender):
 
 
 class Sb3Atari(_AtariContender):
-    """The same in Stable-Baselines3's worker processes."""
+    """Gymnasium's wrappers in Stable-Baselines3's worker processes."""
 
     name = "sb3-atari"
     packages = ("stable-baselines3", "ale-py", "gymnasium", "numpy")
 
     def open(self, workload: Workload, num_envs: int) -> Vector:
-        """Make the vector and its processes."""
+        """Create the vector and its processes."""
         from stable_baselines3.common.vec_env import SubprocVecEnv
 
         envs = SubprocVecEnv([partial(_wrapped, workload.name)] * num_envs)
@@ -126,7 +126,7 @@ def _wrapped(game: str) -> Any:
 def _started(envs: Any, workload: Workload) -> Lockstep:
     envs.reset(seed=SEED)
     actions = _actions(workload, envs.num_envs)
-    envs.step(actions[0])  # in which emulators are made that can wait until then
+    envs.step(actions[0])  # creates the emulators that are not needed before
     step = _with_resets(envs) if workload.name.endswith(ATARI_RESETS) else envs.step
     return Lockstep(step, actions, envs.close)
 

@@ -1,4 +1,4 @@
-"""EnvPool, in an environment without Shoal."""
+"""EnvPool, in a peer environment."""
 
 from __future__ import annotations
 
@@ -20,34 +20,34 @@ __all__ = ["EnvPool", "EnvPoolAsync"]
 
 
 class EnvPool(InPeer, envpool_vector.EnvPool):
-    """EnvPool in its synchronous mode."""
+    """EnvPool in synchronous mode."""
 
     peer = "envpool"
 
     def supports(self, workload: str) -> bool:
-        """Only what it has an environment of its own for."""
+        """Return whether EnvPool has this environment."""
         return workload == "cartpole"
 
 
 class EnvPoolAsync(EnvPool):
-    """EnvPool in its asynchronous mode: half of the environments come back at a time."""
+    """EnvPool in asynchronous mode, with batches of half of the environments."""
 
     name = "envpool-async"
 
     def open(self, workload: Workload, num_envs: int) -> Vector:
-        """Make the vector and its threads."""
+        """Create the vector and its threads."""
         batch = max(1, num_envs // 2)
         envs, actions = make_envpool(workload, num_envs, batch_size=batch)
         return _Halves(envs, [chosen[:batch] for chosen in actions], num_envs // batch)
 
 
 class _Halves(Vector):
-    """Environments that are sent and received in batches of the same size.
+    """Environments that are sent and received in batches of equal size.
 
     Args:
-        envs: A vector of EnvPool's in its asynchronous mode.
+        envs: A vector of EnvPool in asynchronous mode.
         actions: Batches of actions, used in turn.
-        batches: How many batches all environments make.
+        batches: The number of batches into which the environments are divided.
     """
 
     def __init__(self, envs: Any, actions: Sequence[npt.NDArray[np.int32]], batches: int) -> None:

@@ -1,4 +1,4 @@
-"""Hockey: Shoal's kernel, and Box2D driven from Python."""
+"""Hockey: Shoal's kernel and Box2D driven from Python."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ __all__ = ["Box2dHockey", "ShoalHockey"]
 
 
 class ShoalHockey(Contender):
-    """The kernel. In ``hockey`` both players act at random, in ``hockey-strong`` by a script."""
+    """The kernel; both players are random in ``hockey`` and scripted in ``hockey-strong``."""
 
     packages = ("shoal", "gymnasium", "numpy")
 
@@ -30,11 +30,11 @@ class ShoalHockey(Contender):
         self._options = options
 
     def supports(self, workload: str) -> bool:
-        """Only hockey."""
+        """Return whether this is hockey."""
         return workload.startswith("hockey")
 
     def open(self, workload: Workload, num_envs: int) -> Vector:
-        """Make the vector, and the players where they are ours."""
+        """Create the vector, and the players if they are scripted."""
         import shoal
         from shoal.hockey import BasicOpponents
 
@@ -43,20 +43,20 @@ class ShoalHockey(Contender):
             return open_lockstep(envs, workload)
         players = [BasicOpponents(num_envs, weak=False, seed=seed) for seed in (1, 2)]
         actions = np.empty((num_envs, 8), np.float32)
-        seen, _ = envs.reset(seed=SEED)
+        observations, _ = envs.reset(seed=SEED)
 
         def step(_: Any) -> object:
-            nonlocal seen
-            players[0].act(seen[:, 0], out=actions[:, :4])
-            players[1].act(seen[:, 1], out=actions[:, 4:])
-            seen, *results = envs.step(actions)
+            nonlocal observations
+            players[0].act(observations[:, 0], out=actions[:, :4])
+            players[1].act(observations[:, 1], out=actions[:, 4:])
+            observations, *results = envs.step(actions)
             return results
 
         return Lockstep(step, [actions], envs.close)
 
 
 class Box2dHockey(Contender):
-    """Scenes of Box2D, one after the other."""
+    """Box2D scenes that are stepped one after the other."""
 
     name = "box2d"
     packages = ("Box2D", "numpy")
@@ -64,11 +64,11 @@ class Box2dHockey(Contender):
     _SCENES = 16
 
     def supports(self, workload: str) -> bool:
-        """Only hockey between players at random."""
+        """Return whether this is hockey with random players."""
         return workload == "hockey"
 
     def open(self, workload: Workload, num_envs: int) -> Vector:
-        """Make a few scenes: how many there are does not matter to the speed of one."""
+        """Create a few scenes: their number does not affect the speed of a scene."""
         from benchmarks.hockey_scene import HockeyScene
 
         scenes = [HockeyScene() for _ in range(min(self._SCENES, num_envs))]

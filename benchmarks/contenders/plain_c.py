@@ -1,4 +1,4 @@
-"""Plain loops in C: what stepping could cost if nothing but the physics were there."""
+"""Plain loops in C: the cost of the physics alone."""
 
 from __future__ import annotations
 
@@ -43,16 +43,16 @@ class _Struct(ctypes.Structure):
 
 
 class PlainC(Contender):
-    """One loop over all environments, on one core."""
+    """A loop over all environments on one core."""
 
     name = "plain-c"
 
     def supports(self, workload: str) -> bool:
-        """Only what there is a loop for."""
+        """Return whether there is a loop for this environment."""
         return workload in GYMNASIUM_IDS
 
     def open(self, workload: Workload, num_envs: int) -> Vector:
-        """Compile the loops, and have every environment reset in the first step."""
+        """Compile the loops; the first step resets every environment."""
         import shoal
         from benchmarks.native_code import built
 
@@ -90,7 +90,7 @@ class PlainC(Contender):
 
 
 def _generators(count: int) -> npt.NDArray[np.uint64]:
-    """PCG64 for each environment, as ``shoal_random``: state, increment, and no half draw."""
+    """Return a PCG64 per environment, as ``shoal_random``: state, increment, no stored half."""
     words = np.zeros((count, 5), np.uint64)
     words[:, :4] = np.random.SeedSequence(0).generate_state(4 * count, np.uint64).reshape(-1, 4)
     words[:, 2] |= np.uint64(1)  # an increment is odd

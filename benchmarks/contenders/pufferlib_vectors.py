@@ -1,4 +1,4 @@
-"""PufferLib's vectors, over its emulation of Gymnasium environments."""
+"""PufferLib's vectors of emulated Gymnasium environments."""
 
 from __future__ import annotations
 
@@ -24,24 +24,24 @@ class PufferlibSerial(_Pufferlib):
     name = "pufferlib-serial"
 
     def open(self, workload: Workload, num_envs: int) -> Vector:
-        """Make the vector in this process."""
+        """Create the vector in this process."""
         from pufferlib.vector import Serial
 
         return _made(workload, num_envs, backend=Serial)
 
 
 class PufferlibMultiprocessing(_Pufferlib):
-    """The ``Multiprocessing`` backend: a process for each core, with many environments."""
+    """The ``Multiprocessing`` backend: one process per core."""
 
     name = "pufferlib-mp"
 
     def open(self, workload: Workload, num_envs: int) -> Vector:
-        """Make the vector and its processes."""
+        """Create the vector and its processes."""
         from pufferlib.vector import Multiprocessing
 
         cores = len(os.sched_getaffinity(0))
         workers = max(n for n in range(1, cores + 1) if num_envs % n == 0)
-        # PufferLib refuses more workers than physical cores unless told that this is meant.
+        # Without overwork, PufferLib refuses more workers than physical cores.
         return _made(
             workload, num_envs, backend=Multiprocessing, num_workers=workers, overwork=True
         )

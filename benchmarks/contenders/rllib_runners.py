@@ -1,4 +1,4 @@
-"""RLlib's env runners, on its own vectors and on Shoal's."""
+"""Env runners of RLlib, on RLlib's vectors and on Shoal's."""
 
 from __future__ import annotations
 
@@ -13,14 +13,14 @@ __all__ = ["RLLIB_CONTENDERS", "RllibRunner"]
 
 
 class RllibRunner(Contender):
-    """An env runner of PPO, which samples rollouts as PPO asks for them by default.
+    """An env runner of PPO that samples rollouts of PPO's default length.
 
     Args:
-        name: Of the contender.
-        mode: How environments become a vector: ``"sync"`` or ``"async"``, or
+        name: The name of the contender.
+        mode: The kind of the vector: ``"sync"`` or ``"async"``, or
             ``"vector_entry_point"`` for Shoal's.
         is_ours: Whether the env runner is Shoal's.
-        at_random: Whether to act at random, without the module.
+        at_random: Whether to sample actions without the module.
     """
 
     packages = ("ray", "gymnasium", "numpy", "torch")
@@ -34,11 +34,11 @@ class RllibRunner(Contender):
         self._at_random = at_random
 
     def supports(self, workload: str) -> bool:
-        """What both libraries know by its id."""
+        """Return whether both libraries know the environment by its id."""
         return workload in GYMNASIUM_IDS
 
     def open(self, workload: Workload, num_envs: int) -> Vector:
-        """Make the env runner and its vector, in this process."""
+        """Create the env runner and its vector in this process."""
         import torch
         from ray.rllib.algorithms.ppo import PPOConfig
         from ray.rllib.env.single_agent_env_runner import SingleAgentEnvRunner
@@ -66,7 +66,7 @@ class _Rollouts(Vector):
         self._at_random = at_random
 
     def step_many(self, seconds: float) -> tuple[int, float]:
-        """Sample whole rollouts, and tell their metrics, as an algorithm does."""
+        """Sample whole rollouts and collect their metrics, as an algorithm does."""
         steps, elapsed = 0, 0.0
         start = time.perf_counter()
         while elapsed < seconds:
@@ -89,5 +89,4 @@ RLLIB_CONTENDERS = (
     RllibRunner("shoal-rllib-random", "vector_entry_point", at_random=True),
     RllibRunner("rllib-sync-random", "sync", at_random=True),
 )
-"""With the module of PPO: Shoal's vector with Shoal's env runner and with RLlib's, RLlib's own
-vectors, and Shoal's env runner on one of those. Then both vectors without the module."""
+"""The first five act with the module of PPO, the last two without."""

@@ -1,4 +1,4 @@
-"""Stable-Baselines3's vectors, in an environment without Shoal."""
+"""Stable-Baselines3's vectors, in a peer environment."""
 
 from __future__ import annotations
 
@@ -13,13 +13,13 @@ class _InPeer(InPeer, Contender):
     peer = "sb3"
 
     def supports(self, workload: str) -> bool:
-        """All but nested observation spaces."""
+        """Return whether the observation space is not nested."""
         return workload != "dict"
 
 
 class Sb3Dummy(_InPeer, sb3_vectors.Sb3Dummy):
-    """``DummyVecEnv``: one environment after the other."""
+    """``DummyVecEnv``: environments in the calling process."""
 
 
 class Sb3Subproc(_InPeer, sb3_vectors.Sb3Subproc):
-    """``SubprocVecEnv``: a process for each environment."""
+    """``SubprocVecEnv``: one process per environment."""

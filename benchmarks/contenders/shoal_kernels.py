@@ -1,4 +1,4 @@
-"""Shoal's kernels: those that come with it, and one of a user's in C and in numba."""
+"""Shoal's built-in kernels, and a user-defined kernel in C and in numba."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ _EXAMPLE = Path(__file__).parents[2] / "examples" / "kernel_in_numba.py"
 
 
 class ShoalKernel(Contender):
-    """The kernel that stands in for an environment of Gymnasium's."""
+    """The kernel of a Gymnasium environment."""
 
     packages = _PACKAGES
 
@@ -28,24 +28,23 @@ class ShoalKernel(Contender):
         self._options = options
 
     def supports(self, workload: str) -> bool:
-        """Only what there is a kernel for."""
+        """Return whether there is a kernel for this environment."""
         return workload in GYMNASIUM_IDS
 
     def open(self, workload: Workload, num_envs: int) -> Vector:
-        """Make the vector; its threads start when they are needed."""
+        """Create the vector; its threads start when they are needed."""
         import shoal
 
-        what = GYMNASIUM_IDS[workload.name]
-        return open_lockstep(
-            shoal.make(what, num_envs, backend="kernel", **self._options), workload
-        )
+        env_id = GYMNASIUM_IDS[workload.name]
+        envs = shoal.make(env_id, num_envs, backend="kernel", **self._options)
+        return open_lockstep(envs, workload)
 
 
 class ShoalKernelFirstCome(ShoalKernel):
-    """A kernel whose slots get new actions as soon as half of them have come back."""
+    """A kernel whose slots are sent again as soon as half of them were received."""
 
     def open(self, workload: Workload, num_envs: int) -> Vector:
-        """Make the vector."""
+        """Create the vector."""
         import shoal
 
         envs = shoal.make(GYMNASIUM_IDS[workload.name], num_envs, backend="kernel")
@@ -54,7 +53,7 @@ class ShoalKernelFirstCome(ShoalKernel):
 
 
 class OwnKernel(Contender):
-    """A kernel as a user would write it, on one thread."""
+    """A user-defined kernel on one thread."""
 
     packages = (*_PACKAGES, "numba")
 
@@ -63,11 +62,11 @@ class OwnKernel(Contender):
         self._load = load
 
     def supports(self, workload: str) -> bool:
-        """Only the environment of the example."""
+        """Return whether this is the environment of the example."""
         return workload == "swing"
 
     def open(self, workload: Workload, num_envs: int) -> Vector:
-        """Build the kernel and make the vector."""
+        """Build the kernel and create the vector."""
         import shoal
 
         return open_lockstep(
@@ -76,7 +75,7 @@ class OwnKernel(Contender):
 
 
 def swing_in_numba() -> Any:
-    """The kernel of the example."""
+    """Return the kernel of the example."""
     spec = util.spec_from_file_location("kernel_in_numba", _EXAMPLE)
     assert spec is not None
     assert spec.loader is not None
@@ -86,7 +85,7 @@ def swing_in_numba() -> Any:
 
 
 def swing_in_c() -> Any:
-    """The same in C."""
+    """Return the same kernel in C."""
     import shoal
     from benchmarks.native_code import built
 

@@ -1,4 +1,4 @@
-"""Shoal behind Stable-Baselines3's interface, as ``shoal.sb3`` gives it."""
+"""Shoal with the interface of Stable-Baselines3: ``shoal.sb3``."""
 
 from __future__ import annotations
 
@@ -14,24 +14,24 @@ class _ShoalSb3(Contender):
 
 
 class ShoalSb3Dummy(_ShoalSb3):
-    """``DummyVecEnv``: one environment after the other."""
+    """``DummyVecEnv``: environments in the calling process."""
 
     name = "shoal-sb3-dummy"
 
     def open(self, workload: Workload, num_envs: int) -> Vector:
-        """Make the vector in this process."""
+        """Create the vector in this process."""
         from shoal.sb3 import DummyVecEnv
 
         return open_vec_env_lockstep(DummyVecEnv([workload.make] * num_envs), workload)
 
 
 class ShoalSb3Subproc(_ShoalSb3):
-    """``SubprocVecEnv``: worker processes, as many as there are cores, and the caller."""
+    """``SubprocVecEnv``: worker processes and the caller, together as many as cores."""
 
     name = "shoal-sb3-subproc"
 
     def open(self, workload: Workload, num_envs: int) -> Vector:
-        """Make the vector and its processes."""
+        """Create the vector and its processes."""
         from shoal.sb3 import SubprocVecEnv
 
         return open_vec_env_lockstep(SubprocVecEnv([workload.make] * num_envs), workload)

@@ -1,4 +1,4 @@
-"""Shoal, first come, first served."""
+"""Shoal's ``send`` and ``recv`` with partial batches."""
 
 from __future__ import annotations
 
@@ -14,13 +14,13 @@ __all__ = ["FirstCome", "ShoalFirstCome"]
 
 
 class ShoalFirstCome(Contender):
-    """Worker processes whose slots get new actions as soon as a quarter of them has come back."""
+    """Worker processes whose slots are sent again as soon as a quarter of them was received."""
 
     name = "shoal-first-come"
     packages = PACKAGES
 
     def open(self, workload: Workload, num_envs: int) -> Vector:
-        """Make the vector and its processes."""
+        """Create the vector and its processes."""
         import shoal
 
         envs = shoal.make(workload.make, num_envs=num_envs, backend="process", caller_works=False)
@@ -31,12 +31,12 @@ class ShoalFirstCome(Contender):
 
 
 class FirstCome(Vector):
-    """Slots that are sent and received in whatever order they are done.
+    """Slots that are sent again in the order in which they finish.
 
     Args:
-        envs: A vector of Shoal's, which was reset.
-        workload: What its environments are.
-        min_slots: How many slots to wait for before they are sent again.
+        envs: A Shoal vector after its reset.
+        workload: The workload of its environments.
+        min_slots: The minimum number of slots to receive at once.
     """
 
     def __init__(self, envs: Any, workload: Workload, min_slots: int) -> None:
@@ -45,7 +45,7 @@ class FirstCome(Vector):
         self._actions = cycle(action_batches(workload, envs.num_envs))
 
     def step_many(self, seconds: float) -> tuple[int, float]:
-        """Keep all slots in flight, then wait for the last of them; counts slots received."""
+        """Keep all slots in flight, then wait for the last of them; count the received slots."""
         envs, received, elapsed = self._envs, 0, 0.0
         start = time.perf_counter()
         envs.send(next(self._actions))

@@ -1,7 +1,7 @@
 """Tianshou's collector on Shoal's vector and on Tianshou's own.
 
-What is counted are transitions in the buffer: policy, stepping, resets and storing together. The
-policy tosses a coin, so that as little as can be is the same for all.
+The unit is a transition in the buffer: policy, step, reset and storage together. The policy picks
+actions at random, so that little of the time is the same for all contenders.
 """
 
 from __future__ import annotations
@@ -15,20 +15,20 @@ from shoal._bench.workload import Workload
 
 __all__ = ["ShoalTianshou", "TianshouDummy", "TianshouShmem", "TianshouSubproc"]
 
-_STEPS_AT_ONCE = 32
-"""Of each slot, in one call of ``collect``."""
+_STEPS_PER_CALL = 32
+"""The steps of each slot in one call of ``collect``."""
 
 
 class _Tianshou(Contender):
     packages: ClassVar[tuple[str, ...]] = ("tianshou", "torch", "gymnasium", "numpy")
 
     def supports(self, workload: str) -> bool:
-        """The coin is for an environment with two actions."""
+        """Return whether the policy fits: it picks one of two actions."""
         return workload == "cartpole"
 
 
 class ShoalTianshou(_Tianshou):
-    """A vector as ``shoal.tianshou`` makes it."""
+    """A vector of ``shoal.tianshou``."""
 
     packages = ("shoal", *_Tianshou.packages)
 
@@ -37,44 +37,44 @@ class ShoalTianshou(_Tianshou):
         self._options = options
 
     def open(self, workload: Workload, num_envs: int) -> Vector:
-        """Make the vector and a collector."""
+        """Create the vector and a collector."""
         from shoal.tianshou import make
 
         return _Collecting(make(GYMNASIUM_IDS[workload.name], num_envs, **self._options))
 
 
 class TianshouDummy(_Tianshou):
-    """``DummyVectorEnv``: one environment after the other."""
+    """``DummyVectorEnv``: environments in the calling process."""
 
     name = "tianshou-dummy"
 
     def open(self, workload: Workload, num_envs: int) -> Vector:
-        """Make the vector in this process, and a collector."""
+        """Create the vector in this process, and a collector."""
         from tianshou.env import DummyVectorEnv
 
         return _Collecting(DummyVectorEnv([workload.make] * num_envs))
 
 
 class TianshouSubproc(_Tianshou):
-    """``SubprocVectorEnv``: a process for each environment."""
+    """``SubprocVectorEnv``: one process per environment."""
 
     name = "tianshou-subproc"
 
     def open(self, workload: Workload, num_envs: int) -> Vector:
-        """Make the vector and its processes, and a collector."""
+        """Create the vector, its processes and a collector."""
         from tianshou.env import SubprocVectorEnv
 
-        # A forked process steps as fast as any other, and need not import torch once more first.
+        # A forked process is as fast as a spawned one and does not import torch again.
         return _Collecting(SubprocVectorEnv([workload.make] * num_envs, context="fork"))
 
 
 class TianshouShmem(_Tianshou):
-    """``ShmemVectorEnv``: a process for each environment, observations in shared memory."""
+    """``ShmemVectorEnv``: one process per environment, observations in shared memory."""
 
     name = "tianshou-shmem"
 
     def open(self, workload: Workload, num_envs: int) -> Vector:
-        """Make the vector and its processes, and a collector."""
+        """Create the vector, its processes and a collector."""
         from tianshou.env import ShmemVectorEnv
 
         return _Collecting(ShmemVectorEnv([workload.make] * num_envs))
@@ -101,10 +101,10 @@ class _Collecting(Vector):
             raise_on_nan_in_buffer=False,
         )
         self._collector.reset(gym_reset_kwargs={"seed": SEED})
-        self._steps = _STEPS_AT_ONCE * count
+        self._steps = _STEPS_PER_CALL * count
 
     def step_many(self, seconds: float) -> tuple[int, float]:
-        """Collect for about so long."""
+        """Collect for about so long and return the transitions and the elapsed time."""
         steps, elapsed = 0, 0.0
         start = time.perf_counter()
         while elapsed < seconds:

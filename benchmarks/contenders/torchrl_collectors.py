@@ -1,4 +1,4 @@
-"""TorchRL's collector on Shoal, and on TorchRL's own ways to step many environments."""
+"""TorchRL's collector on Shoal's environments and on TorchRL's own."""
 
 from __future__ import annotations
 
@@ -11,10 +11,10 @@ from benchmarks.workloads import GYMNASIUM_IDS
 from shoal._bench.contenders.base import SEED, Contender, Vector
 from shoal._bench.workload import Workload
 
-__all__ = ["FRAMES_PER_SLOT", "POLICIES", "STEPPERS", "Collecting"]
+__all__ = ["FRAMES_PER_SLOT", "POLICIES", "STEPPERS", "TORCHRL_CONTENDERS", "Collecting"]
 
 FRAMES_PER_SLOT = 64
-"""How many steps of each environment are in a batch of the collector."""
+"""The steps of each environment in a batch of the collector."""
 
 Make = Callable[[str, int], Any]
 
@@ -43,14 +43,14 @@ def _shoal_in_gym_wrapper(env_id: str, num_envs: int) -> Any:
 def _gym_env(env_id: str, num_envs: int = 0) -> Any:
     from torchrl.envs import GymEnv
 
-    # With a number, a vector of Gymnasium's with a process for each environment.
+    # With num_envs, GymEnv uses Gymnasium's AsyncVectorEnv, with one process per environment.
     return GymEnv(env_id, num_envs=num_envs, categorical_action_encoding=True)
 
 
 def _parallel(env_id: str, num_envs: int) -> Any:
     from torchrl.envs import ParallelEnv
 
-    # A forked process steps as fast as any other, and need not import torch once more first.
+    # A forked process is as fast as a spawned one and does not import torch again.
     return ParallelEnv(num_envs, partial(_gym_env, env_id), mp_start_method="fork")
 
 
@@ -68,11 +68,11 @@ STEPPERS: dict[str, Make] = {
     "torchrl-serial": _serial,
     "torchrl-gym-env": _gym_env,
 }
-"""What makes an environment of TorchRL's of so many environments, by name."""
+"""The functions that create a TorchRL environment of many environments, by name."""
 
 
 def _random(env: Any) -> None:
-    """No policy: the collector draws actions from the spec."""
+    """Return no policy: the collector samples the actions."""
 
 
 def _mlp(env: Any) -> Any:
@@ -91,15 +91,15 @@ def _mlp(env: Any) -> Any:
 
 
 POLICIES: dict[str, Callable[[Any], Any]] = {"random": _random, "mlp": _mlp}
-"""What chooses actions: the collector at random, or a network of two layers of 64."""
+"""The functions that create a policy, by name."""
 
 
 class Collecting(Contender):
-    """A collector of TorchRL's with a policy, on one of its environments.
+    """A TorchRL collector with a policy.
 
     Args:
-        stepper: A name of ``STEPPERS``.
-        policy: A name of ``POLICIES``.
+        stepper: A key of ``STEPPERS``.
+        policy: A key of ``POLICIES``.
     """
 
     packages = ("torchrl", "tensordict", "torch", "shoal", "gymnasium", "numpy")
@@ -110,11 +110,11 @@ class Collecting(Contender):
         self._policy = policy
 
     def supports(self, workload: str) -> bool:
-        """Whether the environments are Gymnasium's, since TorchRL makes them by their id."""
+        """Return whether TorchRL can create the environment by its id."""
         return workload in GYMNASIUM_IDS
 
     def open(self, workload: Workload, num_envs: int) -> Vector:
-        """Make the environments and the collector."""
+        """Create the environments and the collector."""
         import torch
         from torchrl.collectors import Collector
 
@@ -132,7 +132,7 @@ class Collecting(Contender):
 
 
 class _Batches(Vector):
-    """What a collector gives, batch after batch."""
+    """Batches of a collector."""
 
     def __init__(self, collector: Any) -> None:
         self._collector = collector
@@ -148,5 +148,8 @@ class _Batches(Vector):
         return frames, elapsed
 
     def close(self) -> None:
-        """End the collector, which closes its environments."""
+        """Shut the collector down, which closes its environments."""
         self._collector.shutdown()
+
+
+TORCHRL_CONTENDERS = [Collecting(stepper, policy) for policy in POLICIES for stepper in STEPPERS]

@@ -1,1 +1,1 @@
-"""How fast Shoal's agents act and learn: ``python -m benchmarks learning``."""
+"""How fast Shoal's agents act and learn."""

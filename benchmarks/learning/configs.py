@@ -1,4 +1,4 @@
-"""The configs of the training runs that are measured: none of them comes to an end."""
+"""Configs of training runs that never end."""
 
 from __future__ import annotations
 
@@ -8,17 +8,17 @@ import msgspec
 
 from shoal.train._config import Config, load_config, parse_config
 
-__all__ = ["HIDDEN", "NEVER", "collecting", "shipped_endless"]
+__all__ = ["HIDDEN", "NEVER", "bundled_endless", "collecting"]
 
 NEVER = 10**15
-"""More steps, or episodes, than there will be."""
+"""More steps or episodes than any run does."""
 
 HIDDEN = [256, 256]
-"""The widths of the hidden layers wherever networks are compared."""
+"""The widths of the hidden layers of all networks that are compared."""
 
 
 def collecting() -> Config:
-    """DDDQN acts and remembers, and learns nothing; it plays hockey against the weak opponent."""
+    """Return a config of DDDQN without updates, in hockey against the weak opponent."""
     return parse_config(
         {
             "curriculum": {
@@ -44,8 +44,8 @@ def collecting() -> Config:
     )
 
 
-def shipped_endless(name: str) -> Config:
-    """A config that comes along, with its first phase alone, and without checkpoints."""
+def bundled_endless(name: str) -> Config:
+    """Return a bundled config with only its first phase and without checkpoints."""
     raw: dict[str, Any] = msgspec.to_builtins(load_config(name))
     phase = raw["curriculum"]["phases"][0]
     phase["steps" if phase["episodes"] is None else "episodes"] = NEVER

@@ -1,4 +1,4 @@
-"""Training runs, gone on with step by step: the loop of ``shoal.train`` itself."""
+"""Training runs that are advanced step by step: the loop of ``shoal.train`` itself."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from contextlib import ExitStack
 from pathlib import Path
 from tempfile import TemporaryDirectory
 
-from benchmarks.learning.configs import NEVER, collecting, shipped_endless
+from benchmarks.learning.configs import NEVER, bundled_endless, collecting
 from benchmarks.learning.exercise import Exercise
 from shoal._bench.contenders.base import SEED
 from shoal.train._config import Config
@@ -17,24 +17,24 @@ from shoal.train._runs.run import Run
 __all__ = ["Collecting", "CurriculumSteps", "PPOLearning", "TrainingLoop"]
 
 _RECORDED = 8
-"""After so many updates, or rollouts, all that is recorded on a GPU has been recorded."""
+"""The number of updates or rollouts after which all CUDA graphs are recorded."""
 
 
 class TrainingLoop(Exercise):
-    """A training run, as far as its loop goes: no evaluations, no checkpoints.
+    """The loop of a training run, without evaluations and checkpoints.
 
-    It counts environment steps, over all slots.
+    Its unit is environment steps, summed over all slots.
 
     Args:
-        config: What is trained, and how.
-        num_envs: In how many environments.
-        device: Where the agent computes.
-        together: Steps of the vector that are done as a whole.
+        config: The config of the run.
+        num_envs: The number of environments.
+        device: The device of networks.
+        vector_steps: The steps of all slots that ``once`` does.
     """
 
-    def __init__(self, config: Config, num_envs: int, device: str, together: int) -> None:
+    def __init__(self, config: Config, num_envs: int, device: str, vector_steps: int) -> None:
         super().__init__(device)
-        self._together = together
+        self._vector_steps = vector_steps
         plan = RunPlan(
             name="measured",
             config=config,
@@ -52,18 +52,18 @@ class TrainingLoop(Exercise):
             resources.callback(self.run.close)
             reporter = Reporter(path, plan.name, phases, verbose=False, tensorboard=False)
             self.run._reporter = resources.enter_context(reporter)
-            # How Run.train begins, which would go on to the end of the curriculum.
+            # Run.train starts like this, and then runs to the end of the curriculum.
             task, progress = self.run._parts.task, self.run._progress
             task.begin(progress.phase, progress)
             task.reset()
             self._resources = resources.pop_all()
 
     def once(self) -> int:
-        """Take some steps of all slots, with the updates that are due."""
-        return self.advance(self._together)
+        """Step all slots, make the updates that are due, and return the environment steps."""
+        return self.advance(self._vector_steps)
 
     def advance(self, steps: int) -> int:
-        """Take so many steps of all slots; returns how many environment steps that were."""
+        """Step all slots so many times and return the number of environment steps."""
         run, before = self.run, self.run.steps
         for _ in range(steps):
             run._step()
@@ -71,68 +71,70 @@ class TrainingLoop(Exercise):
         return run.steps - before
 
     def close(self) -> None:
-        """Close the run, and remove its folder."""
+        """Close the run and remove its folder."""
         self._resources.close()
 
 
 class Collecting(TrainingLoop):
-    """DDDQN in hockey that acts and remembers, and never learns.
+    """DDDQN in hockey that acts and stores transitions, but never updates.
 
     Args:
-        num_envs: In how many environments.
-        device: Where the agent computes.
+        num_envs: The number of environments.
+        device: The device of networks.
     """
 
     def __init__(self, num_envs: int, device: str) -> None:
-        super().__init__(collecting(), num_envs, device, together=16)
+        super().__init__(collecting(), num_envs, device, vector_steps=16)
 
 
 class PPOLearning(TrainingLoop):
-    """PPO in hockey, as the config says that comes along: rollouts, and what is learnt of them.
+    """PPO in hockey, with the bundled config: rollouts and updates.
 
     Args:
-        num_envs: In how many environments.
-        device: Where the agent computes.
+        num_envs: The number of environments.
+        device: The device of networks.
     """
 
     def __init__(self, num_envs: int, device: str) -> None:
-        super().__init__(shipped_endless("hockey_ppo"), num_envs, device, together=1)
-        self._together = self.run.agent.settings.rollout_steps
-        self.advance(self._together * (_RECORDED if device == "cuda" else 1))
+        super().__init__(bundled_endless("hockey_ppo"), num_envs, device, vector_steps=1)
+        self._vector_steps = self.run.agent.settings.rollout_steps
+        self.advance(self._vector_steps * (_RECORDED if device == "cuda" else 1))
 
-    def take_round(self, seconds: float) -> float:
-        """Go on for about so long; returns the environment steps of a second.
-
-        Whole rollouts need no steps before, in which nothing would be learnt.
-        """
-        done, elapsed = self.go_on(seconds)
+    def sample(self, seconds: float) -> float:
+        """Learn from whole rollouts for so long and return the environment steps per second."""
+        done, elapsed = self.repeat(seconds)
         return done / elapsed
 
 
 class CurriculumSteps(TrainingLoop):
-    """So many environment steps of the guide's own config, each with its update.
+    """A fixed number of environment steps of the config ``curriculum_simple``.
 
     Args:
-        num_envs: In how many environments.
-        device: Where the agent computes.
-        steps: Environment steps of a round.
+        num_envs: The number of environments.
+        device: The device of networks.
+        steps: The number of environment steps of a round.
     """
 
     def __init__(self, num_envs: int, device: str, steps: int) -> None:
-        together = max(1, steps // num_envs)
-        super().__init__(shipped_endless("curriculum_simple"), num_envs, device, together)
+        vector_steps = max(1, steps // num_envs)
+        super().__init__(bundled_endless("curriculum_simple"), num_envs, device, vector_steps)
         trainee = self.run._parts.main
         while trainee.pace.is_warming_up:
             self.advance(1)
         while trainee.updates < _RECORDED:
             self.advance(1)
-        self._begun = self.run.steps, self.run.updates
 
-    def take_round(self, seconds: float) -> float:  # noqa: ARG002
-        """Take the steps of a round, however long that takes; returns how many in a second."""
-        self.advance(max(1, self._together // 20))
-        done, elapsed = self.go_on(0.0)
-        steps, updates = self._begun
-        made = (self.run.updates - updates) / (self.run.steps - steps)
-        self.note = f"{made:.2f} updates a step"
+    def sample(self, seconds: float) -> float:  # noqa: ARG002
+        """Do the steps of a round, however long it takes, and return the steps per second.
+
+        Raises:
+            RuntimeError: There was not one update per environment step.
+        """
+        self.advance(max(1, self._vector_steps // 20))
+        before = self.run.steps, self.run.updates
+        done, elapsed = self.repeat(0.0)
+        steps, updates = self.run.steps - before[0], self.run.updates - before[1]
+        # On a GPU, the last updates of a round may be counted in the next one.
+        if abs(updates - steps) > 0.05 * steps:
+            raise RuntimeError(f"{updates} updates in {steps} steps; expected one per step")
         return done / elapsed

@@ -1,4 +1,4 @@
-"""What there is to learn from where updates are measured: made-up transitions, the same for all."""
+"""Random transitions from which all contenders learn."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ OBSERVATIONS = spaces.Box(-np.inf, np.inf, (18,), np.float32)
 
 
 class Transitions(NamedTuple):
-    """A row for each transition."""
+    """Arrays with one row per transition."""
 
     observations: npt.NDArray[np.float32]
     actions: npt.NDArray[np.int64] | npt.NDArray[np.float32]
@@ -28,7 +28,7 @@ class Transitions(NamedTuple):
 
 
 def make_transitions(action_space: spaces.Discrete | spaces.Box, count: int) -> Transitions:
-    """Draw so many, with as many numbers as in hockey; one in a hundred ends an episode."""
+    """Draw transitions in the shape of hockey's; one in a hundred ends an episode."""
     rng = np.random.default_rng(SEED)
     shape = count, *OBSERVATIONS.shape
     actions: npt.NDArray[np.int64] | npt.NDArray[np.float32]

@@ -1,8 +1,8 @@
-"""Gradient steps by themselves: Shoal's agents and those of Stable-Baselines3, side by side.
+"""Gradient steps of Shoal's agents and of Stable-Baselines3's, without environments.
 
-Both learn from the same transitions, with the same batch size, layers, learning rate and threads,
-and in the same process. ``learn`` and ``train`` make as many updates in a call, so that what
-either does once for a call counts as little as it can.
+Both learn from the same transitions in the same process, with the same batch size, layers, learning
+rate and threads. A call of ``learn`` or ``train`` makes many updates, so that the work that either
+does once per call hardly counts.
 """
 
 from __future__ import annotations
@@ -26,29 +26,29 @@ __all__ = ["AS_DQN", "BATCH", "ShoalUpdates", "StableBaselinesUpdates"]
 BATCH = 256
 _RATE = 3e-4
 _ROWS = 100_000
-"""How many transitions are remembered."""
-_AT_ONCE = 25
+"""The number of stored transitions."""
+_UPDATES_PER_CALL = 25
 _WARM_UP = 25
-"""Updates before any is measured: what is recorded on a GPU has been recorded after these."""
+"""Updates before the measurement, after which all CUDA graphs are recorded."""
 
 AS_DQN = {"double": False, "dueling": False, "target_update_freq": 10_000, "tau": 1.0}
-"""With these settings DDDQN computes what DQN of Stable-Baselines3 does, and nothing else."""
+"""The hyperparameters with which DDDQN computes the same as DQN of Stable-Baselines3."""
 
 
 class ShoalUpdates(Exercise):
     """Updates of an agent.
 
     Args:
-        kind: ``SAC`` or ``DDDQN``.
-        device: Where it computes.
-        hyperparameters: Settings besides those that are the same for all.
+        kind: ``"SAC"`` or ``"DDDQN"``.
+        device: The device of networks.
+        hyperparameters: Hyperparameters besides those that all contenders share.
     """
 
     def __init__(self, kind: str, device: str, **hyperparameters: Any) -> None:
         super().__init__(device)
         action_space = _action_space(kind)
-        found = make_transitions(action_space, _ROWS)
-        same = {
+        transitions = make_transitions(action_space, _ROWS)
+        shared = {
             "hidden_dim": HIDDEN,
             "batch_size": BATCH,
             "buffer_size": _ROWS,
@@ -57,29 +57,29 @@ class ShoalUpdates(Exercise):
         self.agent = make_agent(
             kind,
             AgentSpaces(OBSERVATIONS.shape[0], action_space),
-            same | hyperparameters,
+            shared | hyperparameters,
             num_slots=_ROWS,
             device=device,
             seed=SEED,
         )
         never = np.zeros(_ROWS, bool)
-        self.agent.remember(Step(*found, truncated=never))
+        self.agent.remember(Step(*transitions, truncated=never))
         self.agent.learn(_WARM_UP)
 
     def once(self) -> int:
-        """Make some updates."""
-        return self.agent.learn(_AT_ONCE)
+        """Make some updates and return their number."""
+        return self.agent.learn(_UPDATES_PER_CALL)
 
 
 class StableBaselinesUpdates(Exercise):
     """Updates of an algorithm of Stable-Baselines3.
 
     Args:
-        kind: ``SAC`` or ``DQN``.
-        device: Where it computes.
+        kind: ``"SAC"`` or ``"DQN"``.
+        device: The device of networks.
 
     Raises:
-        ImportError: Stable-Baselines3 is not there.
+        ImportError: Stable-Baselines3 is not installed.
     """
 
     def __init__(self, kind: str, device: str) -> None:
@@ -90,7 +90,7 @@ class StableBaselinesUpdates(Exercise):
         action_space = _action_space(kind)
         self.model = getattr(stable_baselines3, kind)(
             "MlpPolicy",
-            _Nowhere(action_space),
+            _SpacesOnly(action_space),
             policy_kwargs={"net_arch": HIDDEN},
             batch_size=BATCH,
             buffer_size=_ROWS,
@@ -98,23 +98,24 @@ class StableBaselinesUpdates(Exercise):
             device=device,
         )
         self.model.set_logger(configure(None, []))
-        found, memory = make_transitions(action_space, _ROWS), self.model.replay_buffer
-        memory.observations[:, 0] = found.observations
-        memory.next_observations[:, 0] = found.next_observations
-        memory.actions[:, 0] = found.actions.reshape(_ROWS, -1)
-        memory.rewards[:, 0] = found.rewards
-        memory.dones[:, 0] = found.terminated
+        transitions = make_transitions(action_space, _ROWS)
+        memory = self.model.replay_buffer
+        memory.observations[:, 0] = transitions.observations
+        memory.next_observations[:, 0] = transitions.next_observations
+        memory.actions[:, 0] = transitions.actions.reshape(_ROWS, -1)
+        memory.rewards[:, 0] = transitions.rewards
+        memory.dones[:, 0] = transitions.terminated
         memory.full = True
         self.model.train(_WARM_UP, BATCH)
 
     def once(self) -> int:
-        """Make some updates."""
-        self.model.train(_AT_ONCE, BATCH)
-        return _AT_ONCE
+        """Make some updates and return their number."""
+        self.model.train(_UPDATES_PER_CALL, BATCH)
+        return _UPDATES_PER_CALL
 
 
-class _Nowhere(gymnasium.Env[npt.NDArray[np.float32], Any]):
-    """An environment of which only the spaces are wanted."""
+class _SpacesOnly(gymnasium.Env[npt.NDArray[np.float32], Any]):
+    """An environment that has spaces and cannot be stepped."""
 
     observation_space = OBSERVATIONS
 

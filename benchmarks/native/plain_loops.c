@@ -1,8 +1,7 @@
-/* The environments that there are kernels for, as plain loops in C.
+/* The environments of the kernels as plain loops in C, the baseline of the kernels.
  *
- * What somebody would write who wants nothing but to step many of one of them: no interface, no
- * checks, no threads, a time limit and the reset of what has ended. They compute what the kernels
- * compute, without caring for the last bit.
+ * Each loop steps many environments of one kind, with a time limit and autoreset, without checks
+ * and threads. The results equal those of the kernels up to rounding.
  */
 #include <math.h>
 #include <shoal_kernel.h>
@@ -12,21 +11,21 @@
 
 typedef struct {
   int64_t count, limit;
-  double* state;        /* four numbers for each */
-  int64_t* length;      /* of the episode so far */
-  uint8_t* done;        /* to be reset in the next step */
-  shoal_random* random; /* a generator for each: the kernels' own, NumPy's PCG64 */
-  const void* action;   /* int64_t, or float where it is continuous */
+  double* state;        /* four numbers per environment */
+  int64_t* length;      /* steps of the current episode */
+  uint8_t* done;        /* whether the next step resets */
+  shoal_random* random; /* one PCG64 generator per environment, as in the kernels */
+  const void* action;   /* int64_t, or float if continuous */
   void* observation;
   double* reward;
   uint8_t *terminated, *truncated;
-  /* Of those that are a table: outcomes from start[s * actions + a] on. */
+  /* Tables of transitions: the outcomes of a pair begin at start[state * actions + action]. */
   int64_t actions, initial_count;
   const int64_t *start, *next;
   const double *cumulative, *rewards, *initial, *probabilities;
   const uint8_t* ends;
-  const int8_t* masks; /* six for each state, or none */
-  double* probability; /* told with every step, as are the masks */
+  const int8_t* masks; /* six per state, or NULL */
+  double* probability; /* written in every step, like mask */
   int8_t* mask;
 } vector;
 
@@ -186,7 +185,7 @@ void acrobot(const vector* v) {
   }
 }
 
-/* A hand is a sum with aces as ones, and whether there is one. */
+/* A hand of cards: the sum with aces counted as 1, and whether it has an ace. */
 static int64_t value(const double* hand) {
   return (int64_t)(hand[1] != 0 && hand[0] <= 11 ? hand[0] + 10 : hand[0]);
 }

@@ -1,1 +1,1 @@
-"""Vectors in another process, asked over a connection."""
+"""The cost of remote vectors, compared with plain sockets and with other protocols."""

@@ -1,6 +1,6 @@
-"""What remote vectors are measured against: a null environment behind what others would use.
+"""Baselines of remote vectors: a null environment behind sockets, gRPC, websockets and JSON.
 
-A baseline asks a server in a process of its own to step all slots, and waits for the answer.
+A baseline requests steps of all slots from a server in another process and waits for the answer.
 """
 
 from __future__ import annotations
@@ -25,26 +25,26 @@ class Baseline(Protocol):
     """A client of one server."""
 
     def step(self, actions: Actions, /) -> Outcome | None:
-        """Step all slots; one that sends nothing but bytes gives no outcome."""
+        """Step all slots; a baseline that sends meaningless bytes returns None."""
 
     def close(self) -> None:
-        """Disconnect, and end the server; a second call does nothing."""
+        """Disconnect and end the server; a second call does nothing."""
 
 
 Kind: TypeAlias = Literal["tcp", "unix"]
 
 _FAMILIES = {"tcp": socket.AF_INET, "unix": socket.AF_UNIX}
-# The kernel chooses: a free port, or a name that is no file, so nobody has to remove it.
-_ANYWHERE: dict[str, Any] = {"tcp": (LOCALHOST, 0), "unix": ""}
+# The operating system chooses a free port, or an abstract name, which needs no cleanup.
+_ANY_ADDRESS: dict[str, Any] = {"tcp": (LOCALHOST, 0), "unix": ""}
 
 
 class PingPong(Client[socket.socket]):
-    """Sends bytes that mean nothing over a bare socket, and receives others: the least there is.
+    """Sends meaningless bytes over a plain socket and receives others: the lower bound.
 
     Args:
-        kind: Of the socket.
-        request_bytes: How many are sent.
-        answer_bytes: How many are received.
+        kind: The kind of the socket.
+        request_bytes: The size of a request.
+        answer_bytes: The size of an answer.
     """
 
     def __init__(
@@ -57,39 +57,39 @@ class PingPong(Client[socket.socket]):
         self._answer = memoryview(bytearray(answer_bytes))
 
     def step(self, _: Actions, /) -> None:
-        """Send and receive once, whatever the actions are."""
+        """Send and receive once; the actions are ignored."""
         self._connection.sendall(self._request)
         if not _receive(self._connection, self._answer):
-            raise ConnectionError("the server is gone")
+            raise ConnectionError("the server closed the connection")
 
 
 def _connect_socket(kind: Kind, address: Any) -> socket.socket:
     connection = socket.socket(_FAMILIES[kind])
     connection.connect(address)
-    _send_at_once(kind, connection)
+    _disable_delay(kind, connection)
     return connection
 
 
 def _serve_socket(announce: Announce, kind: Kind, request_bytes: int, answer_bytes: int) -> None:
     request, answer = memoryview(bytearray(request_bytes)), bytes(answer_bytes)
     with socket.socket(_FAMILIES[kind]) as listener:
-        listener.bind(_ANYWHERE[kind])
+        listener.bind(_ANY_ADDRESS[kind])
         listener.listen()
         announce(listener.getsockname())
         connection, _ = listener.accept()
     with connection:
-        _send_at_once(kind, connection)
+        _disable_delay(kind, connection)
         while _receive(connection, request):
             connection.sendall(answer)
 
 
-def _send_at_once(kind: Kind, connection: socket.socket) -> None:
+def _disable_delay(kind: Kind, connection: socket.socket) -> None:
     if kind == "tcp":
         connection.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
 
 
 def _receive(connection: socket.socket, buffer: memoryview) -> bool:
-    """Fill a buffer; tells whether the other end was there to do so."""
+    """Fill a buffer and return whether the other end sent enough."""
     received = 0
     while received < len(buffer):
         count = connection.recv_into(buffer[received:])
@@ -103,10 +103,10 @@ _GRPC_SERVICE, _GRPC_METHOD = "benchmarks.Vector", "Step"
 
 
 class GrpcVector(Client[grpc.Channel]):
-    """One unary call of gRPC a step, over TCP."""
+    """One unary gRPC call per step, over TCP."""
 
     def __init__(self) -> None:
-        # A proxy that the user may have is not for this machine.
+        # A proxy of the user must not be used for this machine.
         options = [("grpc.enable_http_proxy", 0)]
         super().__init__(partial(grpc.insecure_channel, options=options), _serve_grpc, RAW)
         self._call = self._connection.unary_unary(f"/{_GRPC_SERVICE}/{_GRPC_METHOD}")
@@ -127,7 +127,7 @@ def _serve_grpc(announce: Announce, codec: Codec) -> None:
 
 
 class _OverWebsockets(Client[ClientConnection]):
-    """A message of websockets each way a step, not compressed, over TCP."""
+    """One websocket message in each direction per step, uncompressed, over TCP."""
 
     def __init__(self, codec: Codec) -> None:
         super().__init__(_connect_websocket, _serve_websockets, codec)
@@ -147,7 +147,7 @@ class WebsocketVector(_OverWebsockets):
 
 
 class GymApiJsonVector(_OverWebsockets):
-    """JSON in text messages, as GymAPI has it behind rosbridge."""
+    """JSON in text messages, in the format of GymAPI behind rosbridge."""
 
     def __init__(self) -> None:
         super().__init__(GYM_API)

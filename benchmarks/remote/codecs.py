@@ -1,4 +1,4 @@
-"""How actions and outcomes are put into messages."""
+"""Encodings of actions and outcomes."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ __all__ = ["GYM_API", "RAW", "Codec"]
 
 
 class Codec(NamedTuple):
-    """The messages of a step: its request is made, answered by the server, and its answer read."""
+    """The messages of a step: the client encodes, the server answers, the client decodes."""
 
     request: Callable[[Actions], str | bytes]
     answer: Callable[[Any], str | bytes]
@@ -132,4 +132,4 @@ def _json_outcome(message: str) -> Outcome:
 
 
 GYM_API = Codec(_json_request, _json_answer, _json_outcome)
-"""JSON in the shape of GymAPI, in the messages of rosbridge."""
+"""JSON in the format of GymAPI, in the messages of rosbridge."""

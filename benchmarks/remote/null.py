@@ -1,4 +1,4 @@
-"""An environment that does nothing: every step of its slots has the same outcome."""
+"""An environment that does nothing: every step of all slots has the same outcome."""
 
 from __future__ import annotations
 
@@ -14,15 +14,15 @@ _OBSERVATION_SIZE = 4
 
 _HEADER_BYTES = 52
 REQUEST_BYTES = _HEADER_BYTES + NUM_SLOTS * 8
-"""A message with an action for every slot."""
+"""The size of a message with an action for every slot."""
 ANSWER_BYTES = _HEADER_BYTES + NUM_SLOTS * (4 * _OBSERVATION_SIZE + 8 + 1 + 1)
-"""A message with an observation, a reward and two flags of every slot."""
+"""The size of a message with an observation, a reward and two flags for every slot."""
 
 Actions: TypeAlias = NDArray[np.int64]
 
 
 class Outcome(NamedTuple):
-    """What a step of all slots gives."""
+    """The results of a step of all slots."""
 
     observations: NDArray[np.float32]
     rewards: NDArray[np.float64]
@@ -31,7 +31,7 @@ class Outcome(NamedTuple):
 
 
 def _outcome() -> Outcome:
-    """Draw numbers with as many digits as those of real environments: text is longer for them."""
+    """Draw numbers with as many digits as those of real environments, which make JSON longer."""
     rng = np.random.default_rng(0)
     return Outcome(
         rng.standard_normal((NUM_SLOTS, _OBSERVATION_SIZE), np.float32),
@@ -47,5 +47,5 @@ OUTCOME = _outcome()
 def step(actions: Actions) -> Outcome:
     """Step all slots."""
     if actions.shape != (NUM_SLOTS,):
-        raise ValueError(f"{NUM_SLOTS} actions are needed, not an array of shape {actions.shape}")
+        raise ValueError(f"actions have the shape {actions.shape}; expected ({NUM_SLOTS},)")
     return OUTCOME

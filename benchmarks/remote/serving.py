@@ -1,8 +1,8 @@
-"""Servers in processes of their own.
+"""Servers in separate processes.
 
 Such a process is ``python -m benchmarks.remote.serving PICKLE``, with the pickle of a function and
-its arguments in hexadecimal digits. Its standard output is the pickle of the address that it
-listens on; it ends with its standard input.
+its arguments in hexadecimal digits. It writes the pickle of its address to standard output and
+ends when its standard input is closed.
 """
 
 from __future__ import annotations
@@ -24,18 +24,18 @@ __all__ = ["LOCALHOST", "Announce", "Client", "served"]
 LOCALHOST = "127.0.0.1"
 
 Announce: TypeAlias = Callable[[Any], None]
-"""Tells the client which address the server listens on."""
+"""Reports the server's address to the client."""
 
 Connection = TypeVar("Connection")
 
 
 @contextmanager
 def served(serve: Callable[..., None], *arguments: object) -> Iterator[Any]:
-    """Run a server for as long as the context lasts, which is given the server's address.
+    """Run a server while the context is open; the context's value is the server's address.
 
     Args:
-        serve: Called as ``serve(announce, *arguments)``; found by its name in the other process.
-        arguments: What else to call it with.
+        serve: A picklable function, called as ``serve(announce, *arguments)``.
+        arguments: Its other arguments.
     """
     call = pickle.dumps((serve, arguments)).hex()
     with subprocess.Popen(
@@ -53,12 +53,12 @@ def served(serve: Callable[..., None], *arguments: object) -> Iterator[Any]:
 
 
 class Client(Generic[Connection]):
-    """A connection to a server of its own; both end with ``close``.
+    """A connection and the server that it starts; ``close`` ends both.
 
     Args:
         connect: Connects to the server's address.
         serve: The server; see ``served``.
-        arguments: What else to call it with.
+        arguments: Its other arguments.
     """
 
     def __init__(
@@ -73,7 +73,7 @@ class Client(Generic[Connection]):
             self._resources = resources.pop_all()
 
     def close(self) -> None:
-        """Disconnect, and end the server; a second call does nothing."""
+        """Disconnect and end the server; a second call does nothing."""
         self._resources.close()
 
 
@@ -95,7 +95,7 @@ def _end_with_client() -> None:
 
 
 if __name__ == "__main__":
-    # A client that is killed cannot end its server; the kernel closes the pipe all the same.
+    # A killed client cannot end its server, but the operating system closes the pipe.
     Thread(target=_end_with_client, daemon=True).start()
     function, others = pickle.loads(bytes.fromhex(sys.argv[1]))
     function(_announce, *others)

@@ -1,4 +1,4 @@
-"""Shoal's remote vectors of null environments, to be measured against the baselines."""
+"""Shoal's remote vectors of null environments, and servers of other environments."""
 
 from __future__ import annotations
 
@@ -19,19 +19,19 @@ from benchmarks.remote.serving import LOCALHOST, Announce, Client
 from shoal._spaces import VectorSpaces
 from shoal.pools import Batch
 
-__all__ = ["ShoalVector", "Way", "serve_slow_slots", "serve_swinging"]
+__all__ = ["Observation", "ShoalVector", "Transport", "serve_cartpoles", "serve_sleepers"]
 
-Way: TypeAlias = Literal["tcp", "unix", "shared memory"]
-Seen: TypeAlias = Literal["numbers", "pictures"]
+Transport: TypeAlias = Literal["tcp", "unix", "shared memory"]
+Observation: TypeAlias = Literal["numbers", "images"]
 
 _SPACES: dict[str, spaces.Box] = {
     "numbers": spaces.Box(-1, 1, (4,), np.float32),
-    "pictures": spaces.Box(0, 255, (4, 84, 84), np.uint8),
+    "images": spaces.Box(0, 255, (4, 84, 84), np.uint8),
 }
 
 
 class _NullPool:
-    """A pool whose slots do nothing, as the baselines' do."""
+    """A pool whose slots do nothing, like those of the baselines."""
 
     envs = None
     copy = True
@@ -39,20 +39,20 @@ class _NullPool:
     autoreset_mode = AutoresetMode.NEXT_STEP
     render_mode = None
 
-    def __init__(self, seen: Seen) -> None:
+    def __init__(self, observation: Observation) -> None:
         self.num_envs = NUM_SLOTS
         self.in_flight = 0
         self.metadata: dict[str, Any] = {}
-        observation, action = _SPACES[seen], spaces.Discrete(2)
+        space, action = _SPACES[observation], spaces.Discrete(2)
         self.spaces = VectorSpaces(
-            observation,
-            batch_space(observation, NUM_SLOTS),
+            space,
+            batch_space(space, NUM_SLOTS),
             action,
             batch_space(action, NUM_SLOTS),
         )
-        nothing = np.zeros(NUM_SLOTS, np.bool_)
-        observations = np.zeros(self.spaces.observation.shape or (), observation.dtype)
-        self._results = observations, np.zeros(NUM_SLOTS), nothing, nothing.copy(), None
+        flags = np.zeros(NUM_SLOTS, np.bool_)
+        observations = np.zeros(self.spaces.observation.shape or (), space.dtype)
+        self._results = observations, np.zeros(NUM_SLOTS), flags, flags.copy(), None
 
     def reset(self, *_: Any) -> None:
         self.in_flight = NUM_SLOTS
@@ -74,32 +74,32 @@ class _NullPool:
         return []
 
     def close(self) -> None:
-        """There is nothing to close."""
+        """Do nothing: there are no environments."""
 
 
-def _serve(announce: Announce, way: Way, seen: Seen) -> None:
-    where = "unix://@" + f"shoal-benchmark-{time.monotonic_ns()}"
-    bind = where if way == "unix" else f"tcp://{LOCALHOST}:0"
-    server = shoal.serve({"null": partial(_NullPool, seen)}, bind)
+def _serve(announce: Announce, transport: Transport, observation: Observation) -> None:
+    address = "unix://@" + f"shoal-benchmark-{time.monotonic_ns()}"
+    bind = address if transport == "unix" else f"tcp://{LOCALHOST}:0"
+    server = shoal.serve({"null": partial(_NullPool, observation)}, bind)
     announce(server.url)
     server.wait()
 
 
-def _connect(way: Way, url: str) -> Any:
-    separator = "#" if way == "unix" else "/"
-    return shoal.connect(f"{url}{separator}null", shared_memory=way == "shared memory")
+def _connect(transport: Transport, url: str) -> Any:
+    separator = "#" if transport == "unix" else "/"
+    return shoal.connect(f"{url}{separator}null", shared_memory=transport == "shared memory")
 
 
 class ShoalVector(Client[Any]):
-    """A remote vector, in one of the ways that bytes can go.
+    """A remote vector of null environments.
 
     Args:
-        way: How.
-        seen: What the slots observe.
+        transport: How bytes travel.
+        observation: What the slots observe.
     """
 
-    def __init__(self, way: Way, seen: Seen = "numbers") -> None:
-        super().__init__(partial(_connect, way), _serve, way, seen)
+    def __init__(self, transport: Transport, observation: Observation = "numbers") -> None:
+        super().__init__(partial(_connect, transport), _serve, transport, observation)
         self._connection.reset()
 
     def step(self, actions: Actions, /) -> Outcome:
@@ -107,8 +107,8 @@ class ShoalVector(Client[Any]):
         return Outcome(*self._connection.step(actions)[:4])
 
 
-def serve_swinging(announce: Announce, num_envs: int) -> None:
-    """Host poles on carts."""
+def serve_cartpoles(announce: Announce, num_envs: int) -> None:
+    """Host CartPole-v1."""
     server = shoal.serve(
         {"it": lambda: shoal.make("CartPole-v1", num_envs)}, f"tcp://{LOCALHOST}:0"
     )
@@ -117,7 +117,7 @@ def serve_swinging(announce: Announce, num_envs: int) -> None:
 
 
 class _Sleeper(gymnasium.Env[Any, Any]):
-    """Sleeps while it steps."""
+    """Sleeps in every step."""
 
     observation_space = spaces.Box(-1, 1, (4,), np.float32)
     action_space = spaces.Discrete(2)
@@ -133,8 +133,8 @@ class _Sleeper(gymnasium.Env[Any, Any]):
         return np.zeros(4, np.float32), 0.0, False, False, {}
 
 
-def serve_slow_slots(announce: Announce, seconds: Sequence[float]) -> None:
-    """Host slots of which each sleeps for so long in every step."""
+def serve_sleepers(announce: Announce, seconds: Sequence[float]) -> None:
+    """Host slots that sleep for these durations in every step."""
     factories = [partial(_Sleeper, each) for each in seconds]
     server = shoal.serve(
         {"it": lambda: shoal.make(factories, backend="process", caller_works=False)},

@@ -1,186 +1,172 @@
-"""The required figures: what is measured for them, and when they are reached."""
+"""The table of figures: that every row can be measured, and how rows are computed and judged."""
 
 from __future__ import annotations
 
 import math
-import time
-from collections.abc import Collection
-from typing import Any, cast
+from importlib import import_module
+from importlib.util import find_spec
+from pathlib import Path
 
 import pytest
 
-from benchmarks import startup
+from benchmarks import figures
 from benchmarks.contenders import CONTENDERS
-from benchmarks.figures import REQUIRED, matching
-from benchmarks.judging import Bench, Contest, Figure, Verdict, judge, rate, times, verdict_table
-from benchmarks.memory import measure_worker_memory
-from benchmarks.runner import Runner
-from benchmarks.sb3 import measured_apart
-from benchmarks.startup import measure_startup
-from benchmarks.training import Training
+from benchmarks.figures import BEST_PEER, PEERS, Figure, UnknownFigureError, groups, select
+from benchmarks.turns import SPECIAL, Measuring
 from benchmarks.workloads import WORKLOADS
+from shoal._bench import machine
 from shoal._bench.results import Cell
-from shoal._bench.runner import Settings
 
-RATES = {"fast": [8e6, 4e6, 6e6], "slow": [2e6, 1e6, 3e6]}
-
-
-class Scripted:
-    """A runner that knows the rates beforehand, and takes note of what it is asked to measure."""
-
-    def __init__(self) -> None:
-        self.asked: list[tuple[str, int, set[str]]] = []
-
-    def measure(self, workload: str, num_envs: int, names: Collection[str]) -> Cell:
-        self.asked.append((workload, num_envs, set(names)))
-        rates = {name: RATES[name] for name in RATES if name in names}
-        failures = {name: "lost its way" for name in names if name not in RATES}
-        return Cell(workload, num_envs, sorted(names), rates, failures)
+RATES = {"fast": [8.0, 4.0, 6.0], "slow": [2.0, 1.0, 3.0]}
+ALL = [(group, figure) for group in groups() for figure in group.figures]
+RESULTS = Path(figures.__file__).with_name("results")
 
 
-def measured(*figures: Figure) -> tuple[list[float | None], Scripted]:
-    runner = Scripted()
-    contests = [figure.contest for figure in figures if figure.contest]
-    verdicts = judge(figures, Bench(cast(Runner, runner), contests))
-    return [verdict.value for verdict in verdicts], runner
+def figure(
+    metric: str = "ratio", requirement: str = "", *, contender: str = "fast", baseline: str = "slow"
+) -> Figure:
+    return Figure("group", "noop", 8, contender, baseline, metric, requirement)
 
 
-def test_times_is_the_ratio_of_the_figures_own_subject_to_its_rival() -> None:
-    values, _ = measured(
-        times("fast", "slow", "noop", 8, at_least=1.0),
-        times("slow", "fast", "noop", 8, at_least=1.0),
-    )
-    assert values == [4.0, 0.25]
+def cell(**rates: list[float]) -> Cell:
+    named = {name.replace("_", "-"): values for name, values in (rates or RATES).items()}
+    return Cell("noop", 8, list(named), named)
 
 
-def test_times_a_loop_on_two_cores_is_half_as_many() -> None:
-    figure = times("fast", "slow", "noop", 8, at_least=1.0, cores=2)
-    assert figure.what == "noop 8: fast times slow on 2 cores"
-    assert measured(figure)[0] == [2.0]
+@pytest.fixture
+def two_cores(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(machine, "core_count", lambda: 2)
 
 
-def test_a_rate_is_the_median_in_millions() -> None:
-    assert measured(rate("fast", "noop", 8, at_least=1.0))[0] == [6.0]
+@pytest.mark.parametrize("group", groups(), ids=lambda group: group.name)
+def test_every_contender_of_a_figure_can_be_measured_in_its_cell(group: figures.Group) -> None:
+    for each in group.figures:
+        if each.workload in WORKLOADS:
+            assert CONTENDERS[each.contender].supports(each.workload), each.name
+            if each.baseline == BEST_PEER:
+                assert any(CONTENDERS[name].supports(each.workload) for name in PEERS), each.name
+            elif each.baseline:
+                assert CONTENDERS[each.baseline].supports(each.workload), each.name
+            continue
+        if group.needs and find_spec(group.needs) is None:
+            pytest.skip(f"{group.needs} is not installed")
+        module = import_module(SPECIAL[each.workload].module)
+        names = module.samplers(each.workload, each.size, Measuring(device=group.device))
+        assert set(each.contenders) <= set(names), each.name
 
 
-def test_a_figure_whose_contender_failed_has_no_value_and_is_missed() -> None:
-    for figure in (
-        times("fast", "lost", "noop", 8, at_least=0.0),
-        times("lost", "fast", "noop", 8, at_least=0.0),
-        rate("lost", "noop", 8, at_least=0.0),
-    ):
-        values, _ = measured(figure)
-        assert values == [None]
-        assert not figure.reached(None)
+def test_names_are_unique_and_select_their_figure_alone() -> None:
+    for group, each in ALL:
+        assert select([each.name]) == [(group, [each])]
 
 
-def test_a_cell_is_measured_once_with_all_its_contenders_and_no_others() -> None:
-    _, runner = measured(
-        times("fast", "slow", "noop", 8, at_least=1.0),
-        times("fast", "slow", "dict", 8, at_least=1.0),
-        times("slow", "third", "noop", 8, at_least=1.0),
-    )
-    assert runner.asked == [
-        ("noop", 8, {"fast", "slow", "third"}),
-        ("dict", 8, {"fast", "slow"}),
-    ]
+def test_every_requirement_is_readable_and_holds_somewhere() -> None:
+    for _, each in ALL:
+        limits = {each.limit(cores) for cores in (1, 2, 16)}
+        assert bool(each.requirement) == any(limits), each.name
+
+
+def test_every_stored_table_belongs_to_a_group() -> None:
+    stored = {path.stem for path in RESULTS.glob("*.md")} - {"latest"}
+    assert stored <= {group.name for group in groups()}
 
 
 @pytest.mark.parametrize(
-    ("bounds", "bound", "kept", "broken"),
+    ("metric", "values"),
     [
-        ({"at_least": 2.0}, ">= 2", [2.0, 3.0], [1.9, math.nan]),
-        ({"at_most": 2.0}, "<= 2", [2.0, 0.0], [2.1, math.nan]),
+        ("ratio", [4.0, 4.0, 2.0]),
+        ("time ratio", [0.25, 0.25, 0.5]),
+        ("ratio per core", [2.0, 2.0, 1.0]),
+        ("million steps/s", [8e-6, 4e-6, 6e-6]),
+        ("ms", [8.0, 4.0, 6.0]),
     ],
 )
-def test_a_figure_is_reached_up_to_its_bound(
-    bounds: dict[str, float], bound: str, kept: list[float], broken: list[float]
+def test_a_figure_is_computed_in_every_round(
+    two_cores: None, metric: str, values: list[float]
 ) -> None:
-    figure = Figure("something", lambda _: None, **bounds)
-    assert figure.bound == bound
-    assert all(figure.reached(value) for value in kept)
-    assert not any(figure.reached(value) for value in broken)
+    assert figure(metric).values(cell()) == pytest.approx(values)
 
 
-def test_verdicts_are_shown_and_are_plain_data() -> None:
-    figure = Figure("something", lambda _: None, at_least=2.0)
-    verdicts = [Verdict(figure, 2.5), Verdict(figure, 1.5), Verdict(figure, None)]
-    assert verdict_table(verdicts).rows == [
-        ["something", ">= 2", "2.50", "reached"],
-        ["something", ">= 2", "1.50", "MISSED"],
-        ["something", ">= 2", "failed", "MISSED"],
-    ]
-    assert verdicts[1].as_json() == {
-        "figure": "something",
-        "required": ">= 2",
-        "measured": 1.5,
-        "reached": False,
+def test_the_result_is_the_median_of_the_rounds_or_the_longest_time() -> None:
+    assert figure("ms").judge(cell()).value == 6.0
+    assert figure("longest s").judge(cell()).value == 8.0
+    # The machine slowed down after the first round: the ratio of the medians would be 1.
+    rates = {"fast": [100.0, 10.0, 10.0], "slow": [50.0, 5.0, 10.0]}
+    assert figure().judge(cell(**rates)).value == 2.0
+
+
+@pytest.mark.parametrize(("contender", "baseline"), [("fast", "lost"), ("lost", "fast")])
+def test_a_figure_with_a_failed_contender_is_missed(contender: str, baseline: str) -> None:
+    verdict = figure("ratio", ">= 0", contender=contender, baseline=baseline).judge(cell())
+    assert verdict.value is None
+    assert not verdict.is_reached
+    assert verdict.outcome == "failed"
+
+
+@pytest.mark.parametrize(
+    ("requirement", "outcome"),
+    [
+        (">= 4", "reached"),
+        (">= 4.01", "MISSED"),
+        ("<= 4", "reached"),
+        ("<= 3.99", "MISSED"),
+        ("", ""),
+        (">= 9 on 16 cores", ""),
+        (">= 9 on 2 cores, >= 1 on 16 cores", "MISSED"),
+        (">= 3 on 2 cores, >= 9 on 16 cores", "reached"),
+    ],
+)
+def test_a_result_is_compared_with_the_requirement_for_this_machine(
+    two_cores: None, requirement: str, outcome: str
+) -> None:
+    verdict = figure("ratio", requirement).judge(cell())
+    assert verdict.outcome == outcome
+    assert verdict.is_reached == (outcome != "MISSED")
+
+
+def test_nan_reaches_no_requirement() -> None:
+    rates = {"fast": [math.nan], "slow": [1.0]}
+    for requirement in (">= 1", "<= 1"):
+        assert not figure("ratio", requirement).judge(cell(**rates)).is_reached
+
+
+@pytest.mark.parametrize("requirement", ["at least 3", "> 3", ">= 3 on two cores"])
+def test_an_unreadable_requirement_is_an_error(requirement: str) -> None:
+    with pytest.raises(ValueError, match="is no requirement; expected"):
+        figure("ratio", requirement).judge(cell())
+
+
+def test_the_best_peer_has_the_highest_median_of_the_peers() -> None:
+    # Another peer has the highest single rate and mean; loop is no peer.
+    rates = {
+        "shoal": [30.0, 6.0, 8.0],
+        "sb3-dummy": [5.0, 99.0, 1.0],
+        "gymnasium-sync": [6.0, 6.0, 1.0],
+        "loop": [99.0] * 3,
     }
+    verdict = figure(contender="shoal", baseline=BEST_PEER).judge(cell(**rates))
+    assert verdict.baseline == "gymnasium-sync"
+    assert verdict.value == 5.0
+    assert figure(contender="shoal", baseline=BEST_PEER).contenders == ("shoal", *PEERS)
 
 
-def test_required_figures_are_about_what_there_is() -> None:
-    contests = [figure.contest for figure in REQUIRED if figure.contest]
-    assert Contest("noop", 8, ("shoal-process", "gymnasium-async")) in contests
-    for workload, _, contenders in contests:
-        if workload in WORKLOADS:
-            assert set(contenders) <= set(CONTENDERS)
-        else:
-            assert workload in measured_apart(Settings(), Training())
-    descriptions = [figure.what for figure in REQUIRED]
-    assert len(set(descriptions)) == len(descriptions)
+def test_a_failed_peer_is_not_the_best_and_without_peers_there_is_no_figure() -> None:
+    best = figure(contender="shoal", baseline=BEST_PEER)
+    assert best.judge(cell(shoal=[1.0], sb3_dummy=[0.5])).baseline == "sb3-dummy"
+    assert best.judge(cell(shoal=[1.0])).outcome == "failed"
 
 
-def test_figures_are_chosen_by_a_part_of_their_description() -> None:
-    assert matching("", slow=True) == list(REQUIRED)
-    assert [figure.what for figure in matching("loop on 2")] == [
-        "cartpole 32: shoal-process times loop on 2 cores",
-        "burn100us 32: shoal-process times loop on 2 cores",
+def test_names_select_groups_figures_and_patterns() -> None:
+    assert select([]) == [(group, list(group.figures)) for group in groups()]
+    [(group, rows)] = select(["costs"])
+    assert rows == list(group.figures)
+    [(_, rows)] = select(["kernels/cartpole-8/*"])
+    assert [each.contender for each in rows] == [
+        "shoal-kernel",
+        "shoal-kernel-first-come",
+        "shoal-kernel",
     ]
-    assert matching("nonsense") == []
-
-
-def test_slow_figures_are_left_out_unless_asked_for() -> None:
-    assert [figure for figure in REQUIRED if figure not in matching("")] == [
-        figure for figure in REQUIRED if figure.slow
-    ]
-    assert matching("PPO") == []
-    assert [figure.what for figure in matching("PPO", slow=True)] == [
-        "PPO 8: shoal-sb3-subproc times sb3-subproc",
-        "PPO 8: shoal-sb3-dummy times sb3-dummy",
-    ]
-
-
-def test_a_workload_that_is_no_environment_is_measured_apart() -> None:
-    runner, apart = Scripted(), Scripted()
-    contests = [Contest("noop", 8, ("fast",)), Contest("learning", 8, ("fast", "slow"))]
-    bench = Bench(cast(Runner, runner), contests, {"learning": apart.measure})
-    assert bench.cell("learning", 8) is bench.cell("learning", 8)
-    bench.cell("noop", 8)
-    assert apart.asked == [("learning", 8, {"fast", "slow"})]
-    assert runner.asked == [("noop", 8, {"fast"})]
-
-
-def test_startup_ends_with_the_first_observations_and_closes(
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
-    done = []
-
-    class Slow:
-        def __init__(self, num_envs: int) -> None:
-            time.sleep(0.02)
-
-        def reset(self, seed: int) -> None:
-            time.sleep(0.02)
-
-        def close(self) -> None:
-            done.append("closed")
-            time.sleep(0.2)
-
-    starts: dict[str, Any] = {"slow": Slow}
-    monkeypatch.setattr(startup, "STARTS", starts)
-    assert 0.04 <= measure_startup("slow", 1, attempts=2).median < 0.2
-    assert done == ["closed", "closed"]
-
-
-def test_a_worker_takes_the_memory_of_an_interpreter() -> None:
-    assert 5.0 < measure_worker_memory(fewer=1, more=2) < 500.0
+    assert [group.name for group, _ in select(["rllib", "ray"])] == ["ray", "rllib"]
+    for name in ("chess", "cost", "kernels/chess"):
+        with pytest.raises(UnknownFigureError, match=f"is called '{name}'"):
+            select(["costs", name])

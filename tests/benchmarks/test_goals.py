@@ -1,66 +1,77 @@
-"""Goals: a training counts by what it has reached and how long that took."""
+"""Goals: a training counts if the run and the saved agent reach the return of the config."""
 
 from __future__ import annotations
 
 import json
+import time
 from pathlib import Path
+from typing import Any
 
+import numpy as np
 import pytest
 
 from benchmarks.learning import goals
-from benchmarks.learning.goals import GOALS, Goal, measure_goals
+from benchmarks.learning.goals import Training
 
 
-def short_config(folder: Path, promised: float) -> str:
-    path = folder / "short.json"
-    config = {
-        "task": {"id": "CartPole-v1"},
-        "curriculum": {"phases": [{"name": "balance", "steps": 400}]},
-        "training": {
-            "warmup_steps": 300,
-            "eval_freq_steps": 200,
-            "eval_num_games": 2,
-            "video_episodes": 0,
-            "stop_at_reward": promised,
-        },
-        "agent": {"type": "DDDQN", "hyperparameters": {"hidden_dim": [8]}},
-    }
-    path.write_text(json.dumps(config))
-    return str(path)
+@pytest.fixture
+def config(tmp_path: Path) -> Any:
+    """Write a short config with this goal."""
+
+    def write(goal: float) -> str:
+        path = tmp_path / "short.json"
+        config = {
+            "task": {"id": "CartPole-v1"},
+            "curriculum": {"phases": [{"name": "balance", "steps": 400}]},
+            "training": {
+                "warmup_steps": 300,
+                "eval_freq_steps": 200,
+                "eval_num_games": 2,
+                "video_episodes": 0,
+                "stop_at_reward": goal,
+            },
+            "agent": {"type": "DDDQN", "hyperparameters": {"hidden_dim": [8]}},
+        }
+        path.write_text(json.dumps(config))
+        return str(path)
+
+    return write
 
 
-def test_the_goals_are_those_of_the_issue() -> None:
-    assert [(goal.config, goal.mean, goal.seconds) for goal in GOALS] == [
-        ("cartpole_dddqn", 475, 120),
-        ("pendulum_sac", -200, 300),
-    ]
+def test_the_time_of_a_training_is_the_time_of_the_call(config: Any) -> None:
+    start = time.perf_counter()
+    elapsed = Training(config(5.0)).sample(0.0)
+    assert 0.01 < elapsed < time.perf_counter() - start
 
 
-@pytest.mark.parametrize(("promised", "reached"), [(5.0, True), (501.0, False)])
-def test_what_was_not_reached_has_no_time(
-    monkeypatch: pytest.MonkeyPatch,
-    tmp_path: Path,
-    capsys: pytest.CaptureFixture[str],
-    promised: float,
-    reached: bool,
+def test_a_run_that_does_not_reach_the_goal_fails(config: Any) -> None:
+    with pytest.raises(RuntimeError, match=r"seed 0 reached a mean return of .*; expected 501"):
+        Training(config(501.0)).sample(0.0)
+
+
+def test_a_saved_agent_that_does_not_reach_the_goal_fails(
+    config: Any, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    config = short_config(tmp_path, promised)
-    monkeypatch.setattr(goals, "GOALS", (Goal(config, 100.0),))
-    assert measure_goals([3, 4], tmp_path / "results") == reached
-
-    data = json.loads((tmp_path / "results" / "goals.json").read_text())
-    attempts = data["attempts"]
-    assert [each["seed"] for each in attempts] == [3, 4]
-    assert [each["steps"] for each in attempts] == [200 if reached else 400] * 2
-    [figure] = data["figures"]
-    longest = max(each["seconds"] for each in attempts)
-    assert figure["measured"] == (longest if reached else None)
-    assert figure["reached"] == reached
-    for text in (capsys.readouterr().out, (tmp_path / "results" / "goals.md").read_text()):
-        assert ("reached" if reached else "MISSED") in text
-        assert "seed 4" in text
+    monkeypatch.setattr(goals, "play_episodes", lambda *_, **__: (np.full(100, 4.0), None))
+    with pytest.raises(RuntimeError, match=r"reached a mean return of 4\.0; expected 5"):
+        Training(config(5.0)).sample(0.0)
 
 
-def test_a_goal_needs_a_promise() -> None:
-    with pytest.raises(ValueError, match="promises no return"):
-        _ = Goal("hockey_ppo", 1.0).mean
+def test_every_round_has_another_seed(config: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+    seeds = []
+
+    def train(*_: object, seed: int, **__: object) -> None:
+        seeds.append(seed)
+        raise RuntimeError("enough")
+
+    monkeypatch.setattr(goals, "train_single_run", train)
+    training = Training(config(5.0))
+    for _ in range(3):
+        with pytest.raises(RuntimeError, match="enough"):
+            training.sample(0.0)
+    assert seeds == [0, 1, 2]
+
+
+def test_a_goal_needs_a_return_at_which_training_stops() -> None:
+    with pytest.raises(ValueError, match="the config hockey_ppo has no stop_at_reward"):
+        Training("hockey_ppo")

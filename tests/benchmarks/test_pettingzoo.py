@@ -1,4 +1,4 @@
-"""The benchmark of PettingZoo's environments measures what it says."""
+"""PettingZoo's contenders step their games."""
 
 import pytest
 
@@ -7,26 +7,32 @@ pytest.importorskip("supersuit")
 
 from pettingzoo.test import parallel_api_test
 
-from benchmarks.pettingzoo import CONTENDERS, GAMES, REQUIRED, March, measure_pettingzoo
-from shoal._bench.runner import Settings
+from benchmarks.pettingzoo import March, samplers
+from benchmarks.turns import Measuring, take_turns
+
+MODULE = "benchmarks.pettingzoo"
 
 
-def test_required_figures_are_about_what_there_is() -> None:
-    for figure in REQUIRED:
-        assert figure.contest is not None
-        game, _, names = figure.contest
-        assert game in GAMES
-        assert set(names) <= set(CONTENDERS)
-
-
-def test_the_cheap_environment_is_a_parallel_environment() -> None:
+def test_march_is_a_parallel_environment() -> None:
     parallel_api_test(March(), 150)
 
 
-def test_results_are_written(tmp_path, monkeypatch, capsys) -> None:  # type: ignore[no-untyped-def]
-    monkeypatch.setattr("benchmarks.pettingzoo.REQUIRED", REQUIRED[:1])
-    measure_pettingzoo(Settings(rounds=2, seconds=0.01), tmp_path)
-    printed = capsys.readouterr().out
-    assert "march 8: shoal-inline times supersuit" in printed
-    assert "failed" not in printed
-    assert {path.name for path in tmp_path.iterdir()} == {"pettingzoo.json", "pettingzoo.md"}
+@pytest.mark.parametrize(
+    ("game", "names"),
+    [
+        ("march", ["shoal-inline", "supersuit"]),
+        ("pettingzoo-hockey", ["shoal", "shoal-inline", "supersuit"]),
+    ],
+)
+def test_contenders_are_measured(game: str, names: list[str]) -> None:
+    cell = take_turns(MODULE, game, 2, names, Measuring(rounds=2, seconds=0.01))
+    assert cell.failures == {}
+    assert {name: len(rates) for name, rates in cell.rates.items()} == dict.fromkeys(names, 2)
+
+
+@pytest.mark.parametrize("name", ["shoal-inline", "supersuit"])
+def test_steps_of_single_agents_are_counted(name: str) -> None:
+    sampler = samplers("march", 3, Measuring())[name]()
+    steps, _ = sampler._vector.step_many(0.0001)  # type: ignore[attr-defined]
+    assert steps % (3 * 4) == 0
+    sampler.close()

@@ -1,4 +1,4 @@
-"""Baselines of remote vectors: what they answer, and what they leave behind."""
+"""Baselines of remote vectors: their results and their processes."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ def baselines():
 
 
 @pytest.fixture(autouse=True)
-def _nothing_is_left_behind() -> Iterator[None]:
+def _all_servers_end() -> Iterator[None]:
     before = _children()
     yield
     assert not _children() - before
@@ -45,8 +45,8 @@ def _children() -> set[str]:
 
 
 @pytest.mark.parametrize("kind", ["tcp", "unix"])
-def test_bytes_go_to_and_fro(baselines, kind: str) -> None:
-    # More than sockets take or give at once.
+def test_all_bytes_are_exchanged(baselines, kind: str) -> None:
+    # More bytes than a socket buffers.
     with closing(baselines.PingPong(kind, 3_000_000, 5_000_000)) as baseline:
         for _ in range(3):
             baseline.step(ACTIONS)
@@ -78,7 +78,7 @@ def test_a_server_ends_with_a_client_that_is_killed() -> None:
         "vector = GrpcVector()\n"
         "os.kill(os.getpid(), signal.SIGKILL)\n"
     )
-    # The server holds the pipe of standard error open for as long as it lives.
+    # The server keeps the pipe of standard error open while it lives, so run() would time out.
     done = subprocess.run(
         [sys.executable, "-c", client], cwd=ROOT, stderr=subprocess.PIPE, timeout=30
     )

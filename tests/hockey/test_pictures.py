@@ -273,9 +273,12 @@ def test_interrupt_ends_the_command():
         stderr=subprocess.PIPE,
         text=True,
     )
-    time.sleep(3)
-    assert playing.poll() is None, playing.stderr.read()
-    playing.send_signal(signal.SIGINT)
-    _, said = playing.communicate(timeout=20)
+    try:
+        time.sleep(3)
+        assert playing.poll() is None, playing.stderr.read()
+        playing.send_signal(signal.SIGINT)
+        _, said = playing.communicate(timeout=20)
+    finally:
+        playing.kill()
     assert playing.returncode not in (0, -signal.SIGKILL)
     assert "Traceback" not in said

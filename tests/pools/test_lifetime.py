@@ -179,7 +179,10 @@ class Script:
         self._process.send_signal(number)
 
     def finish(self, timeout=30):
-        output, errors = self._process.communicate(timeout=timeout)
+        try:
+            output, errors = self._process.communicate(timeout=timeout)
+        finally:
+            self._process.kill()  # its workers end with it
         return self._process.returncode, output, errors
 
 

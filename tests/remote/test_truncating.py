@@ -131,7 +131,7 @@ def await_unreceived(pool, slot):
     def has_arrived():
         with pytest.raises(ReceiveTimeoutError):
             pool.recv(slots=[1], timeout=0.02)
-        return slot in pool._dispatcher.pending.arrivals.done
+        return slot in pool._dispatcher.pending.arrivals.done()
 
     assert wait_until(has_arrived)
 

@@ -38,16 +38,22 @@ Run._step = slow
 """Setup code that makes every step of a run slow."""
 
 
+STARTED = []
+"""The processes that the running test has started; they are killed when it ends."""
+
+
 def python(code, *arguments, **more):
     """Start a process that runs this code."""
     command = [sys.executable, "-c", code, *map(str, arguments)]
-    return subprocess.Popen(
+    process = subprocess.Popen(
         command,
         stdout=subprocess.PIPE,
         stderr=subprocess.STDOUT,
         text=True,
         **more,
     )
+    STARTED.append(process)
+    return process
 
 
 def training(config, base, *, num_envs, seed=3, before=""):

@@ -7,7 +7,16 @@ import pytest
 
 from shoal.train._reporting import reporter
 from shoal.train._runs.run import Run
+from tests.train.runs.child_processes import STARTED
 from tests.train.runs.recorder import Recorder
+
+
+@pytest.fixture(autouse=True)
+def children_end_with_the_test():
+    yield
+    while STARTED:
+        with STARTED.pop() as process:  # closes its pipes and waits for it
+            process.kill()
 
 
 @pytest.fixture(autouse=True)

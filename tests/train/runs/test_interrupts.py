@@ -2,8 +2,6 @@
 
 import os
 import signal
-import subprocess
-import sys
 import threading
 
 import msgspec
@@ -75,13 +73,7 @@ def test_ignored_signal_stays_ignored(tmp_path):
 
 def shoal_command(*arguments, before=""):
     environment = os.environ | {"COLUMNS": "200"}
-    return subprocess.Popen(
-        [sys.executable, "-c", before + MAIN, *map(str, arguments)],
-        stdout=subprocess.PIPE,
-        stderr=subprocess.STDOUT,
-        env=environment,
-        text=True,
-    )
+    return python(before + MAIN, *arguments, env=environment)
 
 
 def test_command_line_saves_names_the_resume_command_and_resumes(tmp_path):

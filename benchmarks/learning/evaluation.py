@@ -12,12 +12,12 @@ __all__ = ["Games"]
 
 
 class Games(Exercise):
-    """Evaluations of DDDQN, which has learnt nothing, so that few games end early.
+    """Evaluations of an untrained DDDQN agent; few of its games end early.
 
     Args:
-        opponent: ``weak`` or ``strong``.
-        games: How many games an evaluation has.
-        device: Where the agent computes.
+        opponent: ``"weak"`` or ``"strong"``.
+        games: The number of games of an evaluation.
+        device: The device of the agent.
     """
 
     def __init__(self, opponent: str, games: int, device: str) -> None:
@@ -28,7 +28,7 @@ class Games(Exercise):
         self._seed = SEED
 
     def once(self) -> int:
-        """Play the games of an evaluation."""
+        """Play the games of one evaluation and return their number."""
         play_matches(self._agent, self._opponent, self._games, seed=self._seed)
         self._seed += self._games
         return self._games

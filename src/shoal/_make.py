@@ -152,7 +152,7 @@ def make(
             ``"pre-1.0"`` with ``final_observation`` and ``final_info``, which implies SAME_STEP.
         seeding: How one seed becomes a seed per slot: ``"adjacent"`` or ``"independent"``. Kernels
             draw from NumPy's generator, as Gymnasium's environments do; with ``"counter"`` they use
-            a counter-based generator, which is seeded 1.2 times as fast.
+            a counter-based generator, which is faster to seed.
         workers: Number of workers; by default enough to keep all cores busy. For kernels, the
             number of threads besides the caller, which may be 0 with ``backend="kernel"``. For Ray,
             the number of actors.

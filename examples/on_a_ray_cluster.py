@@ -1,7 +1,7 @@
-"""Environments in the actors of a Ray cluster: here a small one on this machine.
+"""Step environments in the actors of a Ray cluster, here a small one on this machine.
 
-On a cluster that is there already, `address="auto"` is all that changes. The first line says which
-actors there are and what they host, the last one how many steps came back from them.
+To use an existing cluster, add `address="auto"`. The first line of the output describes the actors
+and their pools, the last one the number of steps received.
 """
 
 import numpy as np
@@ -12,16 +12,16 @@ envs = shoal.make(
     "CartPole-v1",
     num_envs=16,
     backend="ray",
-    workers=2,  # actors, each with its share of the slots
+    workers=2,  # actors, each with a share of the slots
     cpus_per_worker=0.5,
     placement="spread",
-    on_crash="restart",  # a lost actor, or node, costs its slots one episode
+    on_crash="restart",  # the loss of an actor truncates one episode of its slots
 )
 print(envs.plan)
 envs.reset(seed=0)
 rng = np.random.default_rng(0)
 
-# Two groups in turn: while a policy looks at one, the actors step the other.
+# Double buffering: the actors step one group while the policy computes actions for the other.
 groups = [np.arange(0, 16, 2), np.arange(1, 16, 2)]
 for slots in groups:
     envs.send(rng.integers(0, 2, len(slots)), slots)

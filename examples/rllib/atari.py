@@ -1,4 +1,4 @@
-"""PPO of RLlib on games of Atari, in the form that its networks take pictures."""
+"""Train RLlib's PPO on an Atari game, with observations in the format of its networks."""
 
 import numpy as np
 import ray
@@ -8,23 +8,23 @@ from ray.rllib.algorithms.ppo import PPOConfig
 import shoal.rllib
 from shoal.vector.wrappers import TransformObservation
 
-PICTURES = spaces.Box(0.0, 1.0, (84, 84, 4), np.float32)
+IMAGES = spaces.Box(0.0, 1.0, (84, 84, 4), np.float32)
 
 
-def make_pongs(num_envs):
-    """Pong, whose stacks of four frames become floats with the frames last."""
+def make_pong(num_envs):
+    """Return Pong environments that observe four stacked frames as floats, with channels last."""
     envs = shoal.make("ALE/Pong-v5", num_envs)
     return TransformObservation(
         envs,
         lambda frames: np.moveaxis(frames, 1, -1) / np.float32(255),
-        single_observation_space=PICTURES,
+        single_observation_space=IMAGES,
     )
 
 
 ray.init(num_cpus=2, include_dashboard=False, log_to_driver=False)
 config = (
     PPOConfig()
-    .environment(shoal.rllib.register(make_pongs, name="pong"))
+    .environment(shoal.rllib.register(make_pong, name="pong"))
     .env_runners(
         num_env_runners=0,
         num_envs_per_env_runner=8,

@@ -84,8 +84,10 @@ class TestExceptions:
 
     def test_info_that_cannot_be_unpickled_fails_only_its_slots(self, healthy_pool):
         def patch_step(env):
-            info = {"odd": ProcessBound()}
-            env.unwrapped.step = lambda action: (np.zeros(2), 0.0, False, False, info)
+            env.unwrapped.step = lambda action: (
+                *(np.zeros(2), 0.0, False, False),
+                {"odd": ProcessBound()},
+            )
 
         healthy_pool.call(patch_step, slots=[1])
         with pytest.raises(ImportError, match="unpickled in another process"):

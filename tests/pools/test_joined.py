@@ -178,7 +178,7 @@ def test_pool_is_usable_after_a_slot_failed(slot, inline):
     first = {0: 0, 1: 3, 2: 4}[np.searchsorted([3, 4], slot, side="right")]
     notes = " ".join(caught.value.__notes__)
     assert f"slot {slot - first} of" in notes
-    assert f"its slot 0 is slot {first} of 6 in all" in notes
+    assert f"whose slot 0 is slot {first} of 6" in notes
     assert inline.in_flight == 0
     assert inline.step([0] * 6)[1].tolist() == list(range(6))
 

@@ -240,7 +240,7 @@ class JoinedPool:
                 raise
 
     def _drain_failed(self, part: int, pool: Pool, error: BaseException) -> None:
-        """Receive what is done of a part that failed, and make its failed slots idle."""
+        """Receive the slots that are done in a part that failed, and make the failed ones idle."""
         start = self._partition.slots_of(part).start
         missing = [
             slot for slot in self._arrivals.missing() if self._partition.owners(slot) == part
@@ -255,15 +255,15 @@ class JoinedPool:
         self._arrivals.add(_REQUEST, self._renumbered(part, batch))
 
     def _renumbered(self, part: int, batch: Batch) -> Batch:
-        """Return a batch of a part with the slot numbers of this pool, and note its endings."""
+        """Renumber the slots of a part's batch for this pool, and note which have finished."""
         renumbered = batch._replace(slots=batch.slots + self._partition.slots_of(part).start)
         self._actions.note_finished(renumbered)
         return renumbered
 
     def _tell_place(self, error: Exception, part: int) -> None:
-        """Add to an error which slots the part has."""
+        """Add a note to an error that names the part and its first slot."""
         start = self._partition.slots_of(part).start
-        error.add_note(f"shoal: its slot 0 is slot {start} of {self.num_envs} in all")
+        error.add_note(f"shoal: in part {part}, whose slot 0 is slot {start} of {self.num_envs}")
 
     def latest(self, slots: SlotChoice = None) -> Any:
         """Return the newest observation of each of these slots, as a batch, without a step."""

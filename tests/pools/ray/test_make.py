@@ -40,9 +40,9 @@ on_ray = partial(shoal.make, backend="ray", workers=2, cpus_per_worker=CPUS)
 )
 def test_kernel_trajectories(mode):
     options = {"num_envs": 5, "autoreset_mode": mode, "statistics": True}
-    ours = on_ray("CartPole-v1", **options)
-    assert "KernelPool" in str(ours.plan)
-    theirs = shoal.make("CartPole-v1", **options)
+    envs = on_ray("CartPole-v1", **options)
+    assert "KernelPool" in str(envs.plan)
+    reference = shoal.make("CartPole-v1", **options)
 
     def without_times(result):
         infos = result[-1]
@@ -50,29 +50,29 @@ def test_kernel_trajectories(mode):
             infos["episode"].pop("t")
         return result
 
-    assert_rollouts_are_equal(ours, theirs, 150, seed=7, seen=without_times)
-    ours.close()
-    theirs.close()
+    assert_rollouts_are_equal(envs, reference, 150, seed=7, seen=without_times)
+    envs.close()
+    reference.close()
 
 
 def test_kernel_infos():
-    ours = on_ray("shoal/Hockey-v0", num_envs=6, autoreset_mode="SameStep")
-    theirs = shoal.make("shoal/Hockey-v0", num_envs=6, autoreset_mode="SameStep")
-    assert_rollouts_are_equal(ours, theirs, 300, seed=3)
-    ours.close()
-    theirs.close()
+    envs = on_ray("shoal/Hockey-v0", num_envs=6, autoreset_mode="SameStep")
+    reference = shoal.make("shoal/Hockey-v0", num_envs=6, autoreset_mode="SameStep")
+    assert_rollouts_are_equal(envs, reference, 300, seed=3)
+    envs.close()
+    reference.close()
 
 
 def test_atari_games():
     pytest.importorskip("ale_py")
-    ours = on_ray("ALE/Pong-v5", num_envs=3)
-    theirs = shoal.make("ALE/Pong-v5", num_envs=3, backend="inline")
-    assert_rollouts_are_equal(ours, theirs, 15, seed=5, masks=0)
-    assert type(ours) is type(theirs)
-    saved = pickle.loads(pickle.dumps(ours.save([0])))
-    ours.restore(saved, [0])
-    ours.close()
-    theirs.close()
+    envs = on_ray("ALE/Pong-v5", num_envs=3)
+    reference = shoal.make("ALE/Pong-v5", num_envs=3, backend="inline")
+    assert_rollouts_are_equal(envs, reference, 15, seed=5, masks=0)
+    assert type(envs) is type(reference)
+    saved = pickle.loads(pickle.dumps(envs.save([0])))
+    envs.restore(saved, [0])
+    envs.close()
+    reference.close()
 
 
 @pytest.mark.slow
@@ -81,11 +81,11 @@ def test_atari_games():
 @given(space=SPACES, actions=SPACES, mode=st.sampled_from(AutoresetMode))
 def test_any_spaces_give_the_trajectories_of_the_inline_pool(space, actions, mode):
     factories = [partial(RandomEnv, space, actions) for _ in range(3)]
-    ours = on_ray(factories, autoreset_mode=mode, worker_backend="inline")
-    theirs = shoal.make(factories, autoreset_mode=mode, backend="inline")
-    assert_rollouts_are_equal(ours, theirs, 12, seed=1)
-    ours.close()
-    theirs.close()
+    envs = on_ray(factories, autoreset_mode=mode, worker_backend="inline")
+    reference = shoal.make(factories, autoreset_mode=mode, backend="inline")
+    assert_rollouts_are_equal(envs, reference, 12, seed=1)
+    envs.close()
+    reference.close()
 
 
 @pytest.mark.parametrize(
@@ -94,13 +94,13 @@ def test_any_spaces_give_the_trajectories_of_the_inline_pool(space, actions, mod
 )
 def test_actors_can_have_any_pool(worker_backend):
     factories = [partial(ProbeEnv, label) for label in range(4)]
-    ours = on_ray(factories, worker_backend=worker_backend, copy=False)
-    theirs = shoal.make(factories, backend="inline")
-    assert_rollouts_are_equal(ours, theirs, 25, seed=2)
-    assert worker_backend.capitalize() in str(ours.plan)
-    assert str(ours.plan).startswith("4 slots, 2 actors of Ray: asked for; they host ")
-    ours.close()
-    theirs.close()
+    envs = on_ray(factories, worker_backend=worker_backend, copy=False)
+    reference = shoal.make(factories, backend="inline")
+    assert_rollouts_are_equal(envs, reference, 25, seed=2)
+    assert worker_backend.capitalize() in str(envs.plan)
+    assert str(envs.plan).startswith("4 slots, 2 actors of Ray: asked for; they host ")
+    envs.close()
+    reference.close()
 
 
 def test_observation_spaces_may_differ():
@@ -115,10 +115,10 @@ def test_observation_spaces_may_differ():
             return np.zeros(2, np.float32), {}
 
     factories = [partial(Wide, width) for width in (1, 2, 3)]
-    ours = on_ray(factories, observation_mode="different")
-    theirs = gymnasium.vector.SyncVectorEnv(factories, observation_mode="different")
-    assert ours.observation_space == theirs.observation_space
-    ours.close()
+    envs = on_ray(factories, observation_mode="different")
+    reference = gymnasium.vector.SyncVectorEnv(factories, observation_mode="different")
+    assert envs.observation_space == reference.observation_space
+    envs.close()
 
 
 def test_batches_of_one_actor_are_copied_only_on_request():

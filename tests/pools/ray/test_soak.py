@@ -31,12 +31,14 @@ class Killer(threading.Thread):
 
     def run(self):
         while not self._stopped.wait(self._random.uniform(0.5, 3.0)):
-            client = self._random.choice(self._pool._clients)
+            pool_info = self._random.choice(self._pool._clients).pool_info
+            if pool_info is None:
+                continue  # the replacement of a killed actor is not open yet
             try:
-                os.kill(client.pool_info.process, signal.SIGKILL)
+                os.kill(pool_info.process, signal.SIGKILL)
                 self.kills += 1
             except ProcessLookupError:
-                continue  # it was killed before, and its replacement is not open yet
+                continue  # the pool has not noticed an earlier kill yet
 
     def stop(self):
         self._stopped.set()

@@ -13,7 +13,7 @@ from shoal.errors import FactoryPicklingError
 from shoal.kernels import Kernel
 from shoal.pools import InlinePool, KernelPool, Pool, ProcessPool, ThreadPool
 from shoal.pools._environments import EnvFactory
-from shoal.pools._ray import Part, RayPool
+from shoal.pools._ray import ActorRecipe, RayPool
 from shoal.pools._ray.cluster import Cluster
 from shoal.pools._shares import available_core_numbers, cores_from, share_out
 
@@ -58,7 +58,7 @@ def kernel_pool(kernel: Kernel, count: int, options: VectorOptions) -> PlannedPo
             count,
             options,
             lambda shares: [
-                Part(
+                ActorRecipe(
                     last - first,
                     partial(_build_in_actor, kernel_pool, kernel, last - first, actor_options),
                 )
@@ -177,7 +177,7 @@ def _process_cores(options: VectorOptions) -> bool | list[int]:
 
 
 def _on_ray(
-    count: int, options: VectorOptions, parts: Callable[[list[tuple[int, int]]], list[Part]]
+    count: int, options: VectorOptions, parts: Callable[[list[tuple[int, int]]], list[ActorRecipe]]
 ) -> PlannedPool:
     """Build a pool whose slots are divided among actors; ``parts`` describes each actor's pool."""
     cluster = Cluster(options.address)
@@ -215,7 +215,7 @@ def _factories_on_ray(
         len(factories),
         options,
         lambda shares: [
-            Part(
+            ActorRecipe(
                 last - first,
                 partial(_build_in_actor, build, factories[first:last], actor_options),
                 factories[first:last],

@@ -1,4 +1,4 @@
-"""Several pools as one: slots in their order, one failure at a time, and nothing half in flight."""
+"""Tests of the pool that is made of several pools."""
 
 import threading
 import time
@@ -17,48 +17,48 @@ from shoal.testing import ProbeEnv, PythonPoolConformance
 from shoal.vector import AutoresetMode
 
 WAITS, FAILS = 8, 9
-"""Actions of a step that ends when it is let go, and of one that fails."""
+"""Actions of a step that waits for an event, and of a step that fails."""
 
 
 class Counter(gymnasium.Env):
-    """Observes its label, its seed, and how many steps its episode has."""
+    """Observes its label, its seed, and the number of steps of its episode."""
 
     observation_space = spaces.Box(-1, 1e6, (3,), np.float64)
     action_space = spaces.Discrete(10)
-    is_let_go = threading.Event()
+    released = threading.Event()
 
     def __init__(self, label):
         self.label = label
 
-    def _seen(self):
+    def _observation(self):
         return np.array([self.label, self._seed, self._steps], np.float64)
 
     def reset(self, *, seed=None, options=None):
         self._steps, self._seed = 0, -1 if seed is None else seed
-        return self._seen(), {"options": options}
+        return self._observation(), {"options": options}
 
     def step(self, action):
         if action == WAITS:
-            self.is_let_go.wait(20.0)
+            self.released.wait(20.0)
         if action == FAILS:
-            raise ArithmeticError("it fails as asked")
+            raise ArithmeticError("the step fails as requested")
         self._steps += 1
-        return self._seen(), float(self.label), False, False, {"label": self.label}
+        return self._observation(), float(self.label), False, False, {"label": self.label}
 
     def fails(self):
         if self.label == 3:
-            raise LookupError("nothing there")
+            raise LookupError("label 3")
 
 
 def counters(first, count, pool=InlinePool, **options):
-    """A pool whose slots have labels from this one on."""
-    if pool is ThreadPool:  # each slot has a thread of its own
+    """Return a pool whose slots have the labels first, first + 1, ..."""
+    if pool is ThreadPool:  # one thread per slot
         options |= {"workers": count, "caller_works": False}
     return pool([partial(Counter, first + k) for k in range(count)], **options)
 
 
-def joined(*pools):
-    """Pools as one, reset with the seeds 100, 101, 102, ..."""
+def joined_pool(*pools):
+    """Return a pool of these pools, reset with the seeds 100, 101, 102, ..."""
     pool = JoinedPool(pools)
     pool.reset(seeds=range(100, 100 + pool.num_envs))
     pool.recv()
@@ -68,26 +68,26 @@ def joined(*pools):
 @pytest.fixture
 def inline():
     """Six slots in pools of three, one and two."""
-    pool = joined(counters(0, 3), counters(3, 1), counters(4, 2))
+    pool = joined_pool(counters(0, 3), counters(3, 1), counters(4, 2))
     yield pool
     pool.close()
 
 
 @pytest.fixture
 def threads():
-    """Five slots, in pools of two and three, which do not wait for each other."""
-    Counter.is_let_go.clear()
-    pool = joined(counters(0, 2, ThreadPool), counters(2, 3, ThreadPool))
+    """Five slots in pools of two and three, each slot with its own thread."""
+    Counter.released.clear()
+    pool = joined_pool(counters(0, 2, ThreadPool), counters(2, 3, ThreadPool))
     yield pool
-    Counter.is_let_go.set()
+    Counter.released.set()
     pool.close()
 
 
 class TestUneven(PythonPoolConformance):
-    """Pools of different sizes and kinds keep the contract as one."""
+    """The conformance tests, for pools of different sizes and kinds."""
 
-    test_a_constructor_that_fails_leaves_nothing_open = None  # each part has its own
-    # It names the slot of the part, and where the part begins; see below.
+    test_a_constructor_that_fails_leaves_nothing_open = None  # each part builds its environments
+    # The error names the slot within the part, and the first slot of the part; tested below.
     test_an_exception_keeps_its_type_and_names_the_slot = None
 
     def make_python_pool(self, factories, **options):
@@ -104,7 +104,7 @@ class TestUneven(PythonPoolConformance):
 # The order of slots
 
 
-def test_slots_follow_each_other_in_the_order_of_their_pools(inline):
+def test_slots_are_in_the_order_of_their_pools(inline):
     observations, rewards, *_, infos = inline.step([0] * 6)
     assert observations.tolist() == [[k, 100 + k, 1] for k in range(6)]
     assert rewards.tolist() == list(range(6))
@@ -112,7 +112,7 @@ def test_slots_follow_each_other_in_the_order_of_their_pools(inline):
 
 
 @pytest.mark.parametrize("slots", [[5, 0, 3, 2], [4], [3, 1], np.array([2, 4])], ids=repr)
-def test_some_slots_come_back_in_the_order_in_which_they_are_asked_for(slots, inline):
+def test_chosen_slots_are_returned_in_the_requested_order(slots, inline):
     expected = [[slot, 100 + slot, 1] for slot in slots]
     inline.send([0] * len(slots), slots)
     batch = inline.recv(slots=slots)
@@ -123,46 +123,46 @@ def test_some_slots_come_back_in_the_order_in_which_they_are_asked_for(slots, in
 
 
 def test_seeds_and_options_reach_their_slots(inline):
-    inline.reset([4, 0, 3], [7, None, 9], {"how": "gently"})
+    inline.reset([4, 0, 3], [7, None, 9], {"key": "value"})
     batch = inline.recv(slots=[4, 0, 3])
     assert batch.observations.tolist() == [[4, 7, 0], [0, -1, 0], [3, 9, 0]]
-    assert [info["options"] for _, info in batch.infos[0]] == [{"how": "gently"}] * 3
+    assert [info["options"] for _, info in batch.infos[0]] == [{"key": "value"}] * 3
 
 
 def test_actions_reach_their_slots(threads):
     threads.send([WAITS, 0, 0], [3, 1, 4])
     assert sorted(threads.recv(min_slots=2).slots) == [1, 4]
     assert threads.in_flight == 1
-    Counter.is_let_go.set()
+    Counter.released.set()
     assert threads.recv().observations.tolist() == [[3, 103, 1]]
 
 
-def test_those_who_are_done_do_not_wait_for_another_pool(threads):
+def test_done_slots_do_not_wait_for_another_pool(threads):
     threads.send([WAITS, WAITS, 0, 0, 0])
     for _ in range(3):
         assert sorted(threads.recv(min_slots=3).slots) == [2, 3, 4]
         threads.send([0, 0, 0], [2, 3, 4])
         assert threads.in_flight == 5
-    Counter.is_let_go.set()
+    Counter.released.set()
     assert sorted(threads.recv().slots) == [0, 1, 2, 3, 4]
 
 
 # Timeouts
 
 
-@pytest.mark.parametrize("how", ["step", "recv"])
-def test_after_a_timeout_everything_can_still_be_received(how, threads):
-    threads.begin_step([0, 0, 0, 0, WAITS]) if how == "step" else threads.send([0] * 4 + [WAITS])
-    receive = threads.end_step if how == "step" else threads.recv
+@pytest.mark.parametrize("method", ["step", "recv"])
+def test_after_a_timeout_everything_can_still_be_received(method, threads):
+    threads.begin_step([0, 0, 0, 0, WAITS]) if method == "step" else threads.send([0] * 4 + [WAITS])
+    receive = threads.end_step if method == "step" else threads.recv
     for _ in range(2):
-        begun = time.monotonic()
+        start = time.monotonic()
         with pytest.raises(ReceiveTimeoutError):
             receive(timeout=0.05)
-        assert time.monotonic() - begun < 10.0
+        assert time.monotonic() - start < 10.0
         assert threads.in_flight == 5
-    Counter.is_let_go.set()
+    Counter.released.set()
     results = receive(timeout=10.0)
-    observations = results[0] if how == "step" else results.observations
+    observations = results[0] if method == "step" else results.observations
     assert observations[:, 2].tolist() == [1] * 5
 
 
@@ -170,15 +170,15 @@ def test_after_a_timeout_everything_can_still_be_received(how, threads):
 
 
 @pytest.mark.parametrize("slot", range(6))
-def test_after_a_step_in_which_a_slot_failed_the_next_one_works(slot, inline):
+def test_pool_is_usable_after_a_slot_failed(slot, inline):
     actions = [0] * 6
     actions[slot] = FAILS
-    with pytest.raises(ArithmeticError, match="as asked") as caught:
+    with pytest.raises(ArithmeticError, match="as requested") as caught:
         inline.step(actions)
-    start = {0: 0, 1: 3, 2: 4}[np.searchsorted([3, 4], slot, side="right")]
+    first = {0: 0, 1: 3, 2: 4}[np.searchsorted([3, 4], slot, side="right")]
     notes = " ".join(caught.value.__notes__)
-    assert f"slot {slot - start} of" in notes
-    assert f"its slot 0 is slot {start} of 6 in all" in notes
+    assert f"slot {slot - first} of" in notes
+    assert f"whose slot 0 is slot {first} of 6" in notes
     assert inline.in_flight == 0
     assert inline.step([0] * 6)[1].tolist() == list(range(6))
 
@@ -193,16 +193,16 @@ def test_slots_of_other_pools_are_received_after_a_failure(threads):
         threads.recv()
 
 
-@pytest.mark.parametrize("how", ["step", "send"])
-def test_a_wrong_action_of_the_last_pool_reaches_none(how, inline):
+@pytest.mark.parametrize("method", ["step", "send"])
+def test_no_pool_is_sent_actions_if_one_is_invalid(method, inline):
     with pytest.raises(InvalidActionError):
-        getattr(inline, how)([0, 0, 0, 0, 0, 10])
+        getattr(inline, method)([0, 0, 0, 0, 0, 10])
     assert inline.in_flight == 0
     assert inline.latest()[:, 2].tolist() == [0] * 6
 
 
-def test_what_a_call_has_failed_of_is_raised(inline):
-    with pytest.raises(LookupError, match="nothing there"):
+def test_call_raises_errors_of_environments(inline):
+    with pytest.raises(LookupError, match="label 3"):
         inline.call("fails")
     assert inline.call("fails", slots=[0, 5]) == [None, None]
 
@@ -211,7 +211,7 @@ def test_what_a_call_has_failed_of_is_raised(inline):
 
 
 class Interrupted:
-    """A pool during one of whose next calls Ctrl-C comes."""
+    """Replaces a method of a pool so that it raises KeyboardInterrupt, before or after its work."""
 
     def __init__(self, pool, name, *, after):
         self.pool, self.name, self.after = pool, name, after
@@ -232,24 +232,24 @@ class Interrupted:
 
 
 @pytest.mark.parametrize("after", [False, True])
-@pytest.mark.parametrize("place", [0, 1])
-@pytest.mark.parametrize("how", ["send", "reset"])
-def test_after_an_interrupt_only_what_a_pool_has_taken_is_in_flight(how, place, after, threads):
-    taken = list(range([0, 2, 5][place + after]))
-    with Interrupted(threads.pools[place], how, after=after):
-        threads.send([0] * 5) if how == "send" else threads.reset()
-    assert threads.in_flight == len(taken) == sum(pool.in_flight for pool in threads.pools)
-    if taken:
-        assert sorted(threads.recv().slots) == taken
+@pytest.mark.parametrize("part", [0, 1])
+@pytest.mark.parametrize("method", ["send", "reset"])
+def test_only_accepted_slots_are_in_flight_after_an_interrupt(method, part, after, threads):
+    accepted = list(range([0, 2, 5][part + after]))
+    with Interrupted(threads.pools[part], method, after=after):
+        threads.send([0] * 5) if method == "send" else threads.reset()
+    assert threads.in_flight == len(accepted) == sum(pool.in_flight for pool in threads.pools)
+    if accepted:
+        assert sorted(threads.recv().slots) == accepted
     assert threads.step([0] * 5)[0].shape == (5, 3)
     threads.reset()
     assert threads.recv().observations[:, 2].tolist() == [0] * 5
 
 
 @pytest.mark.parametrize("after", [False, True])
-@pytest.mark.parametrize("place", [0, 1])
-def test_after_an_interrupt_in_the_middle_of_a_step_the_next_one_works(place, after, threads):
-    with Interrupted(threads.pools[place], "begin_step", after=after):
+@pytest.mark.parametrize("part", [0, 1])
+def test_pool_is_usable_after_an_interrupted_step(part, after, threads):
+    with Interrupted(threads.pools[part], "begin_step", after=after):
         threads.step([0] * 5)
     if threads.in_flight:
         threads.recv()
@@ -257,38 +257,38 @@ def test_after_an_interrupt_in_the_middle_of_a_step_the_next_one_works(place, af
     assert threads.step([0] * 5)[0].shape == (5, 3)
 
 
-# Beginnings and ends
+# Construction and closing
 
 
-def test_pools_of_other_spaces_or_modes_are_refused():
+def test_pools_with_different_spaces_or_modes_are_rejected():
     one = counters(0, 1)
     probes = InlinePool([ProbeEnv])
     same_step = counters(0, 1, autoreset_mode=AutoresetMode.SAME_STEP)
     with pytest.raises(SpaceMismatchError, match="single_observation of part 1"):
         JoinedPool([one, probes])
-    with pytest.raises(SpaceMismatchError, match="part 2 is reset in"):
+    with pytest.raises(SpaceMismatchError, match="autoreset mode of part 2 is SAME_STEP"):
         JoinedPool([one, one, same_step])
     for pool in (one, probes, same_step):
         pool.close()
 
 
-@pytest.mark.parametrize("how", ["step", "send"])
-def test_what_is_in_flight_is_not_sent_again(how, threads):
+@pytest.mark.parametrize("method", ["step", "send"])
+def test_slot_in_flight_cannot_be_sent(method, threads):
     threads.send([WAITS], [3])
     with pytest.raises(AlreadyPendingCallError, match="slot 3 is in flight"):
-        getattr(threads, how)([0] * 5)
+        getattr(threads, method)([0] * 5)
     assert threads.in_flight == 1
-    Counter.is_let_go.set()
+    Counter.released.set()
     threads.drop()
     assert threads.in_flight == 0
     assert threads.step([0] * 5)[0][3, 2] == 2
 
 
-def test_all_pools_are_closed_though_one_fails_to():
+def test_all_pools_are_closed_if_closing_one_fails():
     pools = [counters(0, 1), counters(1, 1), counters(2, 1)]
     pool = JoinedPool(pools)
     with Interrupted(pools[1], "close", after=True):
         pool.close()
-    for each in pools:
+    for part in pools:
         with pytest.raises(ClosedEnvironmentError):
-            each.latest([0])
+            part.latest([0])

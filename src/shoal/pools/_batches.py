@@ -1,4 +1,4 @@
-"""Batches taken apart and put together."""
+"""Taking rows from batches, and joining batches."""
 
 from __future__ import annotations
 
@@ -17,21 +17,21 @@ __all__ = ["batch_rows", "join_batches"]
 
 
 def batch_rows(layout: Layout, batch: Batch, rows: Sequence[int]) -> Batch:
-    """Some rows of a batch, in this order; ``layout`` is of its observations."""
-    taken = list(rows)
-    observations = take_rows(batch_leaves(layout, batch.observations), taken)
+    """Return these rows of a batch, in this order; ``layout`` is that of its observations."""
+    chosen = list(rows)
+    observations = take_rows(batch_leaves(layout, batch.observations), chosen)
     return Batch(
-        batch.slots[taken],
+        batch.slots[chosen],
         batch_of_leaves(layout, *observations),
-        batch.rewards[taken],
-        batch.terminated[taken],
-        batch.truncated[taken],
-        _info_rows(batch.raw_infos, taken),
+        batch.rewards[chosen],
+        batch.terminated[chosen],
+        batch.truncated[chosen],
+        _info_rows(batch.raw_infos, chosen),
     )
 
 
 def join_batches(layout: Layout, batches: Sequence[Batch]) -> Batch:
-    """One batch with the rows of several, one after the other."""
+    """Return one batch with the rows of several batches, in order."""
     if len(batches) == 1:
         return batches[0]
     observations = join_leaves([batch_leaves(layout, batch.observations) for batch in batches])
@@ -41,16 +41,16 @@ def join_batches(layout: Layout, batches: Sequence[Batch]) -> Batch:
         np.concatenate([batch.rewards for batch in batches]),
         np.concatenate([batch.terminated for batch in batches]),
         np.concatenate([batch.truncated for batch in batches]),
-        _joined_infos(layout, batches),
+        _join_infos(layout, batches),
     )
 
 
 def _info_rows(raw: RawInfos | None, rows: list[int]) -> RawInfos | None:
     if raw is None:
         return None
-    places = {row: place for place, row in enumerate(rows)}
-    events = [(places[row], info) for row, info in raw[0] if row in places]
-    events.sort(key=lambda event: event[0])  # what one row tells stays in its order
+    new_rows = {row: new_row for new_row, row in enumerate(rows)}
+    events = [(new_rows[row], info) for row, info in raw[0] if row in new_rows]
+    events.sort(key=lambda event: event[0])  # stable: the events of a row keep their order
     episodes: Episodes | None = None
     if raw[1] is not None and raw[1][0][rows].any():
         mask, returns, lengths, seconds = raw[1]
@@ -58,54 +58,57 @@ def _info_rows(raw: RawInfos | None, rows: list[int]) -> RawInfos | None:
     return (events, episodes) if events or episodes is not None else None
 
 
-def _joined_infos(layout: Layout, batches: Sequence[Batch]) -> RawInfos | ColumnInfos | None:
+def _join_infos(layout: Layout, batches: Sequence[Batch]) -> RawInfos | ColumnInfos | None:
     columns = [batch.infos for batch in batches if isinstance(batch.infos, ColumnInfos)]
-    alike = all(infos.columns.keys() == columns[0].columns.keys() for infos in columns)
-    if columns and len(columns) == len(batches) and alike:
-        return _joined_columns(layout, columns, [len(batch.slots) for batch in batches])
-    told = [(batch.raw_infos, len(batch.slots)) for batch in batches]
-    if all(raw is None for raw, _ in told):
+    have_same_keys = all(infos.columns.keys() == columns[0].columns.keys() for infos in columns)
+    if columns and len(columns) == len(batches) and have_same_keys:
+        return _join_columns(layout, columns, [len(batch.slots) for batch in batches])
+    infos_and_rows = [(batch.raw_infos, len(batch.slots)) for batch in batches]
+    if all(raw is None for raw, _ in infos_and_rows):
         return None
     events: list[Event] = []
     first = 0
-    for raw, rows in told:
+    for raw, rows in infos_and_rows:
         if raw is not None:
             events += [(first + row, info) for row, info in raw[0]]
         first += rows
-    return events, _joined_episodes([(raw and raw[1], rows) for raw, rows in told])
+    return events, _join_episodes([(raw and raw[1], rows) for raw, rows in infos_and_rows])
 
 
-def _joined_columns(
+def _join_columns(
     layout: Layout, parts: Sequence[ColumnInfos], counts: Sequence[int]
 ) -> ColumnInfos:
     columns = {
         key: np.concatenate([part.columns[key] for part in parts]) for key in parts[0].columns
     }
-    episodes = _joined_episodes(
+    episodes = _join_episodes(
         [(part.episodes, rows) for part, rows in zip(parts, counts, strict=True)]
     )
     firsts = np.cumsum([0, *counts])
-    ended = [
+    all_finals = [
         part.finals._replace(rows=part.finals.rows + first)
         for part, first in zip(parts, firsts, strict=False)
         if part.finals is not None
     ]
-    if not ended:
+    if not all_finals:
         return ColumnInfos(columns, episodes, None)
-    observations = join_leaves([batch_leaves(layout, finals.observations) for finals in ended])
+    observations = join_leaves([batch_leaves(layout, finals.observations) for finals in all_finals])
     finals = Finals(
-        np.concatenate([finals.rows for finals in ended]),
+        np.concatenate([finals.rows for finals in all_finals]),
         batch_of_leaves(layout, *observations),
-        {key: np.concatenate([each.columns[key] for each in ended]) for key in ended[0].columns},
+        {
+            key: np.concatenate([finals.columns[key] for finals in all_finals])
+            for key in all_finals[0].columns
+        },
     )
     return ColumnInfos(columns, episodes, finals)
 
 
-def _joined_episodes(parts: Sequence[tuple[Episodes | None, int]]) -> Episodes | None:
+def _join_episodes(parts: Sequence[tuple[Episodes | None, int]]) -> Episodes | None:
     if all(episodes is None for episodes, _ in parts):
         return None
-    told = [_no_episodes(rows) if episodes is None else episodes for episodes, rows in parts]
-    columns = [np.concatenate(column) for column in zip(*told, strict=True)]
+    filled = [_no_episodes(rows) if episodes is None else episodes for episodes, rows in parts]
+    columns = [np.concatenate(column) for column in zip(*filled, strict=True)]
     return columns[0], columns[1], columns[2], columns[3]
 
 

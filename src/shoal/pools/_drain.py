@@ -1,4 +1,4 @@
-"""What is left of slots in flight after one of them has failed."""
+"""Receiving the other slots in flight after one of them has failed."""
 
 from __future__ import annotations
 
@@ -10,21 +10,27 @@ from gymnasium.error import NoAsyncCallError
 from shoal.errors import ReceiveTimeoutError
 from shoal.pools._base import Batch, Pool
 
-__all__ = ["Remains", "drain_after_failure"]
+__all__ = ["DrainResult", "drain_after_failure"]
 
 
-class Remains(NamedTuple):
-    """What has become of slots; those that are named nowhere are still in flight."""
+class DrainResult(NamedTuple):
+    """The slots that are no longer in flight; all others still are."""
 
     batches: list[Batch]
-    """Of those that were done."""
+    """The results of slots that were done."""
 
     failures: list[tuple[list[int], BaseException]]
-    """Slots that nothing will come for any more, and what they have failed of."""
+    """Slots that have failed, with their error."""
 
 
-def drain_after_failure(pool: Pool, slots: Iterable[int], error: BaseException) -> Remains:
-    """After ``recv`` has raised this error: ask for each slot that was in flight."""
+def drain_after_failure(pool: Pool, slots: Iterable[int], error: BaseException) -> DrainResult:
+    """Receive each slot that is done, without waiting, after ``recv`` has raised an error.
+
+    Args:
+        pool: The pool whose ``recv`` has raised.
+        slots: The slots that were in flight.
+        error: The error that was raised. Slots that are no longer in flight have failed with it.
+    """
     batches: list[Batch] = []
     failures: list[tuple[list[int], BaseException]] = []
     lost: list[int] = []
@@ -39,4 +45,4 @@ def drain_after_failure(pool: Pool, slots: Iterable[int], error: BaseException) 
             failures.append(([slot], another))
     if lost:
         failures.append((lost, error))
-    return Remains(batches, failures)
+    return DrainResult(batches, failures)

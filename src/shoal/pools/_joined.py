@@ -1,4 +1,4 @@
-"""Several pools as one: the slots of the first, then those of the second, and so on."""
+"""A pool made of several pools: the slots of the first, then those of the second, and so on."""
 
 from __future__ import annotations
 
@@ -19,24 +19,30 @@ from shoal.pools._base import Batch, Pool, SlotChoice, WorkerState, checked_seed
 from shoal.pools._batches import join_batches
 from shoal.pools._drain import drain_after_failure
 from shoal.pools._environments import Called
-from shoal.pools._slot_partition import CheckedActions, SlotPartition
+from shoal.pools._slot_partition import ActionChecker, SlotPartition
 
 __all__ = ["EachSlot", "JoinedPool"]
 
 EachSlot = Mapping[str, Sequence[Any]]
-"""Arguments of the pools' own methods by name, with a value for each slot."""
+"""Additional arguments of a pool's method by name, each with a value per slot."""
 
-_NUMBER = 0
-"""Of all requests: a slot is in flight once at a time."""
+_REQUEST = 0
+"""The number of every request: a slot has at most one request in flight."""
 
-_LOOK = 0.001
-"""Seconds to wait for one pool before looking at the next."""
+_POLL_SECONDS = 0.001
+"""How long to wait for one pool before polling the next."""
 
 
 class JoinedPool:
-    """The contract over several pools, which must agree on what their slots are.
+    """A pool whose slots belong to several pools.
 
-    A step is begun in all of them before the first is waited for.
+    A step is started in every pool before the first result is awaited.
+
+    Args:
+        pools: Pools with equal spaces for one slot and the same autoreset mode.
+
+    Raises:
+        SpaceMismatchError: The spaces or autoreset modes of the pools differ.
     """
 
     envs = None
@@ -44,8 +50,8 @@ class JoinedPool:
     def __init__(self, pools: Sequence[Pool]) -> None:
         self.pools = list(pools)
         first = self.pools[0]
-        for place, pool in enumerate(self.pools[1:], 1):
-            _check_alike(first, pool, place)
+        for part, pool in enumerate(self.pools[1:], 1):
+            _check_compatible(first, pool, part)
         self._partition = SlotPartition([pool.num_envs for pool in self.pools])
         self.num_envs = self._partition.num_envs
         self.autoreset_mode = first.autoreset_mode
@@ -54,29 +60,29 @@ class JoinedPool:
         self.copy = True
         self.restarts = all(pool.restarts for pool in self.pools)
         single = first.spaces.single_observation
-        usual = all(
+        has_usual_batches = all(
             pool.spaces.observation == batch_space(single, pool.num_envs) for pool in self.pools
         )
         self.spaces = VectorSpaces(
             single,
             batch_space(single, self.num_envs)
-            if usual
+            if has_usual_batches
             else batch_differing_spaces([single] * self.num_envs),
             first.spaces.single_action,
             batch_space(first.spaces.single_action, self.num_envs),
         )
         self._observations = Layout.of(single)
-        self._actions = CheckedActions(self.spaces, self.num_envs, self.autoreset_mode)
+        self._actions = ActionChecker(self.spaces, self.num_envs, self.autoreset_mode)
         self._arrivals = Arrivals(self._observations, self.num_envs)
         self._ledger = self._arrivals.ledger
-        self._rows: dict[int, Batch] = {}  # of the parts that have ended a step
-        # Of pools that have a patience of their own.
-        patience = [getattr(pool, "timeout", None) for pool in self.pools]
-        self._patience = min((each for each in patience if each is not None), default=None)
+        self._results: dict[int, Batch] = {}  # of parts that have completed the step, by index
+        # Some pools have a default timeout.
+        timeouts = [getattr(pool, "timeout", None) for pool in self.pools]
+        self._default_timeout = min((each for each in timeouts if each is not None), default=None)
 
     @property
     def in_flight(self) -> int:
-        """How many slots have been sent or reset, and not been received."""
+        """How many slots were sent or reset, and not received yet."""
         return self._ledger.in_flight
 
     def reset(
@@ -85,14 +91,14 @@ class JoinedPool:
         seeds: Sequence[int | None] | None = None,
         options: dict[str, Any] | None = None,
     ) -> None:
-        """Queue resets; ``seeds`` has one for each of these slots."""
+        """Queue resets; ``seeds`` has a seed or None for each of these slots."""
         chosen = self._idle(slots)
-        given = checked_seeds(seeds, len(chosen))
+        all_seeds = checked_seeds(seeds, len(chosen))
 
-        def begin(pool: Pool, places: list[int], own: npt.NDArray[np.int64]) -> None:
-            pool.reset(own, [given[place] for place in places], options)
+        def start(pool: Pool, rows: list[int], local_slots: npt.NDArray[np.int64]) -> None:
+            pool.reset(local_slots, [all_seeds[row] for row in rows], options)
 
-        self._begin(chosen, begin)
+        self._start(chosen, start)
 
     def send(self, actions: Any, slots: SlotChoice = None) -> None:
         """Check actions, one for each of these slots, and send them to their pools."""
@@ -100,33 +106,33 @@ class JoinedPool:
 
     def _send(self, actions: Any, slots: SlotChoice, each: EachSlot) -> None:
         chosen = self._idle(slots)
-        leaves = self._actions.leaves(actions, chosen)
+        leaves = self._actions.check(actions, chosen)
 
-        def begin(pool: Pool, places: list[int], own: npt.NDArray[np.int64]) -> None:
-            pool.send(self._actions.part(leaves, places), own, **_at(places, each))
+        def start(pool: Pool, rows: list[int], local_slots: npt.NDArray[np.int64]) -> None:
+            pool.send(self._actions.part(leaves, rows), local_slots, **_select_rows(each, rows))
 
-        self._begin(chosen, begin)
+        self._start(chosen, start)
 
-    def _begin(
+    def _start(
         self,
         slots: npt.NDArray[np.int64],
-        begin: Callable[[Pool, list[int], npt.NDArray[np.int64]], None],
+        start: Callable[[Pool, list[int], npt.NDArray[np.int64]], None],
     ) -> None:
-        """Begin something in each pool that has some of these slots.
+        """Call ``start`` for each pool that has some of these slots.
 
-        They are noted to be in flight, in their order, before it; those of pools that have not
-        taken them are not, however it ends.
+        The slots are marked in flight first, to keep their order. Finally, also after an interrupt,
+        the slots of pools that did not accept them become idle again.
         """
-        self._arrivals.expect(slots.tolist(), _NUMBER)
+        self._arrivals.expect(slots.tolist(), _REQUEST)
         shares = self._shares(slots)
         before = [pool.in_flight for pool, _, _ in shares]
         try:
             for share in shares:
-                begin(*share)
+                start(*share)
         finally:
-            for (pool, places, _), count in zip(shares, before, strict=True):
+            for (pool, rows, _), count in zip(shares, before, strict=True):
                 if pool.in_flight == count:
-                    self._ledger.clear(slots[places])
+                    self._ledger.clear(slots[rows])
 
     def begin_step(self, actions: Any) -> None:
         """Send an action for every slot."""
@@ -134,41 +140,48 @@ class JoinedPool:
 
     def _begin_step(self, actions: Any, each: EachSlot) -> None:
         self._idle(None)
-        leaves = self._actions.leaves(actions, None)
+        leaves = self._actions.check(actions, None)
         self._ledger.begin_round()
         try:
-            for pool, places, _ in self._shares(np.arange(self.num_envs)):
-                pool.begin_step(self._actions.part(leaves, places), **_at(places, each))
+            for pool, rows, _ in self._shares(np.arange(self.num_envs)):
+                pool.begin_step(self._actions.part(leaves, rows), **_select_rows(each, rows))
         except BaseException:
-            self._end_parts(None, [])
+            self._end_steps(None, [])
             raise
 
     def end_step(self, timeout: float | None = None) -> Results:
-        """Wait for what ``begin_step`` has begun; a failure costs the rows of all parts."""
+        """Wait for the step that ``begin_step`` started.
+
+        If a part fails, the results of all parts are lost.
+        """
         self._ledger.check_round()
         batches: list[Batch] = []
-        failures = self._end_parts(timeout, batches)
+        failures = self._end_steps(timeout, batches)
         if failures:
             raise failures[0]
         return join_batches(self._observations, batches)[1:]
 
-    def _end_parts(self, timeout: float | None, batches: list[Batch]) -> list[Exception]:
-        """Wait for each part that is in flight; after a timeout, it can be asked for again."""
+    def _end_steps(self, timeout: float | None, batches: list[Batch]) -> list[Exception]:
+        """Wait for each part that is in flight, and return the errors of those that failed.
+
+        Adds the results of the others to ``batches``. It can be called again after a timeout.
+        """
         deadline = None if timeout is None else time.monotonic() + timeout
         failures: list[Exception] = []
-        for place, pool in enumerate(self.pools):
+        for part, pool in enumerate(self.pools):
             if pool.in_flight:
-                left = None if deadline is None else max(0.0, deadline - time.monotonic())
+                remaining = None if deadline is None else max(0.0, deadline - time.monotonic())
                 try:
-                    self._rows[place] = Batch(np.arange(pool.num_envs), *pool.end_step(left))
+                    results = pool.end_step(remaining)
+                    self._results[part] = Batch(np.arange(pool.num_envs), *results)
                 except Exception as error:
                     if isinstance(error, ReceiveTimeoutError) and pool.in_flight:
                         raise
-                    self._tell_place(error, place)
+                    self._tell_place(error, part)
                     failures.append(error)
-        rows, self._rows = self._rows, {}
+        by_part, self._results = self._results, {}
         self._ledger.end_round()
-        batches += [self._moved(place, rows[place]) for place in sorted(rows)]
+        batches += [self._renumbered(part, by_part[part]) for part in sorted(by_part)]
         return failures
 
     def step(self, actions: Any) -> Results:
@@ -184,108 +197,117 @@ class JoinedPool:
         max_slots: int | None = None,
         slots: SlotChoice = None,
     ) -> Batch:
-        """Wait for slots in flight, first come, first served, and return what is done."""
+        """Wait for slots in flight, and return those that are done, first come, first served."""
         if self._ledger.is_in_round:
             return Batch(np.arange(self.num_envs), *self.end_step(timeout))
         if not self._ledger.in_flight:
-            self.pools[0].latest([])  # raises if they are closed
-        asked = None if slots is None else slot_numbers(slots, self.num_envs)
-        wanted = self._ledger.wanted(min_slots, max_slots, asked)
-        begun = time.monotonic()
+            self.pools[0].latest([])  # raises if the pools are closed
+        requested = None if slots is None else slot_numbers(slots, self.num_envs)
+        wanted = self._ledger.wanted(min_slots, max_slots, requested)
+        start = time.monotonic()
         while not self._arrivals.has(wanted):
-            patience = self._granted() if timeout is None else timeout
-            self._look(None if patience is None else begun + patience)
+            limit = self._usual_timeout() if timeout is None else timeout
+            self._poll(None if limit is None else start + limit)
         return self._arrivals.take_wanted(wanted)
 
-    def _granted(self) -> float | None:
-        """Seconds of a caller that says nothing, and what pools have announced to need."""
-        if self._patience is None:
+    def _usual_timeout(self) -> float | None:
+        """Return the timeout of a ``recv`` without one.
+
+        It includes the time that pools have announced to need.
+        """
+        if self._default_timeout is None:
             return None
         announced: list[float] = [getattr(pool, "announced", 0.0) for pool in self.pools]
-        return float(self._patience + max(announced))
+        return float(self._default_timeout + max(announced))
 
-    def _look(self, deadline: float | None) -> None:
-        """Look at each pool once for what has come."""
+    def _poll(self, deadline: float | None) -> None:
+        """Poll each pool once for results."""
         owners = set(self._partition.owners(self._arrivals.missing()).tolist())
-        for place, pool in enumerate(self.pools):
-            if place not in owners:
+        for part, pool in enumerate(self.pools):
+            if part not in owners:
                 continue
             try:
-                self._keep(place, pool.recv(min_slots=1, timeout=_LOOK))
+                self._add(part, pool.recv(min_slots=1, timeout=_POLL_SECONDS))
             except ReceiveTimeoutError:
                 if deadline is not None and time.monotonic() > deadline:
                     raise ReceiveTimeoutError(
-                        f"{self._ledger.done} of {self._ledger.in_flight} slots were done in time; "
-                        "those in flight can still be received"
+                        f"timed out with {self._ledger.done} of {self._ledger.in_flight} slots "
+                        "done; all of them can still be received"
                     ) from None
             except Exception as error:
-                self._forget_failed(place, pool, error)
-                self._tell_place(error, place)
+                self._drain_failed(part, pool, error)
+                self._tell_place(error, part)
                 raise
 
-    def _forget_failed(self, place: int, pool: Pool, error: BaseException) -> None:
-        """After a failure: which slots are in flight no more."""
-        start = self._partition.slots_of(place).start
-        own = [slot for slot in self._arrivals.missing() if self._partition.owners(slot) == place]
-        remains = drain_after_failure(pool, [slot - start for slot in own], error)
-        for batch in remains.batches:
-            self._keep(place, batch)
-        for slots, _ in remains.failures:
+    def _drain_failed(self, part: int, pool: Pool, error: BaseException) -> None:
+        """Receive the slots that are done in a part that failed, and make the failed ones idle."""
+        start = self._partition.slots_of(part).start
+        missing = [
+            slot for slot in self._arrivals.missing() if self._partition.owners(slot) == part
+        ]
+        result = drain_after_failure(pool, [slot - start for slot in missing], error)
+        for batch in result.batches:
+            self._add(part, batch)
+        for slots, _ in result.failures:
             self._ledger.clear(np.array(slots, np.int64) + start)
 
-    def _keep(self, place: int, batch: Batch) -> None:
-        self._arrivals.add(_NUMBER, self._moved(place, batch))
+    def _add(self, part: int, batch: Batch) -> None:
+        self._arrivals.add(_REQUEST, self._renumbered(part, batch))
 
-    def _moved(self, place: int, batch: Batch) -> Batch:
-        """A batch of a part, with the slots' numbers here."""
-        moved = batch._replace(slots=batch.slots + self._partition.slots_of(place).start)
-        self._actions.note(moved)
-        return moved
+    def _renumbered(self, part: int, batch: Batch) -> Batch:
+        """Renumber the slots of a part's batch for this pool, and note which have finished."""
+        renumbered = batch._replace(slots=batch.slots + self._partition.slots_of(part).start)
+        self._actions.note_finished(renumbered)
+        return renumbered
 
-    def _tell_place(self, error: Exception, place: int) -> None:
-        start = self._partition.slots_of(place).start
-        error.add_note(f"shoal: its slot 0 is slot {start} of {self.num_envs} in all")
+    def _tell_place(self, error: Exception, part: int) -> None:
+        """Add a note to an error that names the part and its first slot."""
+        start = self._partition.slots_of(part).start
+        error.add_note(f"shoal: in part {part}, whose slot 0 is slot {start} of {self.num_envs}")
 
     def latest(self, slots: SlotChoice = None) -> Any:
-        """The newest observation of each of these slots, as a batch, without stepping them."""
+        """Return the newest observation of each of these slots, as a batch, without a step."""
         chosen = slot_numbers(slots, self.num_envs)
-        order: list[int] = []
-        found = []
-        for pool, places, own in self._shares(chosen):
-            found.append(batch_leaves(self._observations, pool.latest(own)))
-            order += places
-        joined = take_rows(join_leaves(found), np.argsort(order).tolist())
+        all_rows: list[int] = []
+        parts = []
+        for pool, rows, local_slots in self._shares(chosen):
+            parts.append(batch_leaves(self._observations, pool.latest(local_slots)))
+            all_rows += rows
+        joined = take_rows(join_leaves(parts), np.argsort(all_rows).tolist())
         return batch_of_leaves(self._observations, *joined)
 
     def drop(self) -> None:
-        """Wait for all that is in flight, and forget it."""
+        """Wait for all slots in flight, and discard their results."""
         for pool in self.pools:
             pool.drop()
-        self._rows.clear()
+        self._results.clear()
         self._arrivals.clear()
 
     def call(self, what: Called, *args: Any, slots: SlotChoice = None, **kwargs: Any) -> list[Any]:
-        """Reach each environment, wherever it is; results in the order of the slots."""
+        """Call a method or a function with each environment, or read an attribute.
+
+        Returns the results in the order of the slots.
+        """
         chosen = slot_numbers(slots, self.num_envs)
         results: list[Any] = [None] * len(chosen)
-        for pool, places, own in self._shares(chosen):
-            found = pool.call(what, *args, slots=own, **kwargs)
-            for place, result in zip(places, found, strict=True):
-                results[place] = result
+        for pool, rows, local_slots in self._shares(chosen):
+            answers = pool.call(what, *args, slots=local_slots, **kwargs)
+            for row, answer in zip(rows, answers, strict=True):
+                results[row] = answer
         return results
 
     def worker_states(self) -> list[WorkerState]:
-        """The workers of all pools."""
-        first, found = 0, []
-        for place, pool in enumerate(self.pools):
+        """Return the workers of all pools."""
+        first, states = 0, []
+        for part, pool in enumerate(self.pools):
             for state in pool.worker_states():
                 slots = range(first + state.slots.start, first + state.slots.stop)
-                found.append(state._replace(name=f"{place}: {state.name}", slots=slots))
+                states.append(state._replace(name=f"{part}: {state.name}", slots=slots))
             first += pool.num_envs
-        return found
+        return states
 
     def close(self, *, terminate: bool = False, timeout: float | None = None) -> None:
-        """Close all pools, also after one has failed to."""
+        """Close all pools, even if closing one of them fails."""
         failure: BaseException | None = None
         for pool in self.pools:
             try:
@@ -296,7 +318,7 @@ class JoinedPool:
             raise failure
 
     def abandon(self) -> None:
-        """Give back everything, for a vector that is garbage and was not closed."""
+        """Release everything, for a vector that was garbage-collected without being closed."""
         for pool in self.pools:
             pool.abandon()
 
@@ -308,25 +330,30 @@ class JoinedPool:
     def _shares(
         self, slots: npt.NDArray[np.int64]
     ) -> list[tuple[Pool, list[int], npt.NDArray[np.int64]]]:
-        """For each pool that has some of these slots: their places here, their numbers there."""
+        """Return each pool that has some of these slots, with its share of them.
+
+        A share consists of the rows of its slots in ``slots`` and of their numbers in the pool.
+        """
         return [
-            (self.pools[place], places, own) for place, places, own in self._partition.shares(slots)
+            (self.pools[share.part], share.rows, share.local_slots)
+            for share in self._partition.shares(slots)
         ]
 
 
-def _at(places: list[int], each: EachSlot) -> dict[str, list[Any]]:
-    """The values at these places, by name."""
-    return {name: [values[place] for place in places] for name, values in each.items()}
+def _select_rows(each: EachSlot, rows: list[int]) -> dict[str, list[Any]]:
+    """Return the values of these rows, by name."""
+    return {name: [values[row] for row in rows] for name, values in each.items()}
 
 
-def _check_alike(first: Pool, other: Pool, place: int) -> None:
+def _check_compatible(first: Pool, other: Pool, part: int) -> None:
     for name in ("single_observation", "single_action"):
         ours, theirs = getattr(first.spaces, name), getattr(other.spaces, name)
         if ours != theirs:
             raise SpaceMismatchError(
-                f"{name} of part {place} is {theirs}, that of part 0 is {ours}"
+                f"{name} of part {part} is {theirs}, expected {ours} as in part 0"
             )
     if first.autoreset_mode is not other.autoreset_mode:
         raise SpaceMismatchError(
-            f"part {place} is reset in {other.autoreset_mode}, part 0 in {first.autoreset_mode}"
+            f"the autoreset mode of part {part} is {other.autoreset_mode.name}, expected "
+            f"{first.autoreset_mode.name} as in part 0"
         )

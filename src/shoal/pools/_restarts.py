@@ -11,72 +11,80 @@ from gymnasium.vector import AutoresetMode
 from shoal._types import CRASHED, Event
 from shoal.pools._base import Batch
 
-__all__ = ["RestartTracker", "loss_events", "lost_batch"]
+__all__ = ["RestartTracker", "loss_events"]
 
 
 class RestartTracker:
-    """The slots of a session that took the place of a lost one.
+    """The slots of a replacement, from their reset until each has reported its loss.
 
-    They are reset first; then each tells of its loss once, with its next answer.
+    The slots are reset first. Each then reports its loss once: at once if the caller waits for it,
+    otherwise the next time that it is sent.
 
     Args:
-        number: Of the request that resets them; 0 where nothing was lost.
-        slots: Those that have a loss to tell of.
+        number: The number of the request that resets the slots; 0 if nothing was lost.
+        slots: The slots whose environments were lost.
     """
 
     def __init__(self, number: int = 0, slots: Iterable[int] = ()) -> None:
         self.number = number
-        self._coming = set(slots)
-        self._lost: dict[int, tuple[Batch, int]] = {}  # those that have come, and told nobody yet
+        self._resetting = set(slots)
+        self._unreported: dict[int, tuple[Batch, int]] = {}  # the batch and row of each slot
 
     @property
     def is_under_way(self) -> bool:
-        """Whether slots have not come back yet."""
-        return bool(self._coming)
+        """Whether some slots have not been reset yet."""
+        return bool(self._resetting)
 
     def is_of(self, number: int) -> bool:
-        """Whether this is the request that resets them."""
+        """Whether this is the number of the request that resets the slots."""
         return self.number != 0 and number == self.number
 
     def concerned(self, slots: Iterable[int]) -> list[int]:
-        """Those of these slots that have a loss to tell of."""
-        if not (self._lost or self._coming):
+        """Return those of these slots that have not reported their loss."""
+        if not (self._unreported or self._resetting):
             return []
-        return [slot for slot in slots if slot in self._lost or slot in self._coming]
+        return [slot for slot in slots if slot in self._unreported or slot in self._resetting]
 
     def begun(
         self,
         reset: Batch,
-        waited_for: Collection[int],
-        shown: Mapping[int, Any],
+        awaited: Collection[int],
+        observations: Mapping[int, Any],
         autoreset_mode: AutoresetMode,
     ) -> Batch:
-        """Slots have come back: what those tell that are waited for; the others do when sent."""
-        batch = lost_batch(reset, shown, autoreset_mode)
+        """Note that slots were reset, and return the batch that reports their losses.
+
+        Args:
+            reset: The results of the reset.
+            awaited: Slots that the caller waits for. The others report when they are sent.
+            observations: The newest observation of each slot before the loss.
+            autoreset_mode: The autoreset mode of the pool.
+        """
+        batch = _loss_batch(reset, observations, autoreset_mode)
         for row, slot in enumerate(batch.slots.tolist()):
-            if slot in self._coming and slot not in waited_for:
-                self._lost[slot] = batch, row
-            self._coming.discard(slot)
+            if slot in self._resetting and slot not in awaited:
+                self._unreported[slot] = batch, row
+            self._resetting.discard(slot)
         return batch
 
-    def failed(self, slots: Iterable[int]) -> None:
-        """Slots could not be reset: they have an error to tell of instead."""
-        self._coming.difference_update(slots)
+    def discard(self, slots: Iterable[int]) -> None:
+        """Note that slots could not be reset: they report an error instead of their loss."""
+        self._resetting.difference_update(slots)
 
-    def to_tell(self, slots: Iterable[int]) -> dict[int, tuple[Batch, int]]:
-        """What those of these slots have to tell that have come back."""
-        return {slot: self._lost[slot] for slot in slots if slot in self._lost}
+    def unreported(self, slots: Iterable[int]) -> dict[int, tuple[Batch, int]]:
+        """Return the unreported losses of these slots that are known, as rows of batches."""
+        return {slot: self._unreported[slot] for slot in slots if slot in self._unreported}
 
-    def forget(self, slots: Iterable[int]) -> None:
-        """These slots have told of their loss, or need not do so any more."""
+    def mark_reported(self, slots: Iterable[int]) -> None:
+        """Note that these slots have reported their losses, or need not report them."""
         for slot in slots:
-            self._lost.pop(slot, None)
+            self._unreported.pop(slot, None)
 
     def told(self, slots: Iterable[int]) -> dict[int, tuple[Batch, int]]:
-        """What those of these slots tell that have come back; they have told it then."""
-        told = self.to_tell(slots)
-        self.forget(told)
-        return told
+        """Return what :meth:`unreported` returns, and mark it reported."""
+        losses = self.unreported(slots)
+        self.mark_reported(losses)
+        return losses
 
 
 def loss_events(
@@ -96,18 +104,14 @@ def loss_events(
     return [*events, *reset_events, (row, {CRASHED: True})]
 
 
-def lost_batch(begun: Batch, shown: Mapping[int, Any], autoreset_mode: AutoresetMode) -> Batch:
-    """A batch of slots that were just reset, as the end of the episodes that were lost.
-
-    Args:
-        begun: What the reset has given.
-        shown: The newest observation that each slot has shown before.
-        autoreset_mode: In the same-step mode, infos tell the last observations.
-    """
+def _loss_batch(
+    reset: Batch, observations: Mapping[int, Any], autoreset_mode: AutoresetMode
+) -> Batch:
+    """Return the results of a reset as the truncated last steps of the episodes that were lost."""
     events: list[Event] = []
-    told = begun.raw_infos[0] if begun.raw_infos is not None else []
-    for row, slot in enumerate(begun.slots.tolist()):
-        of_reset = [event for event in told if event[0] == row]
-        events += loss_events(row, of_reset, autoreset_mode, shown.get(slot))
-    truncated = np.ones(len(begun.slots), np.bool_)
-    return begun._replace(truncated=truncated, infos=(events, None))
+    all_reset_events = reset.raw_infos[0] if reset.raw_infos is not None else []
+    for row, slot in enumerate(reset.slots.tolist()):
+        reset_events = [event for event in all_reset_events if event[0] == row]
+        events += loss_events(row, reset_events, autoreset_mode, observations.get(slot))
+    truncated = np.ones(len(reset.slots), np.bool_)
+    return reset._replace(truncated=truncated, infos=(events, None))

@@ -1,4 +1,4 @@
-"""Slots divided into contiguous parts, each of which is stepped by somebody else."""
+"""Slots divided into contiguous parts, each of which belongs to another pool."""
 
 from __future__ import annotations
 
@@ -15,22 +15,22 @@ from shoal._spaces import Layout, VectorSpaces
 from shoal._spaces.leaves import Leaves, batch_leaves, batch_of_leaves, take_rows
 from shoal.pools._base import Batch
 
-__all__ = ["CheckedActions", "Share", "SlotPartition"]
+__all__ = ["ActionChecker", "Share", "SlotPartition"]
 
-Numbers = npt.NDArray[np.int64]
+SlotNumbers = npt.NDArray[np.int64]
 
 
 class Share(NamedTuple):
-    """What of some chosen slots belongs to one part."""
+    """Those of some chosen slots that belong to one part."""
 
-    place: int
-    """The number of the part."""
+    part: int
+    """The index of the part."""
 
-    places: list[int]
-    """Where its slots stand among the chosen ones."""
+    rows: list[int]
+    """The positions of these slots among the chosen ones."""
 
-    own: Numbers
-    """The same slots as the part numbers them."""
+    local_slots: SlotNumbers
+    """The same slots, numbered within the part."""
 
 
 class SlotPartition:
@@ -40,7 +40,7 @@ class SlotPartition:
     >>> partition.num_envs, partition.slots_of(1)
     (5, range(3, 5))
     >>> partition.shares(np.array([4, 0]))[1]
-    Share(place=1, places=[0], own=array([1]))
+    Share(part=1, rows=[0], local_slots=array([1]))
     """
 
     def __init__(self, counts: Sequence[int]) -> None:
@@ -50,34 +50,37 @@ class SlotPartition:
     def __len__(self) -> int:
         return len(self.starts) - 1
 
-    def slots_of(self, place: int) -> range:
-        """The slots of a part."""
-        return range(int(self.starts[place]), int(self.starts[place + 1]))
+    def slots_of(self, part: int) -> range:
+        """Return the slots of a part."""
+        return range(int(self.starts[part]), int(self.starts[part + 1]))
 
-    def owners(self, slots: Any) -> Numbers:
-        """The part that each of these slots belongs to."""
-        owners: Numbers = np.searchsorted(self.starts, slots, side="right") - 1
+    def owners(self, slots: Any) -> SlotNumbers:
+        """Return the index of the part that each of these slots belongs to."""
+        owners: SlotNumbers = np.searchsorted(self.starts, slots, side="right") - 1
         return owners
 
-    def shares(self, slots: Numbers) -> list[Share]:
-        """What belongs to each part that has some of these slots; to all, where there are none."""
+    def shares(self, slots: SlotNumbers) -> list[Share]:
+        """Return the share of each part that has some of these slots.
+
+        Without slots, every part has an empty share.
+        """
         owners = self.owners(slots)
         shares = []
-        for place in range(len(self)):
-            places = np.flatnonzero(owners == place)
-            if len(places) or not len(slots):
-                shares.append(Share(place, places.tolist(), slots[places] - self.starts[place]))
+        for part in range(len(self)):
+            rows = np.flatnonzero(owners == part)
+            if len(rows) or not len(slots):
+                shares.append(Share(part, rows.tolist(), slots[rows] - self.starts[part]))
         return shares
 
 
-class CheckedActions:
-    """Checks actions for a whole vector before any part of it is given its own.
+class ActionChecker:
+    """Checks the actions of a whole vector before any of them is sent to a part.
 
     Args:
-        spaces: Of the vector.
-        num_envs: How many slots it has.
-        autoreset_mode: In all modes but DISABLED a slot that is about to be reset may be sent
-            anything.
+        spaces: The spaces of the vector.
+        num_envs: How many slots the vector has.
+        autoreset_mode: In all modes but DISABLED, the action of a slot that is about to be reset is
+            not checked.
     """
 
     def __init__(self, spaces: VectorSpaces, num_envs: int, autoreset_mode: AutoresetMode) -> None:
@@ -88,23 +91,23 @@ class CheckedActions:
             self.layout.tree, columns.actions(), columns.state(), mode
         )
         self._finished = columns.finished()
-        self._notes_endings = autoreset_mode is not AutoresetMode.SAME_STEP
+        self._tracks_finished = autoreset_mode is not AutoresetMode.SAME_STEP
 
-    def leaves(self, actions: Any, slots: Numbers | None) -> Leaves:
-        """The leaves of actions, one for each of these slots, or for all.
+    def check(self, actions: Any, slots: SlotNumbers | None) -> Leaves:
+        """Check actions, one for each of these slots or for all, and return their leaves.
 
         Raises:
-            InvalidActionError: One of them is wrong; nobody has been sent anything.
+            InvalidActionError: An action is invalid.
         """
         self._intake.accept(actions, slots)
         arrays, objects = batch_leaves(self.layout, actions)
         return [np.asarray(array) for array in arrays], objects
 
-    def part(self, leaves: Leaves, places: list[int]) -> Any:
-        """The actions at these places, as a batch of their own."""
-        return batch_of_leaves(self.layout, *take_rows(leaves, places))
+    def part(self, leaves: Leaves, rows: list[int]) -> Any:
+        """Return these rows of checked actions, as a batch."""
+        return batch_of_leaves(self.layout, *take_rows(leaves, rows))
 
-    def note(self, batch: Batch) -> None:
-        """Note which slots have ended their episodes."""
-        if self._notes_endings:
+    def note_finished(self, batch: Batch) -> None:
+        """Note which slots have finished their episodes."""
+        if self._tracks_finished:
             self._finished[batch.slots] = batch.terminated | batch.truncated

@@ -1,4 +1,4 @@
-"""A Ray pool keeps the contract, and does what every other pool does from the same seeds."""
+"""The conformance tests of pools, for the Ray pool."""
 
 import pytest
 
@@ -7,7 +7,7 @@ from tests.pools.ray.pools import ray_pool
 
 pytestmark = pytest.mark.usefixtures("ray_here")
 
-MAIN_THINGS = {
+FAST_TESTS = {
     "test_trajectories_equal_gymnasium",
     "test_slots_stepped_alone_do_as_they_do_together",
     "test_a_step_in_two_halves_is_a_step",
@@ -25,18 +25,18 @@ class _TwoActors(PythonPoolConformance):
         return ray_pool(factories, counts, ray_options=ray_options, **options)
 
 
-class TestTheMainThings(_TwoActors):
-    """Each actor takes a second of a core to start, so there are not too many here."""
+class TestMainFeatures(_TwoActors):
+    """A few tests, since each of them starts two actors, which takes a second of a core each."""
 
     locals().update(
         dict.fromkeys(
             name
             for name in dir(PythonPoolConformance)
-            if name.startswith("test_") and name not in MAIN_THINGS
+            if name.startswith("test_") and name not in FAST_TESTS
         )
     )
 
 
 @pytest.mark.slow
 class TestAll(_TwoActors):
-    """Everything that a pool promises."""
+    """All conformance tests."""

@@ -1,4 +1,4 @@
-"""An interrupt may come between any two lines: nothing is executed twice, and nothing is lost."""
+"""Interrupts between any two lines: no step is executed twice, and no result is lost."""
 
 import signal
 import threading
@@ -25,8 +25,8 @@ def pool(ray_here):
     pool.close()
 
 
-def stepped(pool):
-    """How many steps each slot has made."""
+def step_counts(pool):
+    """Return how many steps each slot has made."""
     return pool.latest()[:, 1].tolist()
 
 
@@ -48,35 +48,35 @@ def step_in_halves(pool):
 @pytest.mark.timeout(300)
 @pytest.mark.parametrize("stride", [11, pytest.param(1, marks=pytest.mark.slow)])
 @pytest.mark.parametrize("operation", [step, send_and_receive, step_in_halves])
-def test_an_interrupted_step_was_made_once_or_not_at_all(pool, operation, stride):
+def test_interrupted_step_is_executed_once_or_not_at_all(pool, operation, stride):
     interrupted_at = set()
     for number in range(1, 5000, stride):
-        before = stepped(pool)
+        before = step_counts(pool)
         with Lines(number) as lines:
             operation(pool)
-        flying = pool.in_flight
+        in_flight = pool.in_flight
         while pool.in_flight:
             pool.recv(timeout=10.0)
-        after = stepped(pool)
+        after = step_counts(pool)
         counts = [now - then for now, then in zip(after, before, strict=True)]
         assert set(counts) <= {0, 1}, lines.where
         if operation is not send_and_receive:
             assert len(set(counts)) == 1, lines.where
-            assert not flying or counts == [1] * 4, lines.where
+            assert not in_flight or counts == [1] * 4, lines.where
         pool.step(NOTHING)
-        assert stepped(pool) == [count + 1 for count in after], lines.where
+        assert step_counts(pool) == [count + 1 for count in after], lines.where
         if not lines.where:
             break
         interrupted_at.add(lines.where)
     assert len(interrupted_at) > 100 / stride
 
 
-def test_ctrl_c_is_heard_while_waiting(pool):
+def test_ctrl_c_interrupts_waiting(pool):
     threading.Timer(0.1, signal.raise_signal, [signal.SIGINT]).start()
-    begun = time.monotonic()
+    start = time.monotonic()
     with pytest.raises(KeyboardInterrupt):
         pool.step([fault("wait")] * 4)
-    assert time.monotonic() - begun < 0.35
+    assert time.monotonic() - start < 0.35
     assert pool.recv().rewards.tolist() == [0, 1, 2, 3]
 
 
@@ -97,7 +97,7 @@ def interrupt_restart(number):
 
 @pytest.mark.slow
 @pytest.mark.timeout(900)
-def test_a_restart_interrupted_at_any_line_is_done_all_the_same():
+def test_restart_is_completed_after_an_interrupt_at_any_line():
     number = 1
     while interrupt_restart(number):
         number += 2

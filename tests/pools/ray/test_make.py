@@ -1,4 +1,4 @@
-"""``shoal.make(..., backend="ray")``: the vector that every other backend makes."""
+"""``shoal.make(..., backend="ray")`` behaves like the other backends."""
 
 import gc
 import os
@@ -38,11 +38,11 @@ on_ray = partial(shoal.make, backend="ray", workers=2, cpus_per_worker=CPUS)
         pytest.param(AutoresetMode.DISABLED, marks=pytest.mark.slow),
     ],
 )
-def test_kernels_give_their_trajectories(mode):
+def test_kernel_trajectories(mode):
     options = {"num_envs": 5, "autoreset_mode": mode, "statistics": True}
-    ours = on_ray("CartPole-v1", **options)
-    assert "KernelPool" in str(ours.plan)
-    theirs = shoal.make("CartPole-v1", **options)
+    envs = on_ray("CartPole-v1", **options)
+    assert "KernelPool" in str(envs.plan)
+    reference = shoal.make("CartPole-v1", **options)
 
     def without_times(result):
         infos = result[-1]
@@ -50,29 +50,29 @@ def test_kernels_give_their_trajectories(mode):
             infos["episode"].pop("t")
         return result
 
-    assert_rollouts_are_equal(ours, theirs, 150, seed=7, seen=without_times)
-    ours.close()
-    theirs.close()
+    assert_rollouts_are_equal(envs, reference, 150, seed=7, seen=without_times)
+    envs.close()
+    reference.close()
 
 
-def test_infos_of_kernels_stay_columns():
-    ours = on_ray("shoal/Hockey-v0", num_envs=6, autoreset_mode="SameStep")
-    theirs = shoal.make("shoal/Hockey-v0", num_envs=6, autoreset_mode="SameStep")
-    assert_rollouts_are_equal(ours, theirs, 300, seed=3)
-    ours.close()
-    theirs.close()
+def test_kernel_infos():
+    envs = on_ray("shoal/Hockey-v0", num_envs=6, autoreset_mode="SameStep")
+    reference = shoal.make("shoal/Hockey-v0", num_envs=6, autoreset_mode="SameStep")
+    assert_rollouts_are_equal(envs, reference, 300, seed=3)
+    envs.close()
+    reference.close()
 
 
-def test_atari_games_are_those_of_any_other_vector():
+def test_atari_games():
     pytest.importorskip("ale_py")
-    ours = on_ray("ALE/Pong-v5", num_envs=3)
-    theirs = shoal.make("ALE/Pong-v5", num_envs=3, backend="inline")
-    assert_rollouts_are_equal(ours, theirs, 15, seed=5, masks=0)
-    assert type(ours) is type(theirs)
-    saved = pickle.loads(pickle.dumps(ours.save([0])))
-    ours.restore(saved, [0])
-    ours.close()
-    theirs.close()
+    envs = on_ray("ALE/Pong-v5", num_envs=3)
+    reference = shoal.make("ALE/Pong-v5", num_envs=3, backend="inline")
+    assert_rollouts_are_equal(envs, reference, 15, seed=5, masks=0)
+    assert type(envs) is type(reference)
+    saved = pickle.loads(pickle.dumps(envs.save([0])))
+    envs.restore(saved, [0])
+    envs.close()
+    reference.close()
 
 
 @pytest.mark.slow
@@ -81,26 +81,26 @@ def test_atari_games_are_those_of_any_other_vector():
 @given(space=SPACES, actions=SPACES, mode=st.sampled_from(AutoresetMode))
 def test_any_spaces_give_the_trajectories_of_the_inline_pool(space, actions, mode):
     factories = [partial(RandomEnv, space, actions) for _ in range(3)]
-    ours = on_ray(factories, autoreset_mode=mode, worker_backend="inline")
-    theirs = shoal.make(factories, autoreset_mode=mode, backend="inline")
-    assert_rollouts_are_equal(ours, theirs, 12, seed=1)
-    ours.close()
-    theirs.close()
+    envs = on_ray(factories, autoreset_mode=mode, worker_backend="inline")
+    reference = shoal.make(factories, autoreset_mode=mode, backend="inline")
+    assert_rollouts_are_equal(envs, reference, 12, seed=1)
+    envs.close()
+    reference.close()
 
 
 @pytest.mark.parametrize(
     "worker_backend",
     ["process", *(pytest.param(kind, marks=pytest.mark.slow) for kind in ("inline", "thread"))],
 )
-def test_every_kind_of_pool_can_be_hosted(worker_backend):
+def test_actors_can_have_any_pool(worker_backend):
     factories = [partial(ProbeEnv, label) for label in range(4)]
-    ours = on_ray(factories, worker_backend=worker_backend, copy=False)
-    theirs = shoal.make(factories, backend="inline")
-    assert_rollouts_are_equal(ours, theirs, 25, seed=2)
-    assert worker_backend.capitalize() in str(ours.plan)
-    assert str(ours.plan).startswith("4 slots, 2 actors of Ray: asked for; they host ")
-    ours.close()
-    theirs.close()
+    envs = on_ray(factories, worker_backend=worker_backend, copy=False)
+    reference = shoal.make(factories, backend="inline")
+    assert_rollouts_are_equal(envs, reference, 25, seed=2)
+    assert worker_backend.capitalize() in str(envs.plan)
+    assert str(envs.plan).startswith("4 slots, 2 actors of Ray: asked for; they host ")
+    envs.close()
+    reference.close()
 
 
 def test_observation_spaces_may_differ():
@@ -115,13 +115,13 @@ def test_observation_spaces_may_differ():
             return np.zeros(2, np.float32), {}
 
     factories = [partial(Wide, width) for width in (1, 2, 3)]
-    ours = on_ray(factories, observation_mode="different")
-    theirs = gymnasium.vector.SyncVectorEnv(factories, observation_mode="different")
-    assert ours.observation_space == theirs.observation_space
-    ours.close()
+    envs = on_ray(factories, observation_mode="different")
+    reference = gymnasium.vector.SyncVectorEnv(factories, observation_mode="different")
+    assert envs.observation_space == reference.observation_space
+    envs.close()
 
 
-def test_large_observations_of_one_actor_are_read_where_they_are():
+def test_batches_of_one_actor_are_copied_only_on_request():
     class Large(gymnasium.Env):
         observation_space = gymnasium.spaces.Box(0, 255, (500_000,), np.uint8)
         action_space = gymnasium.spaces.Discrete(2)
@@ -146,37 +146,37 @@ def test_large_observations_of_one_actor_are_read_where_they_are():
         envs.close()
 
 
-def test_double_buffering_keeps_the_groups_apart():
+def test_double_buffering_returns_each_group_separately():
     envs = on_ray([partial(ProbeEnv, label) for label in range(6)], worker_backend="inline")
     envs.reset(seed=1)
     groups = [0, 2, 4], [1, 3, 5]
     envs.action_space.seed(0)
 
-    def some(slots):
+    def sample(slots):
         return {key: value[slots] for key, value in envs.action_space.sample().items()}
 
     for slots in groups:
-        envs.send(some(slots), slots)
+        envs.send(sample(slots), slots)
     for _ in range(20):
         for slots in groups:
             batch = envs.recv(slots=slots)
             assert batch.slots.tolist() == slots
-            envs.send(some(slots), slots)
+            envs.send(sample(slots), slots)
     envs.close(terminate=True)
 
 
-def test_an_actor_has_two_requests_at_the_most():
+def test_actor_has_at_most_two_pending_requests():
     envs = on_ray([ProbeEnv] * 8, worker_backend="inline")
     envs.reset(seed=1)
     action = {key: value[:1] for key, value in envs.action_space.sample().items()}
     for slot in range(8):
         envs.send(action, [slot])
-    assert all(len(host._life.calls) <= 2 for host in envs.pool._hosts)
+    assert all(len(client._state.calls) <= 2 for client in envs.pool._clients)
     assert sorted(envs.recv().slots) == list(range(8))
     envs.close()
 
 
-def test_actors_have_the_environments_that_are_registered_here():
+def test_actors_have_the_environments_registered_by_the_caller():
     gymnasium.register("OnlyHere-v0", entry_point=lambda: ProbeEnv(5))
     envs = on_ray("OnlyHere-v0", num_envs=2)
     assert envs.get_attr("label") == (5, 5)
@@ -187,15 +187,13 @@ def test_actors_have_the_environments_that_are_registered_here():
 
 @pytest.mark.slow
 def test_runtime_environments_reach_the_actors():
-    envs = on_ray(
-        [ProbeEnv] * 2, workers=1, runtime_env={"env_vars": {"SHOAL_TEST_OF_RAY": "there"}}
-    )
-    assert envs.pool.call(lambda env: os.environ["SHOAL_TEST_OF_RAY"], slots=[0]) == ["there"]
+    envs = on_ray([ProbeEnv] * 2, workers=1, runtime_env={"env_vars": {"SHOAL_TEST_OF_RAY": "set"}})
+    assert envs.pool.call(lambda env: os.environ["SHOAL_TEST_OF_RAY"], slots=[0]) == ["set"]
     envs.close()
 
 
 @pytest.mark.parametrize(
-    ("options", "said"),
+    ("options", "message"),
     [
         ({"caller_works": True}, "caller_works cannot go with backend='ray'"),
         ({"pin": True}, "pin cannot go with backend='ray'"),
@@ -210,39 +208,39 @@ def test_runtime_environments_reach_the_actors():
         ({"backend": "auto", "address": "auto"}, "and address go with backend='ray'"),
     ],
 )
-def test_wrong_options_are_refused_before_anything_happens(options, said):
-    with pytest.raises(ValueError, match=said):
+def test_invalid_options_are_rejected(options, message):
+    with pytest.raises(ValueError, match=message):
         on_ray("CartPole-v1", **{"num_envs": 2, **options})
 
 
-def test_no_environments_are_refused():
+def test_empty_vector_is_rejected():
     with pytest.raises(ValueError, match="at least one environment"):
         on_ray([])
 
 
-def test_rewards_of_games_are_clipped_whoever_owns_the_arrays():
+def test_atari_rewards_are_clipped_without_copies():
     pytest.importorskip("ale_py")
     with on_ray("ALE/Pong-v5", num_envs=1, workers=1, copy=False, reward_clipping=True) as envs:
         envs.reset(seed=0)
         assert envs.step([0])[1].tolist() == [0.0]
 
 
-def test_a_cluster_without_room_says_so():
+def test_cluster_with_too_few_cpus_is_an_error():
     with pytest.raises(ClusterError, match="cpus_per_worker"):
         on_ray("CartPole-v1", 4, cpus_per_worker=64, start_timeout=0.2)
 
 
-def test_nothing_is_left_of_a_vector_however_it_ends(ray_here):
-    def made():
+def test_no_resources_leak_however_a_vector_is_closed(ray_here):
+    def make_vector():
         envs = on_ray([ProbeEnv] * 2)
         envs.reset(seed=0)
         return envs
 
-    made().close()
+    make_vector().close()
     before = len(os.listdir("/proc/self/fd")), threading.active_count()
-    made().close()
-    made().close(terminate=True)
-    envs = made()
+    make_vector().close()
+    make_vector().close(terminate=True)
+    envs = make_vector()
     with pytest.warns(ResourceWarning, match="was not closed"):
         envs.__del__()
     del envs
@@ -250,14 +248,14 @@ def test_nothing_is_left_of_a_vector_however_it_ends(ray_here):
     wait_until(lambda: not actors(ray_here), 10.0)
     wait_until(lambda: ray_here.available_resources().get("CPU") == 2.0, 10.0)
     after = len(os.listdir("/proc/self/fd")), threading.active_count()
-    # Ray keeps some connections to workers that it may use again.
+    # Ray keeps some connections to workers that it may reuse.
     assert after[0] - before[0] < 30
     assert after[1] - before[1] < 5
 
 
 @pytest.mark.slow
 @pytest.mark.timeout(900)
-def test_open_and_close_again_and_again(ray_here):
+def test_no_resources_leak_over_many_vectors(ray_here):
     def cycle():
         envs = on_ray([ProbeEnv] * 2)
         envs.reset(seed=0)
@@ -273,7 +271,8 @@ def test_open_and_close_again_and_again(ray_here):
     assert threading.active_count() <= before[1] + 5
 
 
-def script(text):
+def run_script(text):
+    """Run a script in another process, and return its output."""
     done = subprocess.run(
         [sys.executable, "-c", textwrap.dedent(text)],
         capture_output=True,
@@ -286,13 +285,13 @@ def script(text):
     return done.stdout
 
 
-def test_a_ray_that_was_started_for_a_vector_ends_with_it():
-    said = script("""
+def test_cluster_started_for_a_vector_is_shut_down_with_the_last_one():
+    output = run_script("""
         import ray, shoal
         first = shoal.make("CartPole-v1", 2, backend="ray", cpus_per_worker=0.5)
         second = shoal.make("CartPole-v1", 2, backend="ray", workers=1, cpus_per_worker=0.5)
         first.close()
-        print("still there:", ray.is_initialized(), second.reset(seed=1)[0].shape)
+        print("running:", ray.is_initialized(), second.reset(seed=1)[0].shape)
 
         def number(env):
             return Number(7)
@@ -300,20 +299,20 @@ def test_a_ray_that_was_started_for_a_vector_ends_with_it():
         class Number(int):
             pass
 
-        print("sent along:", [type(found) is Number for found in second.pool.call(number)])
+        print("class is sent:", [type(result) is Number for result in second.pool.call(number)])
         second.close()
-        print("there:", ray.is_initialized())
+        print("after the last one:", ray.is_initialized())
     """)
-    assert said.splitlines()[-3:] == [
-        "still there: True (2, 4)",
-        "sent along: [True, True]",
-        "there: False",
+    assert output.splitlines()[-3:] == [
+        "running: True (2, 4)",
+        "class is sent: [True, True]",
+        "after the last one: False",
     ]
 
 
 @pytest.mark.slow
-def test_a_ray_of_the_users_is_not_taken_for_one_of_ours():
-    said = script("""
+def test_cluster_started_by_the_user_is_not_shut_down():
+    output = run_script("""
         import ray, shoal
         first = shoal.make("CartPole-v1", 2, backend="ray", workers=1, cpus_per_worker=0.5)
         ray.shutdown()
@@ -328,26 +327,26 @@ def test_a_ray_of_the_users_is_not_taken_for_one_of_ours():
         second.close()
         print("the user's:", ray.is_initialized())
     """)
-    assert said.splitlines()[-3:] == [
-        "reset: Ray was shut down, and with it the environments",
+    assert output.splitlines()[-3:] == [
+        "reset: Ray was shut down, which ended the environments",
         "second: (2, 4)",
         "the user's: True",
     ]
 
 
 @pytest.mark.slow
-def test_a_ray_of_this_machine_refuses_at_once_what_it_has_no_room_for():
-    said = script("""
+def test_local_cluster_with_too_few_cpus_is_rejected_at_once():
+    output = run_script("""
         import ray, shoal
         try:
             shoal.make("CartPole-v1", 64, backend="ray", workers=64)
         except shoal.errors.ClusterError as error:
             print(str(error)[:40], ray.is_initialized())
     """)
-    assert said.splitlines()[-1] == "there is no room for 64 actors with 1 CP False"
+    assert output.splitlines()[-1] == "not enough CPUs for 64 actors with 1 CPU False"
 
 
-def test_without_ray_it_says_what_to_install(monkeypatch):
+def test_missing_ray_names_the_extra_to_install(monkeypatch):
     monkeypatch.setitem(sys.modules, "ray", None)
     with pytest.raises(shoal.errors.MissingExtraError, match=r'pip install "shoal\[ray\]"'):
         on_ray("CartPole-v1", 2)

@@ -20,31 +20,33 @@ NUM_ENVS = sum(COUNTS)
 
 
 class Killer(threading.Thread):
-    """Kills one of a pool's actors every few seconds, as a machine's misfortunes would."""
+    """Kills a random actor of a pool every few seconds."""
 
     def __init__(self, pool, seed):
         super().__init__(daemon=True)
         self.kills = 0
         self._pool = pool
         self._random = random.Random(seed)
-        self._is_over = threading.Event()
+        self._stopped = threading.Event()
 
     def run(self):
-        while not self._is_over.wait(self._random.uniform(0.5, 3.0)):
-            host = self._random.choice(self._pool._hosts)
+        while not self._stopped.wait(self._random.uniform(0.5, 3.0)):
+            pool_info = self._random.choice(self._pool._clients).pool_info
+            if pool_info is None:
+                continue  # the replacement of a killed actor is not open yet
             try:
-                os.kill(host.introduction.process, signal.SIGKILL)
+                os.kill(pool_info.process, signal.SIGKILL)
                 self.kills += 1
             except ProcessLookupError:
-                continue  # it was killed before, and the other one has not introduced itself yet
+                continue  # the pool has not noticed an earlier kill yet
 
     def stop(self):
-        self._is_over.set()
+        self._stopped.set()
         self.join()
 
 
 class Counts:
-    """How many steps the episode of each slot must have, and what was told of losses."""
+    """The expected number of steps of each slot's episode, and the number of reported losses."""
 
     def __init__(self):
         self.steps = np.zeros(NUM_ENVS)
@@ -67,19 +69,19 @@ def soak(seconds):
     pool = ray_pool(factories, COUNTS, ray_options=options)
     pool.reset(seeds=range(NUM_ENVS))
     pool.recv()
-    choice, counts, killer = random.Random(1), Counts(), Killer(pool, seed=2)
+    rng, counts, killer = random.Random(1), Counts(), Killer(pool, seed=2)
     killer.start()
-    nothing, until, steps = fault("nothing"), time.monotonic() + seconds, 0
+    nothing, deadline, steps = fault("nothing"), time.monotonic() + seconds, 0
     memory = None
-    while time.monotonic() < until:
-        if choice.random() < 0.5:
+    while time.monotonic() < deadline:
+        if rng.random() < 0.5:
             observations, rewards, _, truncated, infos = pool.step([nothing] * NUM_ENVS)
             counts.check(np.arange(NUM_ENVS), observations, rewards, truncated, infos)
         else:
-            slots = choice.sample(range(NUM_ENVS), choice.randint(1, NUM_ENVS))
+            slots = rng.sample(range(NUM_ENVS), rng.randint(1, NUM_ENVS))
             pool.send([nothing] * len(slots), slots)
             while pool.in_flight:
-                batch = pool.recv(min_slots=choice.randint(1, pool.in_flight), timeout=60.0)
+                batch = pool.recv(min_slots=rng.randint(1, pool.in_flight), timeout=60.0)
                 counts.check(
                     batch.slots, batch.observations, batch.rewards, batch.truncated, batch.infos
                 )
@@ -94,7 +96,7 @@ def soak(seconds):
 
 @pytest.mark.slow
 @pytest.mark.timeout(60 * MINUTES + 120)
-def test_every_loss_is_told_and_nothing_else_is_lost(ray_here):
+def test_every_loss_is_reported_once_and_no_step_is_lost(ray_here):
     steps, kills, losses = soak(60.0 * MINUTES)
     print(f"{steps} steps, {kills} kills, {losses} slots were lost")
     assert kills > 60 * MINUTES / 8

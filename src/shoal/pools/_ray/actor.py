@@ -1,6 +1,6 @@
-"""An actor's side: a pool, and the caller's requests to it, one after the other.
+"""The actor: a pool in a Ray process, and the requests of the caller, one after the other.
 
-Its methods run in the main thread of the actor's process, where the environments were built.
+Ray runs the methods in the main thread of the process, where the environments are built.
 """
 
 from __future__ import annotations
@@ -21,60 +21,66 @@ from shoal.pools._drain import drain_after_failure
 from shoal.pools._inline import InlinePool
 from shoal.pools._processes.env_registry import register_specs
 from shoal.pools._processes.error_packing import PackedError, pack_error
-from shoal.pools._ray.actor_recipe import unpack_part
+from shoal.pools._ray.actor_recipe import unpack_recipe
 from shoal.pools._ray.cluster import Node
 from shoal.pools._ray.messages import (
-    REQUESTS,
-    Answer,
-    Failed,
-    Introduction,
+    MAX_REQUESTS,
+    FailedSlots,
+    PoolInfo,
+    Response,
     Rows,
     Task,
+    pack,
     pack_rows,
-    packed,
 )
 
 __all__ = ["PoolActor"]
 
-_LOOK = 0.002
-"""Seconds to wait for slots before looking at the clock."""
+_POLL_SECONDS = 0.002
+"""How long one ``recv`` waits before the time is checked."""
 
-_TOGETHER = 0.005
-"""Seconds that a slot which is done waits for others to be answered with it."""
+_COLLECT_SECONDS = 0.005
+"""How long the first slot that is done waits for others to share its response."""
 
-_PATIENCE = 0.02
-"""Seconds after which a request is answered though nothing is done, since another may wait."""
+_MIN_WAIT_SECONDS = 0.02
+"""How long a request waits for results, at least, before its response is empty."""
 
-_SHARE, _LONGEST = 0.1, 0.25
-"""Of the time that nothing was done, so much may a request last, up to so many seconds."""
+_WAIT_FRACTION, _MAX_WAIT_SECONDS = 0.1, 0.25
+"""A request waits for this fraction of the time since the last result, up to a maximum."""
 
 
 class PoolActor:
-    """A pool in a process of Ray's."""
+    """A pool in a Ray process."""
 
     def __init__(self) -> None:
         self._pool: Pool | None = None
-        self._flying: dict[int, int] = {}  # the number of the task that each slot is at
-        self._answers: dict[int, Answer] = {}
-        self._newest = 0  # task
-        self._quiet_since = time.monotonic()
+        self._in_flight: dict[int, int] = {}  # the number of the task of each slot
+        self._responses: dict[int, Response] = {}  # to the newest requests
+        self._newest_task = 0
+        self._last_progress = time.monotonic()
 
-    def open(self, part: bytes, specs: Sequence[bytes], mode: Any) -> Introduction | PackedError:
-        """Build the pool, and say what it is; ``mode`` is how observation spaces must agree."""
+    def open(self, recipe: bytes, specs: Sequence[bytes], mode: Any) -> PoolInfo | PackedError:
+        """Build the pool, and describe it.
+
+        Args:
+            recipe: How to build the pool, pickled.
+            specs: Environments that the caller has registered, pickled.
+            mode: How the observation spaces of environments must agree.
+        """
         try:
             register_specs(specs)
-            self._pool = pool = unpack_part(part)()
+            self._pool = pool = unpack_recipe(recipe)()
             self._layout = Layout.of(pool.spaces.single_observation)
-            return self._introduction(pool, mode)
+            return self._describe(pool, mode)
         except BaseException as error:
             return pack_error(error)
 
-    def _introduction(self, pool: Pool, mode: Any) -> Introduction:
+    def _describe(self, pool: Pool, mode: Any) -> PoolInfo:
         spaces = [(pool.spaces.single_observation, pool.spaces.single_action)] * pool.num_envs
         if mode != "same":
-            theirs = pool.call("observation_space")
-            spaces = [(one, pool.spaces.single_action) for one in theirs]
-        return Introduction(
+            observation_spaces = pool.call("observation_space")
+            spaces = [(space, pool.spaces.single_action) for space in observation_spaces]
+        return PoolInfo(
             spaces,
             pool.autoreset_mode,
             pool.metadata,
@@ -84,122 +90,125 @@ class PoolActor:
             type(pool).__name__,
         )
 
-    def work(self, number: int, tasks: Sequence[Task]) -> Answer:
-        """Begin tasks, and answer what is done.
+    def work(self, number: int, tasks: Sequence[Task]) -> Response:
+        """Start tasks, and return slots that are done.
 
-        A request with a number that was answered before was sent twice, since its caller was
-        interrupted and cannot know: it gets the same answer. So does a task count once.
+        An interrupted caller may send a request again. A request number that was answered before
+        gets the same response, and a task number is started once.
         """
-        if number in self._answers:
-            return self._answers[number]
-        outcomes: list[Rows | Failed] = []
+        if number in self._responses:
+            return self._responses[number]
+        outcomes: list[Rows | FailedSlots] = []
         is_whole = False
         for task in tasks:
-            if task.number > self._newest:
-                self._newest = task.number
-                outcomes += self._begun(task)
+            if task.number > self._newest_task:
+                self._newest_task = task.number
+                outcomes += self._start(task)
                 is_whole |= task.is_whole
-        outcomes += self._gathered(is_whole)
-        answer = Answer(outcomes, len(self._flying))
-        remembered = [*self._answers.items()][1 - REQUESTS :]
-        self._answers = dict([*remembered, (number, answer)])
-        return answer
+        outcomes += self._collect(is_whole)
+        response = Response(outcomes, len(self._in_flight))
+        kept = [*self._responses.items()][1 - MAX_REQUESTS :]
+        self._responses = dict([*kept, (number, response)])
+        return response
 
-    def _begun(self, task: Task) -> list[Rows | Failed]:
-        """Begin a task; a step of all slots is done at once."""
+    def _start(self, task: Task) -> list[Rows | FailedSlots]:
+        """Start a task; a step of all slots is completed at once."""
         pool = self.pool
         slots = task.slots.tolist()
-        self._quiet_since = time.monotonic()
+        self._last_progress = time.monotonic()
         try:
             if task.seeds is not None:
                 options = pickle.loads(task.options) if task.options else None
                 pool.reset(task.slots, task.seeds, options)
             elif task.is_whole:
                 batch = Batch(task.slots, *pool.step(task.actions))
-                return [self._packed(task.number, batch)]
+                return [self._pack_rows(task.number, batch)]
             else:
                 pool.send(task.actions, task.slots)
         except Exception as error:
-            return [Failed(task.number, slots, pack_error(error))]
-        self._flying.update(dict.fromkeys(slots, task.number))
+            return [FailedSlots(task.number, slots, pack_error(error))]
+        self._in_flight.update(dict.fromkeys(slots, task.number))
         return []
 
-    def _gathered(self, is_whole: bool) -> list[Rows | Failed]:
-        """Wait for slots, together with those that are done soon after; for all, if it is whole."""
+    def _collect(self, is_whole: bool) -> list[Rows | FailedSlots]:
+        """Wait for slots that are done, for all slots if ``is_whole``."""
         batches: dict[int, list[Batch]] = {}
-        failures: list[Rows | Failed] = []
-        begun, first = time.monotonic(), None
-        least = 1
-        while self._flying:
+        failures: list[Rows | FailedSlots] = []
+        start, first_done = time.monotonic(), None
+        min_slots = 1
+        while self._in_flight:
             now = time.monotonic()
-            if not is_whole and self._is_enough(now, begun, first):
+            if not is_whole and self._should_respond(now, start, first_done):
                 break
             try:
-                came = [self._received(None if is_whole else min(least, len(self._flying)))]
-                # An inline pool works within the call, and as much as it is asked to.
-                least *= 2 if isinstance(self.pool, InlinePool) else 1
+                received = [
+                    self._receive(None if is_whole else min(min_slots, len(self._in_flight)))
+                ]
+                # An inline pool steps slots during `recv`, and only as many as requested.
+                min_slots *= 2 if isinstance(self.pool, InlinePool) else 1
             except ReceiveTimeoutError:
                 continue
             except Exception as error:
-                remains = drain_after_failure(self.pool, list(self._flying), error)
-                came = remains.batches
-                for slots, cause in remains.failures:
-                    failures += self._failed(slots, cause)
-            for batch in came:
-                self._sort_in(batch, batches)
-            first = first or now
-            self._quiet_since = now
+                result = drain_after_failure(self.pool, list(self._in_flight), error)
+                received = result.batches
+                for slots, cause in result.failures:
+                    failures += self._pack_failure(slots, cause)
+            for batch in received:
+                self._split_by_task(batch, batches)
+            first_done = first_done or now
+            self._last_progress = now
         rows = [
-            self._packed(number, join_batches(self._layout, found))
-            for number, found in batches.items()
+            self._pack_rows(number, join_batches(self._layout, parts))
+            for number, parts in batches.items()
         ]
         return rows + failures
 
     @property
     def pool(self) -> Pool:
-        """What it hosts, once that is built."""
-        assert self._pool is not None, "the caller has opened it first"
+        """The pool, after :meth:`open`."""
+        assert self._pool is not None
         return self._pool
 
-    def _packed(self, number: int, batch: Batch) -> Rows | Failed:
+    def _pack_rows(self, number: int, batch: Batch) -> Rows | FailedSlots:
         return pack_rows(self._layout, number, batch, self.pool.num_envs)
 
-    def _received(self, least: int | None) -> Batch:
-        return self.pool.recv(min_slots=least, timeout=None if least is None else _LOOK)
+    def _receive(self, min_slots: int | None) -> Batch:
+        timeout = None if min_slots is None else _POLL_SECONDS
+        return self.pool.recv(min_slots=min_slots, timeout=timeout)
 
-    def _is_enough(self, now: float, begun: float, first: float | None) -> bool:
-        if first is not None:
-            return now - first >= _TOGETHER
-        quiet = min(_LONGEST, _SHARE * (now - self._quiet_since))
-        return now - begun >= max(_PATIENCE, quiet)
+    def _should_respond(self, now: float, start: float, first_done: float | None) -> bool:
+        if first_done is not None:
+            return now - first_done >= _COLLECT_SECONDS
+        wait = min(_MAX_WAIT_SECONDS, _WAIT_FRACTION * (now - self._last_progress))
+        return now - start >= max(_MIN_WAIT_SECONDS, wait)
 
-    def _sort_in(self, batch: Batch, batches: dict[int, list[Batch]]) -> None:
-        """Put the rows of a batch with others of the same tasks."""
-        numbers = np.array([self._flying.pop(slot) for slot in batch.slots.tolist()])
+    def _split_by_task(self, batch: Batch, batches: dict[int, list[Batch]]) -> None:
+        """Add the rows of a batch to the batches of their tasks."""
+        numbers = np.array([self._in_flight.pop(slot) for slot in batch.slots.tolist()])
         for number in dict.fromkeys(numbers.tolist()):
             rows = np.flatnonzero(numbers == number).tolist()
             part = batch if len(rows) == len(numbers) else batch_rows(self._layout, batch, rows)
             batches.setdefault(number, []).append(part)
 
-    def _failed(self, slots: Sequence[int], error: BaseException) -> list[Rows | Failed]:
+    def _pack_failure(self, slots: Sequence[int], error: BaseException) -> list[Rows | FailedSlots]:
         by_number: dict[int, list[int]] = {}
         for slot in slots:
-            by_number.setdefault(self._flying.pop(slot), []).append(slot)
-        told = pack_error(error)
-        return [Failed(number, lost, told) for number, lost in by_number.items()]
+            by_number.setdefault(self._in_flight.pop(slot), []).append(slot)
+        packed = pack_error(error)
+        return [FailedSlots(number, failed, packed) for number, failed in by_number.items()]
 
     def latest(self, slots: Any) -> bytes | PackedError:
-        """The newest observations of these slots, pickled."""
+        """Return the newest observations of these slots, pickled."""
         try:
-            return packed(self.pool.latest(slots))
+            return pack(self.pool.latest(slots))
         except Exception as error:
             return pack_error(error)
 
     def call(self, request: bytes) -> bytes | PackedError:
-        """Reach environments, as a pool's ``call`` does; its arguments and results are pickled."""
+        """Perform a pool's ``call``; the arguments and the results are pickled."""
         try:
             what, args, slots, kwargs = pickle.loads(request)
-            return packed(self.pool.call(what, *args, slots=slots, **kwargs))
+            return pack(self.pool.call(what, *args, slots=slots, **kwargs))
         except Exception as error:
             return pack_error(error)
 

@@ -1,4 +1,4 @@
-"""The actors of a pool: started together, asked, heard and ended."""
+"""The actors of a pool: starting them, exchanging messages with them, and ending them."""
 
 from __future__ import annotations
 
@@ -12,39 +12,39 @@ from shoal.errors import ClusterError, WorkerCrashedError
 from shoal.pools._processes.env_registry import registered_specs
 from shoal.pools._processes.error_packing import PackedError, unpack_error
 from shoal.pools._ray.actor import PoolActor
-from shoal.pools._ray.actor_client import OPENING, Host, Terms
-from shoal.pools._ray.actor_recipe import Part, pack_part
-from shoal.pools._ray.cluster import ActorLostError, Cluster, Placement, Room, ready_ones
-from shoal.pools._ray.messages import Introduction
+from shoal.pools._ray.actor_client import OPEN_REQUEST, ActorClient, ActorOptions
+from shoal.pools._ray.actor_recipe import ActorRecipe, pack_recipe
+from shoal.pools._ray.cluster import ActorLostError, Cluster, Placement, Reservation, wait_ready
+from shoal.pools._ray.messages import PoolInfo
 from shoal.pools._slot_partition import SlotPartition
 
 __all__ = ["ActorGroup"]
 
-_LOOK = 0.5
-"""Seconds between two looks at whether an actor has started."""
+_START_CHECK_SECONDS = 0.5
+"""How often to check whether an actor takes too long to start."""
 
 _DIED = "ActorDied"
-"""In the name of what Ray raises where an actor's process has ended, at some length."""
+"""Part of the name of Ray's error for an actor whose process has ended; its text is long."""
 
 
 class ActorGroup:
-    """Actors, by number.
+    """The actors of a pool, by index.
 
     Args:
-        cluster: Where; it is left at the end.
-        parts: What each of them hosts.
-        partition: Which slots these are.
-        cpus: How many CPUs each reserves.
-        placement: On which nodes.
-        runtime_env: What they need, as Ray describes it.
-        observation_mode: How observation spaces of environments must agree.
-        start_timeout: Seconds to wait for room.
+        cluster: The cluster; the group leaves it in :meth:`end`.
+        recipes: How each actor builds its pool.
+        partition: Which slots each actor has.
+        cpus: How many CPUs each actor reserves.
+        placement: How actors are distributed over nodes.
+        runtime_env: The runtime environment of the actors, as Ray describes it.
+        observation_mode: How the observation spaces of environments must agree.
+        start_timeout: Seconds to wait for free CPUs.
     """
 
     def __init__(
         self,
         cluster: Cluster,
-        parts: Sequence[Part],
+        recipes: Sequence[ActorRecipe],
         partition: SlotPartition,
         *,
         cpus: float,
@@ -56,71 +56,92 @@ class ActorGroup:
         self._cluster = cluster
         self._num_envs = partition.num_envs
         self._start_timeout = start_timeout
-        self._room: Room | None = None
-        self.hosts: list[Host] = []
+        self._reservation: Reservation | None = None
+        self.clients: list[ActorClient] = []
+        self.failure: BaseException | None = None
+        """The error after which the actors cannot be used any more."""
         try:
-            letters = [
-                pack_part(part, partition.slots_of(place).start) for place, part in enumerate(parts)
+            packed = [
+                pack_recipe(recipe, partition.slots_of(index).start)
+                for index, recipe in enumerate(recipes)
             ]
-            self._room = room = Room(cluster, len(parts), cpus, placement, start_timeout)
-            kind = cluster.ray.remote(PoolActor)
-            specs = registered_specs()
-            terms = Terms(cluster, kind, room, cpus, runtime_env, specs, observation_mode)
-            for place, letter in enumerate(letters):
-                self.hosts.append(Host(terms, place, partition.slots_of(place), letter))
+            reservation = Reservation(cluster, len(recipes), cpus, placement, start_timeout)
+            self._reservation = reservation
+            options = ActorOptions(
+                cluster,
+                cluster.ray.remote(PoolActor),
+                reservation,
+                cpus,
+                runtime_env,
+                registered_specs(),
+                observation_mode,
+            )
+            for index, recipe in enumerate(packed):
+                slots = partition.slots_of(index)
+                self.clients.append(ActorClient(options, index, slots, recipe))
         except BaseException:
             self.end()
             raise
 
     @property
-    def is_there(self) -> bool:
-        """Whether Ray is still running."""
-        return self._cluster.is_there
+    def is_running(self) -> bool:
+        """Whether this process is still connected to the cluster of the actors."""
+        return self._cluster.is_running
 
-    def introductions(self) -> list[Introduction]:
-        """Wait until all pools are built; raise if one's cannot be."""
-        while any(host.is_opening for host in self.hosts):
-            for host, number, answer in self.answers(None):
-                assert number == OPENING
-                if isinstance(answer, ActorLostError):
-                    raise self.loss(host, answer)
-                host.introduction = self.unpacked(host, answer)
-                host.opening_took = host.age
-                host.was_answered(OPENING, None)
-        return [host.introduction for host in self.hosts if host.introduction is not None]
-
-    def submit(self) -> None:
-        """Send what waits, and ask for what has not come, as far as there is room."""
-        for host in self.hosts:
-            host.submit()
-
-    def answers(self, timeout: float | None) -> Iterator[tuple[Host, int, Any]]:
-        """What has come, by the numbers of requests; waits for the first so many seconds.
-
-        An actor that was lost answers with an ActorLostError, until another one is started. Where
-        an actor is being started, the wait may end before there is an answer.
+    def wait_open(self) -> list[PoolInfo]:
+        """Wait until all pools are built, and return what the actors report of them.
 
         Raises:
-            ClusterError: There was no room for a new actor in time.
+            WorkerCrashedError: An actor was lost.
+            Exception: The error with which a pool could not be built.
         """
-        opening = [host for host in self.hosts if host.is_opening]
-        for host in opening:
-            # The first one has its room already, and may build for as long as that takes.
-            took = host.opening_took
-            if took is not None and host.age > self._start_timeout + took:
+        while any(client.is_opening for client in self.clients):
+            for client, number, response in self.responses(None):
+                assert number == OPEN_REQUEST
+                if isinstance(response, ActorLostError):
+                    raise self.loss_error(client, response)
+                client.pool_info = self.checked(client, response)
+                client.build_seconds = client.age
+                client.finish_call(OPEN_REQUEST, None)
+        return [client.pool_info for client in self.clients if client.pool_info is not None]
+
+    def submit(self) -> None:
+        """Send queued tasks to all actors, and request further results."""
+        for client in self.clients:
+            client.submit()
+
+    def responses(self, timeout: float | None) -> Iterator[tuple[ActorClient, int, Any]]:
+        """Wait for responses, and yield each with its actor and the number of its request.
+
+        The response of a lost actor is an ActorLostError, until the actor is replaced. While an
+        actor starts, the wait may end early.
+
+        Args:
+            timeout: Seconds to wait for the first response.
+
+        Raises:
+            ClusterError: The replacement of an actor could not be started in time.
+        """
+        opening = [client for client in self.clients if client.is_opening]
+        for client in opening:
+            # The first actors have their CPUs already, and may build for any time.
+            build_seconds = client.build_seconds
+            if build_seconds is not None and client.age > self._start_timeout + build_seconds:
                 raise ClusterError(
-                    f"{host} could not be started within {self._start_timeout:g} seconds: is there "
-                    "room for it?"
+                    f"{client} could not be started within {self._start_timeout:g} seconds: check "
+                    "that the cluster has enough free CPUs"
                 )
         if opening:
-            timeout = _LOOK if timeout is None else min(timeout, _LOOK)
-        awaited = {}
-        for host in self.hosts:
-            found = host.awaited()
-            if found is not None:
-                awaited[found[1]] = host, found[0]
-        for ref in ready_ones(self._cluster.ray, list(awaited), timeout):
-            yield *awaited[ref], self._read(ref)
+            timeout = (
+                _START_CHECK_SECONDS if timeout is None else min(timeout, _START_CHECK_SECONDS)
+            )
+        pending = {}
+        for client in self.clients:
+            call = client.oldest_call()
+            if call is not None:
+                pending[call[1]] = client, call[0]
+        for ref in wait_ready(self._cluster.ray, list(pending), timeout):
+            yield *pending[ref], self._read(ref)
 
     def _read(self, ref: Any) -> Any:
         try:
@@ -128,64 +149,68 @@ class ActorGroup:
         except ActorLostError as error:
             return error
 
-    def ask_each(self, questions: Sequence[tuple[int, str, Any]]) -> list[Any]:
-        """Ask actors something at the same time: who, which method, with what.
+    def call_each(self, calls: Sequence[tuple[int, str, Any]]) -> list[Any]:
+        """Call methods of actors concurrently, and return their responses.
 
-        Returns their answers, or instead of those ActorLostErrors.
+        Args:
+            calls: The index of the actor, the name of the method, and the argument of each call.
+
+        Returns:
+            The responses; an ActorLostError for each actor that was lost.
         """
         refs = [
-            getattr(self.hosts[place].actor, method).remote(argument)
-            for place, method, argument in questions
+            getattr(self.clients[index].actor, method).remote(argument)
+            for index, method, argument in calls
         ]
-        found = []
+        responses = []
         for ref in refs:
-            ready_ones(self._cluster.ray, [ref], None)
-            found.append(self._read(ref))
-        return found
+            wait_ready(self._cluster.ray, [ref], None)
+            responses.append(self._read(ref))
+        return responses
 
-    def unpacked(self, host: Host, answer: Any) -> Any:
-        """An answer; raises the error that it may be."""
-        if isinstance(answer, PackedError):
-            raise self.error(host, answer)
-        return answer
+    def checked(self, client: ActorClient, response: Any) -> Any:
+        """Return a response, or raise the error that it contains."""
+        if isinstance(response, PackedError):
+            raise self.unpack_error(client, response)
+        return response
 
-    def error(self, host: Host, told: PackedError) -> BaseException:
-        """An exception that an actor has told of, with the place that it comes from."""
-        error = unpack_error(told)
-        renumber_notes(error, host.slots.start, self._num_envs)
-        error.add_note(f"shoal: in {host}; other messages may count its slots from 0")
+    def unpack_error(self, client: ActorClient, packed: PackedError) -> BaseException:
+        """Return an error of an actor, with notes on where it was raised."""
+        error = unpack_error(packed)
+        renumber_notes(error, client.slots.start, self._num_envs)
+        error.add_note(f"shoal: in {client}; other messages may number its slots from 0")
         return error
 
-    def loss(self, host: Host, error: ActorLostError) -> WorkerCrashedError:
-        """What to tell the caller of an actor that was lost."""
-        fate = str(error)
-        if self._cluster.has_lost(host.node):
-            fate = "its node is gone"
-        elif not host.is_opening and _DIED in type(error.__cause__).__name__:
-            fate = "its process has ended"
-        loss = WorkerCrashedError(f"{host} was lost: {fate}")
+    def loss_error(self, client: ActorClient, error: ActorLostError) -> WorkerCrashedError:
+        """Return the error to raise for an actor that was lost."""
+        reason = str(error)
+        if self._cluster.is_dead(client.node):
+            reason = "its node is dead"
+        elif not client.is_opening and _DIED in type(error.__cause__).__name__:
+            reason = "its process has ended"
+        loss = WorkerCrashedError(f"{client} was lost: {reason}")
         loss.__cause__ = error
         return loss
 
     def close(self, timeout: float | None) -> list[BaseException]:
-        """Have every actor close its environments, if it has any; what they failed of."""
+        """Have every actor that is open close its environments, and return their errors."""
         deadline = None if timeout is None else time.monotonic() + timeout
         failures = []
-        there = [host for host in self.hosts if not host.is_opening]
-        for host, ref in [(host, host.actor.close.remote()) for host in there]:
-            left = None if deadline is None else max(0.0, deadline - time.monotonic())
-            if ready_ones(self._cluster.ray, [ref], left):
-                answer = self._read(ref)  # who is lost has nothing any more that could be closed
-                if isinstance(answer, PackedError):
-                    failures.append(self.error(host, answer))
+        clients = [client for client in self.clients if not client.is_opening]
+        for client, ref in [(client, client.actor.close.remote()) for client in clients]:
+            remaining = None if deadline is None else max(0.0, deadline - time.monotonic())
+            if wait_ready(self._cluster.ray, [ref], remaining):
+                response = self._read(ref)  # a lost actor has nothing left to close
+                if isinstance(response, PackedError):
+                    failures.append(self.unpack_error(client, response))
         return failures
 
-    def end(self, *, leaves_at_once: bool = True) -> None:
-        """End the actors, and give everything back to the cluster; see :meth:`.Cluster.leave`."""
+    def end(self, *, disconnect: bool = True) -> None:
+        """End the actors, free their CPUs, and leave the cluster; see :meth:`.Cluster.leave`."""
         try:
-            if self.is_there and self._room is not None:
-                self._room.give_back()  # which ends what runs there
-            for host in self.hosts if self.is_there else ():
-                host.kill()
+            if self.is_running and self._reservation is not None:
+                self._reservation.release()
+            for client in self.clients if self.is_running else ():
+                client.kill()
         finally:
-            self._cluster.leave(at_once=leaves_at_once)
+            self._cluster.leave(disconnect=disconnect)

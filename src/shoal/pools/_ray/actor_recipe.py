@@ -1,4 +1,4 @@
-"""What an actor hosts: a pool for some neighbouring slots, and how it is sent there."""
+"""What an actor needs to build its pool."""
 
 from __future__ import annotations
 
@@ -13,17 +13,18 @@ from shoal.pools._base import Pool
 from shoal.pools._environments import EnvFactory
 from shoal.pools._processes.env_recipe import unpicklable
 
-__all__ = ["Part", "pack_part", "unpack_part"]
+__all__ = ["ActorRecipe", "pack_recipe", "unpack_recipe"]
 
 
 @dataclass(frozen=True)
-class Part:
-    """The slots of one actor.
+class ActorRecipe:
+    """How one actor builds its pool.
 
     Args:
-        num_envs: How many they are.
-        build: Makes their pool, in the actor; its batches must be new arrays.
-        factories: Functions of the user's that ``build`` calls, one for each slot, if it does.
+        num_envs: How many slots the pool has.
+        build: Builds the pool, in the actor. Its batches must be new arrays.
+        factories: The user's functions that ``build`` calls, one for each slot. They are used to
+            name the slot whose function cannot be pickled.
     """
 
     num_envs: int
@@ -31,36 +32,36 @@ class Part:
     factories: Sequence[EnvFactory] = ()
 
 
-def pack_part(part: Part, first: int) -> bytes:
-    """Pickle what builds a part; ``first`` is its first slot.
+def pack_recipe(recipe: ActorRecipe, first: int) -> bytes:
+    """Pickle the function that builds a pool; ``first`` is the pool's first slot in the vector.
 
     Raises:
-        FactoryPicklingError: It cannot be pickled; the message says which slot, and why.
+        FactoryPicklingError: It cannot be pickled. The message names the slot and the reason.
     """
     try:
-        return bytes(cloudpickle.dumps(part.build))
+        return bytes(cloudpickle.dumps(recipe.build))
     except Exception as error:
-        found = unpicklable(part.factories)
+        found = unpicklable(recipe.factories)
         where = f"slots {first} and following" if found is None else f"slot {first + found[0]}"
-        culprit = repr(part.build) if found is None else found[1]
+        culprit = repr(recipe.build) if found is None else found[1]
         raise FactoryPicklingError(
-            f"what makes the environment of {where} cannot be sent to an actor of Ray's, because "
-            f"{culprit} cannot be pickled ({error}). Create it inside of the function."
+            f"the factory of {where} cannot be sent to a Ray actor, because {culprit} cannot be "
+            f"pickled ({error}). Create it inside of the factory."
         ) from error
 
 
-def unpack_part(packed: bytes) -> Callable[[], Pool]:
-    """What builds a part, in the actor.
+def unpack_recipe(packed: bytes) -> Callable[[], Pool]:
+    """Return the function that builds a pool; called in the actor.
 
     Raises:
-        FactoryPicklingError: What it needs is not there.
+        FactoryPicklingError: It cannot be unpickled, for instance because a module is missing.
     """
     try:
         build: Callable[[], Pool] = pickle.loads(packed)
     except Exception as error:
         raise FactoryPicklingError(
-            f"an actor cannot make sense of what makes its environments ({error!r}). What they use "
-            "must be importable there: install it on the nodes, name it in runtime_env, or define "
-            "it in the main module."
+            f"an actor cannot unpickle the factories of its environments ({error!r}). The modules "
+            "that they use must be importable in the actor: install them on the nodes, name them "
+            "in runtime_env, or define the factories in the main module."
         ) from error
     return build

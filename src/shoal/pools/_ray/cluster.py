@@ -1,4 +1,4 @@
-"""Ray itself: joining it, reserving room in it, and leaving it as it was found."""
+"""Connecting to a Ray cluster, reserving CPUs of it, and disconnecting."""
 
 from __future__ import annotations
 
@@ -12,25 +12,33 @@ from typing import Any, Literal, NamedTuple, get_args
 
 from shoal.errors import ClusterError, MissingExtraError
 
-__all__ = ["ActorLostError", "Cluster", "Node", "Placement", "Room", "imported_ray", "ready_ones"]
+__all__ = [
+    "ActorLostError",
+    "Cluster",
+    "Node",
+    "Placement",
+    "Reservation",
+    "import_ray",
+    "wait_ready",
+]
 
 _log = logging.getLogger("shoal")
 
 Placement = Literal["spread", "pack"]
-"""Whether actors are spread over the nodes of a cluster, or as many as fit are put on one."""
+"""Whether actors are spread over the nodes of a cluster, or packed onto as few as possible."""
 
-_SLICE = 0.1
-"""Seconds of a wait after which an interrupt is noticed."""
+_WAIT_SECONDS = 0.1
+"""How long one call waits in Ray, which does not react to interrupts at once."""
 
 _CPU = "CPU"
-_ADDRESS = "RAY_ADDRESS"
+_ADDRESS = "RAY_ADDRESS"  # an environment variable of Ray
 
 
-def imported_ray() -> Any:
-    """The module.
+def import_ray() -> Any:
+    """Return the module ``ray``.
 
     Raises:
-        MissingExtraError: It is not installed.
+        MissingExtraError: Ray is not installed.
     """
     try:
         import ray
@@ -42,93 +50,97 @@ def imported_ray() -> Any:
 
 
 class ActorLostError(Exception):
-    """An actor has ended; its cause is what Ray says of it."""
+    """An actor, or its response, was lost; its cause is the error of Ray."""
 
 
 class Cluster:
-    """The Ray that this process is connected to, which all of its pools share.
+    """A pool's use of the Ray cluster that this process is connected to.
 
-    A Ray that was started here for a pool ends with the last of them; one that was there before
-    stays. To keep one, call ``ray.init()`` before the first pool is made.
+    All pools of a process share one connection. If it was made for a pool, the last pool closes it,
+    which also shuts down a cluster that was started for it. A connection that existed before stays
+    open: call ``ray.init()`` before making the first pool to keep a cluster running.
 
     Args:
-        address: As ``ray.init`` takes it: ``"auto"`` for the cluster that this machine is a part
-            of, an address, or None for the Ray that this process is connected to already, else
-            the one that ``RAY_ADDRESS`` names or that runs here, else a new one on this machine.
+        address: The address as in ``ray.init``: ``"auto"`` for the cluster that this machine
+            belongs to, or the address of a cluster. With None, the first of these that exists: the
+            connection of this process, the cluster at ``RAY_ADDRESS``, the cluster that runs on
+            this machine; otherwise a new cluster is started on this machine.
 
     Raises:
         ClusterError: There is no such cluster, or this process is connected to another one.
     """
 
-    # Reentrant: garbage may be collected, and a pool with it, while the lock is held.
+    # Reentrant: the garbage collector may close a pool while the lock is held.
     _lock = threading.RLock()
-    _members = 0
-    _job: str | None = None  # this process's connection to Ray, as they have joined it
-    _begun = False  # whether that was made by the first of them
-    _is_small = False  # whether it is to a Ray that was started here, and cannot grow
+    # These describe the connection of the process:
+    _users = 0
+    _job: str | None = None  # the identifier of the connection that the users share
+    _connected_here = False  # whether the first user made the connection
+    _is_local = False  # whether the cluster was started here, and so cannot grow
 
     def __init__(self, address: str | None) -> None:
-        self.ray = ray = imported_ray()
+        self.ray = ray = import_ray()
         with self._lock:
             if not ray.is_initialized() or self._current_job() != Cluster._job:
-                # There was none, or somebody has ended it, or begun another one.
-                Cluster._members, Cluster._begun, Cluster._is_small = 0, False, False
+                # There is no connection, or the user has closed it or made another one.
+                Cluster._users, Cluster._connected_here, Cluster._is_local = 0, False, False
             if not ray.is_initialized():
-                self._join(address)
+                self._connect(address)
             elif address not in (None, "auto", ray.get_runtime_context().gcs_address):
                 raise ClusterError(
-                    f"address is {address!r}, but this process is connected to the Ray at "
-                    f"{ray.get_runtime_context().gcs_address} already"
+                    f"address is {address!r}, but this process is already connected to the Ray "
+                    f"cluster at {ray.get_runtime_context().gcs_address}"
                 )
-            Cluster._members += 1
-            self._job_joined = Cluster._job = self._current_job()
-        self._is_member = True
+            Cluster._users += 1
+            self._own_job = Cluster._job = self._current_job()
+        self._is_user = True
 
     def _current_job(self) -> str:
         return str(self.ray.get_runtime_context().get_job_id())
 
-    def _join(self, address: str | None) -> None:
+    def _connect(self, address: str | None) -> None:
         try:
             self.ray.init(address=address or "auto")
         except ConnectionError as error:
             if address is not None or _ADDRESS in os.environ:
-                where = address or os.environ[_ADDRESS]
-                raise ClusterError(f"there is no Ray at {where!r}: {error}") from error
+                location = address or os.environ[_ADDRESS]
+                raise ClusterError(f"there is no Ray cluster at {location!r}: {error}") from error
             self.ray.init(address="local", include_dashboard=False)
-            Cluster._is_small = True
-        Cluster._begun = True
+            Cluster._is_local = True
+        Cluster._connected_here = True
 
-    def leave(self, *, at_once: bool = True) -> None:
-        """Let go of Ray; a second call does nothing.
+    def leave(self, *, disconnect: bool = True) -> None:
+        """End this use of the cluster; a second call does nothing.
 
-        ``at_once`` is whether a Ray that was started for pools ends with the last of them; else it
-        is left to the end of the process, or to pools that come.
+        Args:
+            disconnect: Whether the last user closes a connection that was made for pools.
+                Otherwise it stays open for later pools, until the process ends.
         """
         with self._lock:
-            if not self._is_member:
+            if not self._is_user:
                 return
-            is_there, self._is_member = self.is_there, False
-            if not is_there:
+            is_running, self._is_user = self.is_running, False
+            if not is_running:
                 return
-            Cluster._members -= 1
-            if Cluster._members == 0 and Cluster._begun and at_once:
-                Cluster._begun = Cluster._is_small = False
+            Cluster._users -= 1
+            if Cluster._users == 0 and Cluster._connected_here and disconnect:
+                Cluster._connected_here = Cluster._is_local = False
                 self.ray.shutdown()
 
     @property
-    def is_there(self) -> bool:
-        """Whether this process is still connected to it, as it was when it joined."""
+    def is_running(self) -> bool:
+        """Whether the connection that the pool was made with is still open."""
         return (
-            self._is_member
+            self._is_user
             and bool(self.ray.is_initialized())
-            and self._current_job() == self._job_joined
+            and self._current_job() == self._own_job
         )
 
     def read(self, ref: Any) -> Any:
-        """What an actor has answered.
+        """Return the response that Ray refers to.
 
         Raises:
-            ActorLostError: The actor, or the answer, is gone.
+            ActorLostError: The actor, or the response, was lost.
         """
         errors = self.ray.exceptions
         try:
@@ -136,37 +148,37 @@ class Cluster:
         except errors.RayTaskError:
             raise
         except errors.OutOfMemoryError as error:
-            raise ActorLostError("Ray has ended it, since memory was short") from error
+            raise ActorLostError("Ray killed it because the node ran out of memory") from error
         except errors.RayError as error:
             raise ActorLostError(" ".join(str(error).split())) from error
 
-    def has_lost(self, node: Node | None) -> bool:
-        """Whether this node is known to be gone."""
+    def is_dead(self, node: Node | None) -> bool:
+        """Whether Ray reports this node as dead."""
         dead = [each["NodeID"] for each in self.ray.nodes() if not each["Alive"]]
-        return node is not None and node.number in dead
+        return node is not None and node.node_id in dead
 
     @property
-    def may_grow(self) -> bool:
-        """Whether it may get more nodes than it has."""
-        return not Cluster._is_small
+    def can_grow(self) -> bool:
+        """Whether nodes may be added to the cluster."""
+        return not Cluster._is_local
 
     def cpus(self) -> float:
-        """How many CPUs it has in all."""
+        """Return the total number of CPUs of the cluster."""
         return float(self.ray.cluster_resources().get(_CPU, 0.0))
 
 
-class Room:
-    """CPUs of a cluster that are reserved for actors, all of them or none.
+class Reservation:
+    """CPUs of a cluster that are reserved for actors, for all of them or for none.
 
     Args:
-        cluster: Where.
-        count: For how many actors.
-        cpus: Of each.
-        placement: On which nodes.
-        timeout: Seconds to wait for them to be free.
+        cluster: The cluster.
+        count: How many actors need CPUs.
+        cpus: How many CPUs each actor needs.
+        placement: How actors are distributed over nodes.
+        timeout: Seconds to wait until enough CPUs are free.
 
     Raises:
-        ClusterError: They were not free in time.
+        ClusterError: Not enough CPUs were free in time.
     """
 
     def __init__(
@@ -179,75 +191,78 @@ class Room:
         try:
             self._wait(cluster, count, cpus, timeout)
         except BaseException:
-            self.give_back()
+            self.release()
             raise
 
     def _wait(self, cluster: Cluster, count: int, cpus: float, timeout: float) -> None:
         deadline = time.monotonic() + timeout
         needed = f"{count} actors with {cpus:g} CPUs each"
-        is_too_much = count * cpus > cluster.cpus()
-        if is_too_much and not cluster.may_grow:
+        exceeds_cluster = count * cpus > cluster.cpus()
+        if exceeds_cluster and not cluster.can_grow:
             raise ClusterError(
-                f"there is no room for {needed}: this machine has {cluster.cpus():g} CPUs. Ask for "
-                "fewer workers, for less with cpus_per_worker, or for another cluster with address"
+                f"not enough CPUs for {needed}: this machine has {cluster.cpus():g}. Reduce "
+                "workers or cpus_per_worker, or connect to another cluster with address"
             )
-        if is_too_much:
+        if exceeds_cluster:
             _log.warning(
-                "%s were asked for, the cluster has %g CPUs: waiting for more for %g seconds",
+                "%s were requested, but the cluster has %g CPUs: waiting up to %g seconds for more",
                 needed,
                 cluster.cpus(),
                 timeout,
             )
-        while not self._group.wait(_SLICE):
+        while not self._group.wait(_WAIT_SECONDS):
             if time.monotonic() > deadline:
                 free = cluster.ray.available_resources().get(_CPU, 0.0)
                 raise ClusterError(
-                    f"there was no room for {needed} within {timeout:g} seconds: of "
-                    f"{cluster.cpus():g} CPUs {free:g} are free. Ask for fewer workers, for less "
-                    "with cpus_per_worker, or for more time with start_timeout"
+                    f"could not reserve {needed} within {timeout:g} seconds: {free:g} of "
+                    f"{cluster.cpus():g} CPUs are free. Reduce workers or cpus_per_worker, or "
+                    "increase start_timeout"
                 )
 
-    def strategy(self, place: int) -> Any:
-        """Where an actor is to be put, in the words of Ray."""
+    def scheduling_strategy(self, index: int) -> Any:
+        """Return Ray's scheduling strategy for the actor with this index."""
         strategies = self._util.scheduling_strategies
         return strategies.PlacementGroupSchedulingStrategy(
-            self._group, placement_group_bundle_index=place
+            self._group, placement_group_bundle_index=index
         )
 
-    def give_back(self) -> None:
-        """Let others have the CPUs; what still runs there is ended."""
+    def release(self) -> None:
+        """Free the CPUs. Ray kills actors that still run on them."""
         self._util.remove_placement_group(self._group)
 
 
 class Node(NamedTuple):
-    """A machine of a cluster."""
+    """A node of a cluster."""
 
-    number: str
+    node_id: str
     name: str
     address: str
 
     @classmethod
     def here(cls) -> Node:
-        """The one that this process runs on."""
-        ray = imported_ray()
-        number = ray.get_runtime_context().get_node_id()
-        return cls(number, platform.node(), ray.util.get_node_ip_address())
+        """Return the node that this process runs on."""
+        ray = import_ray()
+        node_id = ray.get_runtime_context().get_node_id()
+        return cls(node_id, platform.node(), ray.util.get_node_ip_address())
 
     def __str__(self) -> str:
-        return f"{self.name} ({self.address}, node {self.number[:8]})"
+        return f"{self.name} ({self.address}, node {self.node_id[:8]})"
 
 
-def ready_ones(ray: Any, refs: Sequence[Any], timeout: float | None) -> list[Any]:
-    """Those of some references that can be read, waiting for one at least; none after a timeout.
+def wait_ready(ray: Any, refs: Sequence[Any], timeout: float | None) -> list[Any]:
+    """Wait until at least one of these references is ready, and return all that are.
 
-    It waits in slices: Ray's own wait notices an interrupt after a second only.
+    Returns an empty list after a timeout. It waits in short intervals, since ``ray.wait`` takes a
+    second to react to an interrupt.
     """
     deadline = None if timeout is None else time.monotonic() + timeout
     while True:
-        left = _SLICE if deadline is None else min(_SLICE, deadline - time.monotonic())
-        ready, _ = ray.wait(list(refs), num_returns=1, timeout=max(0.0, left), fetch_local=True)
+        interval = _WAIT_SECONDS
+        if deadline is not None:
+            interval = min(interval, deadline - time.monotonic())
+        ready, _ = ray.wait(list(refs), num_returns=1, timeout=max(0.0, interval), fetch_local=True)
         if ready and len(refs) > 1:
-            # All of them: those that come first in the list must not be served first for ever.
+            # Return all that are ready: otherwise the first references could starve the others.
             ready, _ = ray.wait(list(refs), num_returns=len(refs), timeout=0, fetch_local=True)
-        if ready or left <= 0:
+        if ready or interval <= 0:
             return list(ready)

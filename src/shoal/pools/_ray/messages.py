@@ -1,9 +1,9 @@
-"""What a Ray pool and its actors say to each other.
+"""The messages between a Ray pool and its actors.
 
-Ray pickles what it carries, between a caller and the actors that it has started itself. Arrays lie
-outside of the pickled bytes: large ones stay in the object store of the node, and who reads them
-there reads the same memory. What may fail to be pickled (infos, objects, errors, results) is
-pickled here, so that its failure is known by its slot.
+Ray pickles its messages; the caller exchanges them only with actors that it has started. Arrays are
+stored outside of the pickled bytes: large ones stay in the object store of the node, and processes
+of that node read them without a copy. Values that may fail to pickle (infos, objects, errors,
+results) are pickled here, so that a failure can be reported with its slot.
 """
 
 from __future__ import annotations
@@ -25,84 +25,88 @@ from shoal.pools._processes.error_packing import PackedError, pack_error
 from shoal.pools._ray.cluster import Node
 
 __all__ = [
-    "REQUESTS",
-    "Answer",
-    "Failed",
-    "Introduction",
+    "MAX_REQUESTS",
+    "FailedSlots",
+    "PoolInfo",
+    "Response",
     "Rows",
     "Task",
+    "pack",
+    "pack_for_actor",
     "pack_rows",
-    "packed",
-    "sendable",
     "unpack_rows",
 ]
 
-Numbers = npt.NDArray[np.int64]
+SlotNumbers = npt.NDArray[np.int64]
 
-REQUESTS = 2
-"""How many requests an actor has at a time: one that it works on, and one to go on with."""
+MAX_REQUESTS = 2
+"""How many requests an actor has at a time: one that it works on, and one that is queued."""
 
 
 class Task(NamedTuple):
-    """Slots to be stepped or reset; ``slots`` are the actor's own numbers."""
+    """Slots to step or reset; ``slots`` are numbered within the actor."""
 
     number: int
-    slots: Numbers
+    slots: SlotNumbers
     actions: Any = None
+    """None for a reset."""
     seeds: Sequence[int | None] | None = None
+    """None for a step."""
     options: bytes = b""
-    """Of a reset, pickled; empty where there are none."""
+    """The pickled options of a reset; empty if there are none."""
     is_whole: bool = False
-    """Whether these are all of the actor's slots, which are answered together."""
+    """Whether the task has all slots of the actor, which then come back in one response."""
 
 
 class Rows(NamedTuple):
-    """Slots that are done, of one task."""
+    """The results of slots of one task."""
 
     number: int
-    slots: Numbers
+    slots: SlotNumbers
     arrays: list[npt.NDArray[Any]]
     rewards: npt.NDArray[np.float64]
     terminated: npt.NDArray[np.bool_]
     truncated: npt.NDArray[np.bool_]
     rest: bytes
-    """Parts of no fixed shape and infos; empty where there are none."""
+    """The parts of observations without a fixed shape, and infos; empty if there are none."""
 
 
-class Failed(NamedTuple):
-    """Slots of one task, and what was raised for them."""
+class FailedSlots(NamedTuple):
+    """Slots of one task that have failed, with their error."""
 
     number: int
     slots: list[int]
     error: PackedError
 
 
-class Answer(NamedTuple):
-    """What is done, and how many slots are still in flight in the actor."""
+class Response(NamedTuple):
+    """Slots that are done, and how many slots are still in flight in the actor."""
 
-    outcomes: list[Rows | Failed]
+    outcomes: list[Rows | FailedSlots]
     in_flight: int
 
 
-class Introduction(NamedTuple):
-    """What an actor says of itself and of its pool once that is built."""
+class PoolInfo(NamedTuple):
+    """What an actor reports once its pool is built."""
 
     spaces: list[tuple[Space[Any], Space[Any]]]
-    """Of each slot: what it observes, and what it does."""
+    """The observation space and the action space of each slot."""
     autoreset_mode: AutoresetMode
     metadata: dict[str, Any]
     render_mode: str | None
     node: Node
     process: int
-    hosts: str
-    """What kind of pool it has."""
+    pool_type: str
+    """The class name of the pool."""
 
 
-def packed(value: Any, *, by_value: bool = False) -> bytes:
-    """Pickle something of a user's.
+def pack(value: Any, *, by_value: bool = False) -> bytes:
+    """Pickle a value of the user's.
 
-    ``by_value`` is for the way to an actor, whose main module is another one: what stands in the
-    caller's is sent along.
+    Args:
+        value: The value.
+        by_value: Whether classes and functions of the main module are included. They must be on the
+            way to an actor, which has another main module.
     """
     if by_value:
         return bytes(cloudpickle.dumps(value, pickle.HIGHEST_PROTOCOL))
@@ -112,30 +116,30 @@ def packed(value: Any, *, by_value: bool = False) -> bytes:
         return bytes(cloudpickle.dumps(value, pickle.HIGHEST_PROTOCOL))
 
 
-def sendable(value: Any, what: str) -> bytes:
-    """Pickle something for an actor, before anything else is done.
+def pack_for_actor(value: Any, name: str) -> bytes:
+    """Pickle a value that is sent to an actor; ``name`` is used in the error.
 
     Raises:
         TypeError: It cannot be pickled.
     """
     try:
-        return packed(value, by_value=True)
+        return pack(value, by_value=True)
     except Exception as error:
-        raise TypeError(f"{what} cannot be sent to an actor: {error}") from error
+        raise TypeError(f"{name} cannot be sent to an actor: {error}") from error
 
 
-def pack_rows(layout: Layout, number: int, batch: Batch, num_envs: int) -> Rows | Failed:
-    """Rows of a task; where they cannot be sent, a failure that names the slot that is to blame."""
+def pack_rows(layout: Layout, number: int, batch: Batch, num_envs: int) -> Rows | FailedSlots:
+    """Pack the results of a task; if they cannot be pickled, the error names the slot."""
     arrays, objects = batch_leaves(layout, batch.observations)
     rest = b""
     if batch.infos is not None or objects:
         try:
-            rest = packed((objects, batch.infos))
+            rest = pack((objects, batch.infos))
         except Exception as error:
-            slot, what = _culprit(batch, objects)
-            error.add_note(f"shoal: in slot {slot} of {num_envs}, in its {what}")
+            slot, kind = _find_unpicklable(batch, objects)
+            error.add_note(f"shoal: in slot {slot} of {num_envs}, in its {kind}")
             error.add_note("shoal: it was to be sent from an actor to the caller")
-            return Failed(number, batch.slots.tolist(), pack_error(error))
+            return FailedSlots(number, batch.slots.tolist(), pack_error(error))
     return Rows(
         number,
         batch.slots,
@@ -148,20 +152,26 @@ def pack_rows(layout: Layout, number: int, batch: Batch, num_envs: int) -> Rows 
 
 
 def unpack_rows(layout: Layout, rows: Rows, first: int) -> Batch:
-    """The batch, with its slots as the caller numbers them, from ``first`` on."""
+    """Return the results of a task, with slots numbered within the vector.
+
+    Args:
+        layout: The layout of observations.
+        rows: The results.
+        first: The slot of the vector that is slot 0 of the actor.
+    """
     objects, infos = pickle.loads(rows.rest) if rows.rest else ([], None)
     observations = batch_of_leaves(layout, rows.arrays, objects)
     slots = rows.slots + first
     return Batch(slots, observations, rows.rewards, rows.terminated, rows.truncated, infos)
 
 
-def _culprit(batch: Batch, objects: list[list[Any]]) -> tuple[int, str]:
-    """The first slot that has something which cannot be pickled, and what that is."""
-    told = [(row, info, "info") for row, info in (batch.raw_infos or ([], None))[0]]
-    told += [(row, item, "observation") for items in objects for row, item in enumerate(items)]
-    for row, value, what in told:
+def _find_unpicklable(batch: Batch, objects: list[list[Any]]) -> tuple[int, str]:
+    """Return the first slot with a value that cannot be pickled, and the kind of that value."""
+    values = [(row, info, "info") for row, info in (batch.raw_infos or ([], None))[0]]
+    values += [(row, item, "observation") for items in objects for row, item in enumerate(items)]
+    for row, value, kind in values:
         try:
-            packed(value)
+            pack(value)
         except Exception:
-            return int(batch.slots[row]), what
+            return int(batch.slots[row]), kind
     return int(batch.slots[0]), "infos"

@@ -31,8 +31,8 @@ from shoal.pools._environments import (
     wrapped,
 )
 from shoal.pools._processes.process_start import StartMethod
-from shoal.pools._restart_policy import OnCrash
 from shoal.pools._ray import Placement
+from shoal.pools._restart_policy import OnCrash
 from shoal.vector._infos import InfoFormat
 from shoal.vector._kernel_vector_env import KernelVectorEnv
 from shoal.vector._pool_vector_env import VectorEnv

@@ -10,8 +10,8 @@ from gymnasium.vector import AutoresetMode
 
 from shoal._spaces import ObservationMode
 from shoal.pools._processes.process_start import StartMethod
-from shoal.pools._restart_policy import OnCrash
 from shoal.pools._ray import Placement
+from shoal.pools._restart_policy import OnCrash
 from shoal.pools._shares import available_cores
 from shoal.vector._infos import InfoFormat
 from shoal.vector._seeding import Seeding

@@ -1,4 +1,4 @@
-"""Pools: runners plus what drives them, all behind one contract."""
+"""Pools: runners, and the workers that drive them, behind one contract."""
 
 from shoal.pools._base import Batch, Pool
 from shoal.pools._inline import InlinePool

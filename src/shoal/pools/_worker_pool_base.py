@@ -110,7 +110,7 @@ class WorkerPoolBase:
         self._owners = np.array(shares.owners())
         self._all_slots = np.arange(count)
         self._all_slots.flags.writeable = False
-        self._is_step_async = False  # whether the round was begun by `begin_step`
+        self._is_step_async = False  # whether `begin_step` started the round
         self._closed = False
         self._use = _native.ExclusiveUse()
         self._process = os.getpid()

@@ -1,4 +1,4 @@
-// The Python face of the native code: shoal._native.
+// Python bindings of the native code: shoal._native.
 #define SHOAL_IMPORT_NUMPY
 #include "slots/bindings.h"
 
@@ -28,7 +28,7 @@ using namespace nb::literals;
 
 namespace {
 
-/// Classes that keep objects of users take part in garbage collection.
+/// Visits the Python objects of a class that may hold users' objects, for garbage collection.
 template <class T>
 int traverse(PyObject* self, visitproc visit, void* arg) {
   Py_VISIT(Py_TYPE(self));
@@ -36,7 +36,7 @@ int traverse(PyObject* self, visitproc visit, void* arg) {
   return nb::inst_ptr<T>(self)->traverse(visit, arg);
 }
 
-// Only the stepper lets go: every cycle through the others runs through it, or through a list.
+// Only the stepper is cleared: every reference cycle of the others contains a stepper or a list.
 int clear_stepper(PyObject* self) {
   if (!nb::inst_ready(self)) return 0;
   nb::inst_ptr<shoal::Stepper>(self)->clear();
@@ -61,7 +61,7 @@ PyType_Slot stepper_slots[] = {{Py_tp_traverse, reinterpret_cast<void*>(traverse
 
 NB_MODULE(_native, module) {
   if (PyArray_ImportNumPyAPI() < 0) throw nb::python_error();
-  // A vector that is still alive when the interpreter ends is no leak, and no news to its user.
+  // A vector that still exists when the interpreter ends is not a leak.
   nb::set_leak_warnings(false);
   module.doc() = "Native core of Shoal. Private: use the classes of the shoal package.";
 
@@ -134,14 +134,14 @@ NB_MODULE(_native, module) {
           "memory"_a, "workers"_a, "capacity"_a, "may_spin"_a, "pipes"_a, nb::keep_alive<1, 2>())
       .def_static("bytes", &shoal::Board::bytes, "workers"_a, "capacity"_a)
       .def("finished", nb::overload_cast<int>(&shoal::Board::finished, nb::const_), "worker"_a)
-      .def("begun", &shoal::Board::begun, "worker"_a)
+      .def("started", &shoal::Board::started, "worker"_a)
       .def("current", &shoal::Board::current, "worker"_a);
 
   nb::class_<shoal::WorkerLoop>(module, "WorkerLoop", nb::type_slots(loop_slots))
       .def(nb::init<nb::handle, nb::handle, nb::handle, nb::list, nb::handle, int, Py_ssize_t,
                     Py_ssize_t>(),
-           "board"_a, "stepper"_a, "actions"_a, "banks"_a, "begun"_a.none(), "worker"_a, "first"_a,
-           "last"_a)
+           "board"_a, "stepper"_a, "actions"_a, "banks"_a, "start_times"_a.none(), "worker"_a,
+           "first"_a, "last"_a)
       .def("serve", &shoal::WorkerLoop::serve, "duty"_a,
            nb::sig("def serve(self, duty: int) -> tuple[int | None, int, StepEvents | "
                    "None] | typing.Literal[False] | None"))
@@ -192,7 +192,7 @@ NB_MODULE(_native, module) {
                    "tuple[typing.Any, typing.Any, typing.Any, typing.Any]"))
       .def("latest", &shoal::WorkerGroup::latest, "slots"_a, "bank"_a.none(),
            nb::sig("def latest(self, slots: Slots, bank: Bank | None) -> typing.Any"))
-      .def("settle", &shoal::WorkerGroup::settle)
+      .def("correct_count", &shoal::WorkerGroup::correct_count)
       .def("clear", &shoal::WorkerGroup::clear, "worker"_a);
 
   nb::class_<shoal::Kernel>(module, "Kernel")

@@ -18,8 +18,8 @@ size_t Board::bytes(int workers, uint32_t capacity) {
   return whole_lines(sizeof(Header)) + static_cast<size_t>(workers) * lane_bytes(capacity);
 }
 
-// The words are zeros already, which is what their constructors would make of them: a worker that
-// attaches to a board in use must not construct them again.
+// The words are not constructed here: the memory starts out as zeros, which is their initial state,
+// and a worker may attach to a board that is in use.
 Board::Board(void* memory, int workers, uint32_t capacity, std::unique_ptr<Sleep> work_sleep,
              std::unique_ptr<Sleep> done_sleep, bool may_spin)
     : memory_(static_cast<char*>(memory)),
@@ -52,48 +52,48 @@ int64_t Board::finished() const {
 
 bool Board::wait(int64_t slots, int64_t nanoseconds) {
   if (finished() >= slots) return true;
-  // `completed` may be behind for a worker that was killed in the middle of `finish`; then the bell
-  // stays silent, and the time's end finds the slots. The lanes are what counts.
+  // `completed` is too low if a worker was killed inside `finish`. Then nothing rings, and the
+  // slots are found after the timeout, since the lanes are authoritative.
   header_.target.store(slots_taken() + static_cast<uint32_t>(slots));
-  const int64_t until = monotonic_ns() + nanoseconds;
-  int64_t left = nanoseconds;
+  const int64_t deadline = monotonic_ns() + nanoseconds;
+  int64_t remaining = nanoseconds;
   do {
     const uint32_t seen = done_.generation();
     if (finished() >= slots) return true;
-    if (!done_.wait(seen, 0, left)) break;
-    left = until - monotonic_ns();
-  } while (left > 0);
+    if (!done_.wait(seen, 0, remaining)) break;
+    remaining = deadline - monotonic_ns();
+  } while (remaining > 0);
   return finished() >= slots;
 }
 
 bool Board::take(int worker, Entry& outcome) {
   Lane& from = lane(worker);
   uint32_t& taken = taken_[static_cast<size_t>(worker)].outcomes;
-  if (from.told.load(std::memory_order_acquire) == taken) return false;
+  if (from.reported.load(std::memory_order_acquire) == taken) return false;
   outcome = outcomes(from)[taken % capacity_];
   ++taken;
   return true;
 }
 
 void Board::clear(int worker) {
-  Lane& empty = lane(worker);
+  Lane& cleared = lane(worker);
   Taken& taken = taken_[static_cast<size_t>(worker)];
-  empty.next.store(empty.posted.load());
-  taken.outcomes = empty.told.load();
-  taken.slots = empty.finished.load();
-  empty.counted.store(taken.slots);
-  unsettled_ = true;
+  cleared.next.store(cleared.posted.load());
+  taken.outcomes = cleared.reported.load();
+  taken.slots = cleared.finished.load();
+  cleared.counted.store(taken.slots);
+  may_be_miscounted_ = true;
 }
 
-void Board::settle() {
-  if (!unsettled_) return;
-  // A worker that has told of its slots may not yet have counted them; then another time will do.
+void Board::correct_count() {
+  if (!may_be_miscounted_) return;
+  // A worker may have reported slots that it has not counted yet; then a later call corrects it.
   for (int worker = 0; worker < workers_; ++worker) {
     const Lane& each = lane(worker);
     if (each.counted.load() != each.finished.load()) return;
   }
   header_.completed.store(slots_taken());
-  unsettled_ = false;
+  may_be_miscounted_ = false;
 }
 
 uint32_t Board::slots_taken() const {
@@ -119,15 +119,15 @@ void Board::wait_for_task(int worker, int64_t nanoseconds) {
 
 void Board::finish(int worker, Entry outcome, uint32_t slots) {
   Lane& own = lane(worker);
-  const uint32_t told = own.told.load(std::memory_order_relaxed);
-  outcomes(own)[told % capacity_] = outcome;
-  own.told.store(told + 1, std::memory_order_release);
+  const uint32_t reported = own.reported.load(std::memory_order_relaxed);
+  outcomes(own)[reported % capacity_] = outcome;
+  own.reported.store(reported + 1, std::memory_order_release);
   const uint32_t finished = own.finished.load(std::memory_order_relaxed) + slots;
   own.finished.store(finished);
   const uint32_t before = header_.completed.fetch_add(slots);
   own.counted.store(finished);
   const uint32_t missing = header_.target.load() - before;
-  // Whoever takes the count over the target rings, and nobody else does.
+  // Only the worker whose slots take the count to the target rings.
   if (missing != 0 && missing <= slots) done_.ring(kEveryone);
 }
 

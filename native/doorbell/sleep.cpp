@@ -23,26 +23,27 @@ namespace {
 
 class FutexSleep final : public Sleep {
  public:
-  bool sleep(Word& word, uint32_t expected, int who, int64_t nanoseconds) override {
-    // With a bit set, the time is a point on the monotonic clock rather than a length.
-    timespec until;
-    clock_gettime(CLOCK_MONOTONIC, &until);
-    const int64_t total = until.tv_nsec + nanoseconds;
-    until.tv_sec += static_cast<time_t>(total / 1'000'000'000);
-    until.tv_nsec = static_cast<long>(total % 1'000'000'000);
-    const long status = syscall(SYS_futex, address(word), FUTEX_WAIT_BITSET, expected, &until,
-                                nullptr, bit_of(who));
+  bool sleep(Word& word, uint32_t expected, int sleeper, int64_t nanoseconds) override {
+    // FUTEX_WAIT_BITSET takes a deadline on the monotonic clock rather than a duration.
+    timespec deadline;
+    clock_gettime(CLOCK_MONOTONIC, &deadline);
+    const int64_t total = deadline.tv_nsec + nanoseconds;
+    deadline.tv_sec += static_cast<time_t>(total / 1'000'000'000);
+    deadline.tv_nsec = static_cast<long>(total % 1'000'000'000);
+    const long status = syscall(SYS_futex, address(word), FUTEX_WAIT_BITSET, expected, &deadline,
+                                nullptr, bit_of(sleeper));
     return status == 0 || errno != EINTR;
   }
 
-  void wake(Word& word, int who) override {
-    syscall(SYS_futex, address(word), FUTEX_WAKE_BITSET, INT_MAX, nullptr, nullptr, bit_of(who));
+  void wake(Word& word, int sleeper) override {
+    syscall(SYS_futex, address(word), FUTEX_WAKE_BITSET, INT_MAX, nullptr, nullptr,
+            bit_of(sleeper));
   }
 
  private:
   static uint32_t* address(Word& word) { return reinterpret_cast<uint32_t*>(&word); }
-  static uint32_t bit_of(int who) {
-    return who == kEveryone ? FUTEX_BITSET_MATCH_ANY : uint32_t{1} << (who % 32);
+  static uint32_t bit_of(int sleeper) {
+    return sleeper == kEveryone ? FUTEX_BITSET_MATCH_ANY : uint32_t{1} << (sleeper % 32);
   }
 };
 
@@ -59,10 +60,10 @@ class PipeSleep final : public Sleep {
     }
   }
 
-  bool sleep(Word& word, uint32_t expected, int who, int64_t nanoseconds) override {
+  bool sleep(Word& word, uint32_t expected, int sleeper, int64_t nanoseconds) override {
     if (word.load() != expected) return true;
-    pollfd waiting{read_ends_.at(static_cast<size_t>(who)), POLLIN, 0};
-    // Rounded up, or a short time would be a busy loop.
+    pollfd waiting{read_ends_.at(static_cast<size_t>(sleeper)), POLLIN, 0};
+    // Rounded up, since a timeout of 0 ms would be a busy loop.
     const int status = poll(&waiting, 1, static_cast<int>((nanoseconds + 999'999) / 1'000'000));
     if (status < 0) return errno != EINTR;
     char bytes[64];
@@ -71,10 +72,10 @@ class PipeSleep final : public Sleep {
     return true;
   }
 
-  void wake(Word&, int who) override {
+  void wake(Word&, int sleeper) override {
     for (size_t k = 0; k < write_ends_.size(); ++k) {
-      if (who != kEveryone && who != static_cast<int>(k)) continue;
-      // A full pipe wakes its reader just as well, and a reader that is gone needs no waking.
+      if (sleeper != kEveryone && sleeper != static_cast<int>(k)) continue;
+      // Errors are ignored: a full pipe wakes its reader too, and a closed one has no reader.
       [[maybe_unused]] const ssize_t ignored = write(write_ends_[k], "", 1);
     }
   }

@@ -1,7 +1,7 @@
-// How a thread sleeps until another one, perhaps of another process, wakes it.
+// Lets a thread sleep until another thread, possibly of another process, wakes it.
 //
-// Two ways behind one interface: a futex on a word of shared memory, and pipes for systems without
-// futexes. A sleeper may always wake up for no reason, and looks again at what it waits for.
+// There are two implementations: a futex on a word of shared memory, and pipes for systems without
+// futexes. Wake-ups may be spurious, so a sleeper must check its condition again.
 #pragma once
 
 #include <atomic>
@@ -20,19 +20,19 @@ class Sleep {
  public:
   virtual ~Sleep() = default;
 
-  /// Sleeps as sleeper number `who` while `word` is `expected`, until woken or until the time is
-  /// over. Returns false if a signal interrupted it.
-  virtual bool sleep(Word& word, uint32_t expected, int who, int64_t nanoseconds) = 0;
+  /// Sleeps as the sleeper with this number while `word` is `expected`, until woken or until the
+  /// time is over. Returns false if a signal interrupted it.
+  virtual bool sleep(Word& word, uint32_t expected, int sleeper, int64_t nanoseconds) = 0;
 
-  /// Wakes one sleeper, or everyone. Sleepers that were not meant may wake up as well.
-  virtual void wake(Word& word, int who) = 0;
+  /// Wakes one sleeper, or all with `kEveryone`. Other sleepers may wake up as well.
+  virtual void wake(Word& word, int sleeper) = 0;
 };
 
-/// One system call wakes everyone who waits on a word; a bit for each sleeper singles one out.
+/// Makes a sleep on a futex: one system call wakes all sleepers of a word, or one by its bit.
 std::unique_ptr<Sleep> make_futex_sleep();
 
-/// A pipe for each sleeper, in which a byte is a wake-up. Descriptors stay the caller's; -1 stands
-/// for an end that this process never uses.
+/// Makes a sleep on a pipe for each sleeper, in which a byte is a wake-up. The caller keeps
+/// ownership of the descriptors; -1 stands for an end that this process never uses.
 std::unique_ptr<Sleep> make_pipe_sleep(std::vector<int> read_ends, std::vector<int> write_ends);
 
 /// Whether this system has futexes.

@@ -1,9 +1,8 @@
-// Whether to spin for a moment before going to sleep, learned from how often it was in vain.
+// Decides whether a wait spins before it sleeps, from how often recent spins failed.
 //
-// A spin saves the cost of a wake-up where the other side is about to answer on another core. Where
-// the other side takes longer, or needs this very core, a spin is in vain, and delays others. If
-// most of the latest were, there is no spinning for hundreds of waits, then for twice as many, and
-// so on.
+// A spin saves the cost of a wake-up if the other side is about to answer on another core. If the
+// other side takes longer, or needs this core, the spin fails and delays others. If most recent
+// spins failed, hundreds of waits do not spin; the length of this pause doubles each time.
 #pragma once
 
 #include <atomic>
@@ -27,27 +26,27 @@ inline void pause_cpu() {
 
 class SpinPolicy {
  public:
-  /// `allowed`: whether there are cores enough for everyone who may run at the same time.
-  explicit SpinPolicy(bool allowed) : spins_(allowed), waits_left_(allowed ? 0 : -1) {}
+  /// `allowed`: whether there are enough cores for all threads that may run at the same time.
+  explicit SpinPolicy(bool allowed) : spins_(allowed), remaining_pause_(allowed ? 0 : -1) {}
 
-  /// How long the wait that now begins should spin, in nanoseconds.
+  /// How long the next wait should spin, in nanoseconds.
   int64_t begin() const { return spins_ ? kLongest : 0; }
 
-  /// Takes note of how long a wait has been, and whether it has spun in vain.
-  void end(int64_t nanoseconds, bool in_vain) {
-    if (nanoseconds > kNoWork) return;  // nobody was at work, and nobody was delayed
+  /// Records how long a wait took, and whether its spin, if it spun, ended without a ring.
+  void end(int64_t nanoseconds, bool spin_failed) {
+    if (nanoseconds > kNoWork) return;  // there was no work that the spin could have delayed
     if (spins_) {
-      vain_ += ((in_vain ? 1.0 : 0.0) - vain_) / 8;
-      if (vain_ > 0.5) {
+      failure_rate_ += ((spin_failed ? 1.0 : 0.0) - failure_rate_) / 8;
+      if (failure_rate_ > 0.5) {
         spins_ = false;
-        waits_left_ = pause_;
+        remaining_pause_ = pause_;
         pause_ = pause_ < kLongestPause ? 2 * pause_ : kLongestPause;
-      } else if (vain_ < 0.01) {
+      } else if (failure_rate_ < 0.01) {
         pause_ = kPause;
       }
-    } else if (waits_left_ > 0 && --waits_left_ == 0) {
+    } else if (remaining_pause_ > 0 && --remaining_pause_ == 0) {
       spins_ = true;
-      vain_ = 0.25;
+      failure_rate_ = 0.25;
     }
   }
 
@@ -57,9 +56,9 @@ class SpinPolicy {
   static constexpr int kPause = 512, kLongestPause = 16'384;
 
   bool spins_;
-  int waits_left_;  // without spinning, before it is tried again; negative: never
-  int pause_ = kPause;
-  double vain_ = 0.0;  // how many of the latest spins were in vain
+  int remaining_pause_;        // waits until spinning is tried again; negative: never
+  int pause_ = kPause;         // length of the next pause, in waits
+  double failure_rate_ = 0.0;  // of recent spins
 };
 
 }  // namespace shoal

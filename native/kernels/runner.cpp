@@ -12,19 +12,19 @@ namespace shoal {
 
 namespace {
 
-// Work below this many nanoseconds is not worth waking anybody.
-constexpr double kWorthSharing = 20'000.0;
-// A chunk should be long enough for the claim not to matter, and short enough to share fairly.
+// Shorter work, in nanoseconds, is not worth waking threads.
+constexpr double kMinSharedWork = 20'000.0;
+// A chunk should be long compared to claiming it, and short enough to balance the load.
 constexpr double kShortestChunk = 2'000.0, kLongestChunk = 50'000.0, kChunksForEach = 8.0;
 constexpr int64_t kFlagsOfCacheLine = 64;
-// What a slot is thought to take before one has been seen.
+// The assumed time of a slot before the first measurement.
 constexpr double kUnknownCost = 1'000.0;
-// How long a wait lasts before signals are looked at.
-constexpr int64_t kLookUp = 10'000'000;
+// How often a wait checks for signals.
+constexpr int64_t kSignalCheck = 10'000'000;
 constexpr double kLongestWait = 1e9;  // seconds
-// So many actions are worth being copied by several threads.
-constexpr int64_t kManyActions = 16'384;
-// A chunk of work that nobody shares, so that signals are looked at now and then.
+// From this many actions on, several threads copy them.
+constexpr int64_t kMinSharedActions = 16'384;
+// The length of a chunk of work that is not shared; signals are checked after each chunk.
 constexpr double kUnsharedChunk = 1'000'000.0;
 
 const Tree& tree_of(nb::handle tree) { return nb::cast<const Tree&>(tree); }
@@ -101,7 +101,7 @@ KernelRunner::~KernelRunner() {
       {kernel_owner_, intake_owner_, state_owner_}, std::move(user_banks_), std::move(info_banks_)};
 }
 
-/// For the beginning of every call: nobody else is at work, and nothing is left from before.
+/// Called first in every method: checks that the runner is open and finishes an interrupted job.
 void KernelRunner::check_usable() {
   if (stopped_) {
     Ref error = error_class("StoppedVectorError");
@@ -115,7 +115,7 @@ std::shared_ptr<SlotJob> KernelRunner::begin(std::vector<int64_t> slots, Rows ro
                                              bool first_come) {
   const int64_t count = slots.empty() ? state_.count : static_cast<int64_t>(slots.size());
   const double cost = reset == nullptr ? step_cost_ : reset_cost_;
-  const bool is_long = static_cast<double>(count) * cost >= kWorthSharing;
+  const bool is_long = static_cast<double>(count) * cost >= kMinSharedWork;
   const bool shared = is_long && team_.workers() > 0;
   auto chunk = static_cast<double>(count);
   if (shared) {
@@ -126,7 +126,7 @@ std::shared_ptr<SlotJob> KernelRunner::begin(std::vector<int64_t> slots, Rows ro
     chunk = kUnsharedChunk / cost;
   }
   auto size = static_cast<int64_t>(std::clamp(chunk, 1.0, static_cast<double>(count)));
-  // Flags are bytes: two threads should not write to the same cache line of them all the time.
+  // Flags are bytes: avoid that two threads often write to the same cache line.
   if (shared && size > kFlagsOfCacheLine) size -= size % kFlagsOfCacheLine;
   auto job = std::make_shared<SlotJob>(engine_, std::move(slots), std::move(rows), std::move(reset),
                                        size, first_come, shared ? team_.workers() + 1 : 1);
@@ -134,48 +134,47 @@ std::shared_ptr<SlotJob> KernelRunner::begin(std::vector<int64_t> slots, Rows ro
   return job;
 }
 
-/// Takes note of how long a job has taken.
-void KernelRunner::learn(const SlotJob& job) {
+/// Updates the estimated cost of a slot from a finished job.
+void KernelRunner::record_cost(const SlotJob& job) {
   double& cost = job.is_reset() ? reset_cost_ : step_cost_;
-  const double seen =
+  const double measured =
       std::max(1.0, static_cast<double>(job.busy()) / static_cast<double>(job.slot_count()));
-  // Whoever is pushed off the core for a while has not become slower for good.
-  cost += 0.25 * (std::min(seen, 4.0 * cost) - cost);
+  // Limited, since a preempted thread measures far too much once.
+  cost += 0.25 * (std::min(measured, 4.0 * cost) - cost);
 }
 
-/// Works on a job's next chunk, or waits for those who do, at most so long.
+/// Executes the next chunk of a job, or waits at most `nanoseconds` for threads that do.
 void KernelRunner::make_progress(ChunkedJob& job, int64_t nanoseconds) {
   const int64_t done = job.done();
   if (team_.help(job)) return;
-  team_.wait(job, done, std::min(nanoseconds, kLookUp));
+  team_.wait(job, done, std::min(nanoseconds, kSignalCheck));
 }
 
-/// Sees a job through to its end. If a signal's handler raises meanwhile, the job goes on, and
-/// whatever is asked of the slots next waits for it.
+/// Finishes a job. If a signal handler raises, the job continues, and the next call waits for it.
 void KernelRunner::finish(const std::shared_ptr<SlotJob>& job) {
   const double cost = job->is_reset() ? reset_cost_ : step_cost_;
-  if (static_cast<double>(job->slot_count()) * cost < kWorthSharing) {
-    while (team_.help(*job)) {  // too short for letting go of the interpreter
+  if (static_cast<double>(job->slot_count()) * cost < kMinSharedWork) {
+    while (team_.help(*job)) {  // too short to be worth releasing the GIL
     }
   }
   while (!job->is_done()) {
     {
       const nb::gil_scoped_release released;
-      const int64_t look_up = monotonic_ns() + kLookUp;
-      while (!job->is_done() && monotonic_ns() < look_up) make_progress(*job, kLookUp);
+      const int64_t deadline = monotonic_ns() + kSignalCheck;
+      while (!job->is_done() && monotonic_ns() < deadline) make_progress(*job, kSignalCheck);
     }
     if (job->is_done()) break;
     if (team_.has_lost_chunks() && !job->has_unclaimed()) {
       raise(PyExc_RuntimeError,
-            "the process was forked off while a kernel had been at work for more than a second: in "
-            "this process its slots are lost");
+            "the process was forked while a kernel was executing for more than a second: its slots "
+            "are lost in the child process");
     }
     if (PyErr_CheckSignals() != 0) {
       interrupted_ = job;
       throw nb::python_error();
     }
   }
-  learn(*job);
+  record_cost(*job);
 }
 
 void KernelRunner::finish_interrupted() {
@@ -187,7 +186,7 @@ void KernelRunner::finish_interrupted() {
 
 void KernelRunner::raise_failure(const std::vector<Failure>& failures) const {
   if (failures.empty()) return;
-  // What a slot said first: a NaN may be a consequence.
+  // The first failure of the first slot: later ones, such as a NaN, may be consequences.
   const Failure* first = &failures.front();
   std::vector<int64_t> slots;
   for (const Failure& failure : failures) {
@@ -197,9 +196,10 @@ void KernelRunner::raise_failure(const std::vector<Failure>& failures) const {
   std::sort(slots.begin(), slots.end());
   const auto others = std::unique(slots.begin(), slots.end()) - slots.begin() - 1;
   Ref error = error_class("KernelError");
-  const char* said = first->message.empty() ? "the kernel did not say why" : first->message.c_str();
+  const char* reason =
+      first->message.empty() ? "the kernel gave no reason" : first->message.c_str();
   Ref message = Ref::checked(
-      PyUnicode_DecodeUTF8(said, static_cast<Py_ssize_t>(std::strlen(said)), "replace"));
+      PyUnicode_DecodeUTF8(reason, static_cast<Py_ssize_t>(std::strlen(reason)), "replace"));
   Ref more = Ref::checked(PyUnicode_FromString(""));
   if (others > 0) {
     more = Ref::checked(PyUnicode_FromFormat(
@@ -222,11 +222,12 @@ Columns& KernelRunner::renewed_infos(Py_ssize_t rows) {
   return columns;
 }
 
-/// Checks actions for all slots and copies them to where the kernel reads them.
+/// Checks actions for all slots and copies them to the columns that the kernel reads.
 void KernelRunner::take_actions(nb::handle actions) {
   const Slots all{nullptr, state_.count};
-  const auto plain =
-      team_.workers() > 0 && state_.count >= kManyActions ? intake_.plain(actions) : std::nullopt;
+  const auto plain = team_.workers() > 0 && state_.count >= kMinSharedActions
+                         ? intake_.plain(actions)
+                         : std::nullopt;
   if (plain) {
     const CopyJob::Copy copy{plain->source,     plain->target, static_cast<size_t>(plain->bytes),
                              plain->is_bounded, plain->low,    plain->high};
@@ -234,7 +235,7 @@ void KernelRunner::take_actions(nb::handle actions) {
     team_.post(job);
     {
       const nb::gil_scoped_release released;
-      while (!job->is_done()) make_progress(*job, kLookUp);
+      while (!job->is_done()) make_progress(*job, kSignalCheck);
     }
     if (job->all_within_bounds()) return;
   }
@@ -317,7 +318,7 @@ void KernelRunner::collect_done() {
       ++pending;
       continue;
     }
-    learn(job);
+    record_cost(job);
     pending = pending_.erase(pending);
   }
 }
@@ -350,13 +351,13 @@ nb::object KernelRunner::receive(const SlotLedger::Wanted& wanted, double second
     }
   }
 
-  const std::vector<int64_t> taken = ledger_.select(wanted);
-  const Slots slots{taken.data(), static_cast<Py_ssize_t>(taken.size())};
+  const std::vector<int64_t> received = ledger_.select(wanted);
+  const Slots slots{received.data(), static_cast<Py_ssize_t>(received.size())};
   ledger_.clear(slots);
   std::vector<Failure> failures, others;
   for (Failure& failure : failures_) {
-    const bool was_taken = !ledger_.is_in_flight(failure.slot);
-    (was_taken ? failures : others).push_back(std::move(failure));
+    const bool is_received = !ledger_.is_in_flight(failure.slot);
+    (is_received ? failures : others).push_back(std::move(failure));
   }
   failures_ = std::move(others);
   raise_failure(failures);
@@ -375,7 +376,7 @@ nb::object KernelRunner::receive(const SlotLedger::Wanted& wanted, double second
     any_ended |= (result_buffer.terminated[slot] | result_buffer.truncated[slot]) != 0;
   }
   Ref numbers = new_array(NPY_INT64, {slots.count});
-  std::copy(taken.begin(), taken.end(), data_of<int64_t>(numbers));
+  std::copy(received.begin(), received.end(), data_of<int64_t>(numbers));
   Ref batch = Ref::checked(PyTuple_New(6));
   PyTuple_SET_ITEM(batch.get(), 0, numbers.release());
   put_results(target, infos, slots, any_ended, batch.get(), 1);

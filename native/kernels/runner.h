@@ -1,4 +1,4 @@
-// A vector of kernel slots as Python drives it: actions in, batches out, threads in between.
+// Runs the slots of a kernel for Python: checks actions, steps on threads, and returns batches.
 #pragma once
 
 #include <array>
@@ -30,55 +30,55 @@ class KernelRunner {
   ~KernelRunner();
 
   /// Checks actions for every slot and steps them all. Returns (observations, rewards, terminated,
-  /// truncated, infos); infos are None where there are none, else (columns, episodes, finals), each
-  /// None or: a dict of arrays; (mask, returns, lengths, seconds); (rows, observations, columns) of
-  /// episodes that ended before the row was reset. Without a bank the arrays are the caller's.
+  /// truncated, infos). Infos are None or (columns, episodes, finals), each of which may be None: a
+  /// dict of arrays; (mask, returns, lengths, seconds); (rows, observations, columns) of episodes
+  /// that ended before their row was reset. Without a bank, the arrays belong to the caller.
   nb::object step(nb::handle actions, Bank* bank);
 
-  /// Checks actions for these slots and begins to step them.
+  /// Checks actions for these slots and starts to step them.
   void send(nb::handle actions, nb::handle slots);
 
-  /// Begins a reset of these slots, with a seed or None for each.
+  /// Starts a reset of these slots, with a seed or None for each.
   void send_reset(nb::handle slots, nb::list seeds, std::vector<double> options);
 
   /// Which slots are in flight and which are done.
   SlotLedger& ledger() { return ledger_; }
 
   /// Waits until these slots are done and returns them: (slots, observations, ..., infos), or None
-  /// if that takes longer than `seconds`; a negative number is no limit.
+  /// if that takes longer than `seconds`. A negative number means no limit.
   nb::object receive(const SlotLedger::Wanted& wanted, double seconds, Bank* bank);
 
-  /// Waits for everything in flight and forgets it.
+  /// Waits for all slots in flight and discards their results.
   void drop();
 
-  /// The newest observation of each of these slots, as a batch.
+  /// Returns the newest observation of each of these slots, as a batch.
   nb::object latest(nb::handle slots, Bank* bank);
 
-  /// Pictures of these slots: an array of (count, height, width, 3) bytes.
+  /// Returns images of these slots: an array of (count, height, width, 3) bytes.
   nb::object draw(nb::handle slots);
 
-  /// Everything about these slots, a row of bytes for each; and the way back.
+  /// Returns a row of bytes for each slot with its state, generator and episode; restores them.
   nb::object save(nb::handle slots);
   void restore(nb::handle slots, nb::handle rows);
 
-  /// The states as bytes that can be written to: an array of (slots, bytes of a state).
+  /// Returns a view of the states: a writable array of (slots, bytes of a state).
   nb::object states(nb::handle self);
 
-  /// A slot's generator as (state, increment, has_half, half), the first two as pairs of low and
-  /// high word; and the seed that it was given, or got by chance.
+  /// Returns a slot's generator as (state, increment, has_half, half), where the first two are
+  /// pairs of the low and the high word; and its seed, given or drawn at random.
   nb::object random_state(int64_t slot);
   nb::object seed(int64_t slot) const;
   void set_seed(int64_t slot, nb::object seed);
 
-  /// The parameters of a slot, in the kernel's order; and one of them anew.
+  /// Gets all parameters of a slot, in the kernel's order, or sets one of them.
   std::vector<double> parameters(int64_t slot) const;
   void set_parameter(int64_t slot, size_t number, double value);
 
-  /// The threads as the system knows them, 0 for one that has not been started. Any thread may ask.
+  /// The system's ids of the threads; 0 for one that was not started. Any thread may call this.
   std::vector<int> thread_ids() const { return team_.thread_ids(); }
 
-  /// Ends the threads, and waits for calls of other threads of Python's; false where one has not
-  /// come back in time. Nothing can be done afterwards.
+  /// Stops the threads and waits for calls of other Python threads; returns false if one has not
+  /// returned in time. The runner cannot be used afterwards.
   bool stop(double seconds);
 
  private:
@@ -90,11 +90,10 @@ class KernelRunner {
   void check_usable();
   void check_was_reset(const Slots& slots) const;
   void take_actions(nb::handle actions);
-  /// Makes a job of slots, all where there are none, and lets the threads begin where it is worth
-  /// it.
+  /// Makes a job of these slots (empty: all) and starts the threads on it if it is long enough.
   std::shared_ptr<SlotJob> begin(std::vector<int64_t> slots, Rows rows,
                                  std::unique_ptr<SlotJob::Reset> reset, bool first_come);
-  void learn(const SlotJob& job);
+  void record_cost(const SlotJob& job);
   void finish(const std::shared_ptr<SlotJob>& job);
   void finish_interrupted();
   void make_progress(ChunkedJob& job, int64_t nanoseconds);
@@ -131,7 +130,7 @@ class KernelRunner {
 
   mutable bool all_were_reset_ = false;
   double step_cost_, reset_cost_;  // nanoseconds for a slot
-  std::vector<Ref> seeds_;         // Python's integers
+  std::vector<Ref> seeds_;         // Python integers
 };
 
 }  // namespace shoal

@@ -1,4 +1,4 @@
-// What a runner returns: batches, with infos and the ends of episodes.
+// The batches that a runner returns, with infos and finished episodes.
 #include <algorithm>
 
 #include "array_tools.h"
@@ -11,16 +11,16 @@ Rows KernelRunner::rows_of(const Bank& bank, const Columns& infos) const {
           bank.truncated.data};
 }
 
-/// Fills five places of a tuple with a batch.
+/// Fills five items of a tuple, starting at `place`, with a batch.
 void KernelRunner::put_results(const Bank& bank, const Columns& infos, const Slots& slots,
                                bool any_ended, PyObject* tuple, Py_ssize_t place) const {
   const Py_ssize_t rows = slots.count;
-  Ref told = infos_of(bank, infos, slots, any_ended);
+  Ref batch_infos = infos_of(bank, infos, slots, any_ended);
   PyTuple_SET_ITEM(tuple, place, assemble(observations_, bank.observations, rows).release());
   PyTuple_SET_ITEM(tuple, place + 1, bank.rewards.head(rows, bank.rows).release());
   PyTuple_SET_ITEM(tuple, place + 2, bank.terminated.head(rows, bank.rows).release());
   PyTuple_SET_ITEM(tuple, place + 3, bank.truncated.head(rows, bank.rows).release());
-  PyTuple_SET_ITEM(tuple, place + 4, told.release());
+  PyTuple_SET_ITEM(tuple, place + 4, batch_infos.release());
 }
 
 Ref KernelRunner::infos_of(const Bank& bank, const Columns& infos, const Slots& slots,
@@ -66,14 +66,14 @@ Ref KernelRunner::finals(const Bank& bank, const Slots& slots) const {
   Columns observations, infos;
   observations.renew(observations_, count);
   gather(engine_->final_observations(), engine_->observation_bytes(), finished, observations.data);
-  Ref told = Ref::borrow(Py_None);
+  Ref final_infos = Ref::borrow(Py_None);
   if (!infos_.leaves.empty()) {
     infos.renew(infos_, count);
     gather(engine_->final_infos(), engine_->info_bytes(), finished, infos.data);
-    told = assemble(infos_, infos, count);
+    final_infos = assemble(infos_, infos, count);
   }
   Ref batch = assemble(observations_, observations, count);
-  return Ref::checked(PyTuple_Pack(3, numbers.get(), batch.get(), told.get()));
+  return Ref::checked(PyTuple_Pack(3, numbers.get(), batch.get(), final_infos.get()));
 }
 
 }  // namespace shoal

@@ -30,7 +30,7 @@ void append_words(PyObject* seed, std::vector<uint32_t>& words) {
 }
 
 /// A random seed of 128 bits, as NumPy draws it.
-Ref seed_by_chance() {
+Ref random_seed() {
   unsigned char bytes[16];
   if (getrandom(bytes, sizeof bytes, 0) != sizeof bytes) {
     raise(PyExc_OSError, "getrandom() failed");
@@ -47,21 +47,21 @@ Seeds KernelRunner::read_seeds(const Slots& slots, nb::list seeds) {
     raise(PyExc_ValueError, "expected %zd seeds", slots.count);
   }
   Seeds read;
-  std::vector<Ref> kept;
+  std::vector<Ref> new_seeds;
   for (Py_ssize_t k = 0; k < slots.count; ++k) {
     PyObject* given = PyList_GET_ITEM(seeds.ptr(), k);
-    Ref& seed = kept.emplace_back();
+    Ref& seed = new_seeds.emplace_back();
     if (given != Py_None) {
       seed = Ref::borrow(given);
     } else if (!engine_->is_seeded(slots[k])) {
-      seed = seed_by_chance();
+      seed = random_seed();
     }
     if (seed) append_words(seed.get(), read.words);
     read.ends.push_back(read.words.size());
   }
-  // Nothing is changed before all of them have been checked.
+  // Stored only now, after all of them have been checked.
   for (Py_ssize_t k = 0; k < slots.count; ++k) {
-    Ref& seed = kept[static_cast<size_t>(k)];
+    Ref& seed = new_seeds[static_cast<size_t>(k)];
     if (seed) seeds_[static_cast<size_t>(slots[k])] = std::move(seed);
   }
   return read;

@@ -1,4 +1,4 @@
-// What a runner tells and does of slots besides stepping them.
+// Operations of a runner on slots other than stepping: rendering, snapshots, parameters.
 #include "array_tools.h"
 #include "runner.h"
 
@@ -69,7 +69,7 @@ void KernelRunner::restore(nb::handle slots, nb::handle rows) {
   all_were_reset_ = false;  // checked again by the next step
   for (Py_ssize_t k = 0; k < chosen.count; ++k) {
     if (engine_->restore(chosen[k], saved.data + k * bytes)) continue;
-    raise(PyExc_ValueError, "what is to be restored in slot %zd was not saved by this kernel",
+    raise(PyExc_ValueError, "the row to restore in slot %zd was not saved by this kernel",
           chosen[k]);
   }
 }

@@ -1,4 +1,4 @@
-// The Python face of the slot ledger.
+// Python bindings of the slot ledger.
 #include "bindings.h"
 
 #include <nanobind/stl/optional.h>

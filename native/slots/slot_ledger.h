@@ -2,10 +2,9 @@
 //
 //   idle --mark_in_flight--> in flight --mark_done--> done --clear--> idle
 //
-// Every pool whose slots are stepped by others than the caller keeps this here and nowhere else. A
-// round, a step of every slot, is one entry: its slots are not marked one by one. All calls need
-// the GIL, and each either does all of its work or raises and changes nothing, so an interrupt
-// between two calls leaves the ledger consistent.
+// Pools keep this state only here. A round, a step of every slot, is one entry: its slots are not
+// marked one by one. All calls need the GIL, and each either does all of its work or raises and
+// changes nothing, so an interrupt between two calls leaves the ledger consistent.
 #pragma once
 
 #include <optional>
@@ -17,7 +16,7 @@ namespace shoal {
 
 class SlotLedger {
  public:
-  /// What `recv` waits for: these slots, or at least and at most so many of those in flight.
+  /// What `recv` waits for: these slots, or between `least` and `most` of the slots in flight.
   struct Wanted {
     std::vector<int64_t> slots;
     bool by_count;
@@ -58,7 +57,7 @@ class SlotLedger {
 
   /// Marks slots in flight, in this order. A slot that is in flight already moves to the end.
   void mark_in_flight(const Slots& slots, int64_t request = 0);
-  /// Makes slots that are awaited be awaited under another request.
+  /// Changes the request of those of these slots that are awaited.
   void reassign(const Slots& slots, int64_t request);
   /// Marks a slot done; false, with nothing changed, unless it is awaited under this request.
   bool mark_done(int64_t slot, int64_t request = 0);

@@ -1,4 +1,4 @@
-// What the entries of a board mean to a group of workers: tasks for a worker, and their outcomes.
+// The meaning of a board's entries: tasks for a worker, and their outcomes.
 #pragma once
 
 #include "../doorbell/board.h"
@@ -7,12 +7,12 @@ namespace shoal {
 
 enum class Kind : Entry {
   kMessage,  // a message waits in the worker's mailbox
-  kSlot,     // one slot, in the first bank
-  kShare,    // every slot of the worker, in the bank with this number
+  kSlot,     // one slot; its results belong into the first bank
+  kShare,    // every slot of the worker; their results belong into the bank with this number
 };
 
 constexpr Entry kNumberMask = (Entry{1} << 28) - 1;
-constexpr Entry kHasMessage = Entry{1} << 28;  // of an outcome: a message with more follows
+constexpr Entry kHasMessage = Entry{1} << 28;  // of an outcome: a message follows
 
 constexpr Entry entry_of(Kind kind, Entry number) {
   return static_cast<Entry>(kind) << 30 | number;

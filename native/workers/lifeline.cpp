@@ -17,13 +17,13 @@ namespace shoal {
 namespace {
 
 [[noreturn]] void end_everything() {
-  // A worker leads its own process group, which is where the processes of its environments are.
+  // A worker leads a process group, which contains the processes of its environments.
   if (getpgrp() == getpid()) kill(0, SIGKILL);
   _exit(1);
 }
 
-/// Waits for the end of a process by its descriptor; false where the system has no such thing.
-bool outlive(int parent) {
+/// Waits for the end of a process by its pidfd; returns false if the system has no pidfds.
+bool wait_for_end(int parent) {
 #if defined(__linux__) && defined(SYS_pidfd_open)
   const int descriptor = static_cast<int>(syscall(SYS_pidfd_open, parent, 0));
   if (descriptor < 0) return errno == ESRCH;
@@ -46,7 +46,7 @@ void start_lifeline(int parent, bool dies_with_thread) {
   (void)dies_with_thread;
 #endif
   std::thread([parent] {
-    if (!outlive(parent)) {
+    if (!wait_for_end(parent)) {
       while (kill(parent, 0) == 0 || errno == EPERM) usleep(200'000);
     }
     end_everything();

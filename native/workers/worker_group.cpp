@@ -69,13 +69,13 @@ bool WorkerGroup::await_round(double seconds) {
   for (;;) {
     take_round();
     if (round_missing_ == 0) return true;
-    const int64_t left = deadline - monotonic_ns();
-    if (left <= 0) return false;
+    const int64_t remaining = deadline - monotonic_ns();
+    if (remaining <= 0) return false;
     // Shares that are finished are copied while other workers are still stepping.
     const Py_ssize_t wanted = copy_ ? 1 : round_missing_;
     if (board_.finished() >= wanted) continue;
     const nb::gil_scoped_release released;
-    board_.wait(wanted, left);
+    board_.wait(wanted, remaining);
   }
 }
 
@@ -84,7 +84,7 @@ void WorkerGroup::take_round() {
     Entry outcome;
     if (!board_.take(worker, outcome)) continue;
     const auto index = static_cast<size_t>(worker);
-    board_.took(worker, static_cast<uint32_t>(shares_[index]));
+    board_.add_taken(worker, static_cast<uint32_t>(shares_[index]));
     round_missing_ -= shares_[index];
     round_taken_[index] = 1;
     round_messages_[index] = (outcome & kHasMessage) != 0;
@@ -187,9 +187,10 @@ void WorkerGroup::queue_own_resets(nb::handle slots, nb::list seeds, nb::handle 
   }
 }
 
-void WorkerGroup::announce_message(int worker) {
-  post(worker, entry_of(Kind::kMessage, 0));
+bool WorkerGroup::announce_message(int worker) {
+  if (!board_.post(worker, entry_of(Kind::kMessage, 0))) return false;
   board_.ring(worker);
+  return true;
 }
 
 bool WorkerGroup::wait(const SlotLedger::Wanted& wanted, double seconds) {
@@ -205,7 +206,7 @@ void WorkerGroup::collect_done() {
   for (int worker = 0; worker < board_.workers(); ++worker) {
     Entry outcome;
     while (board_.take(worker, outcome)) {
-      board_.took(worker, 1);
+      board_.add_taken(worker, 1);
       const auto slot = static_cast<Py_ssize_t>(number_of(outcome));
       newest_[static_cast<size_t>(slot)] = 0;
       has_row_[static_cast<size_t>(slot)] = 1;

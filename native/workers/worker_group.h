@@ -24,8 +24,8 @@ class WorkerGroup {
   /// Which slots are in flight and which are done.
   SlotLedger& ledger() { return ledger_; }
 
-  // A round. Its state is kept here, and every call either does its part of it or does nothing: an
-  // interrupt may come between any two calls.
+  // A round. Its state is kept here, and every call either does all of its work or nothing, so an
+  // interrupt may arrive between any two calls.
 
   /// Checks actions for every slot and posts the round to all workers. Returns false, with the
   /// actions accepted and nothing posted, if some actions must travel as messages.
@@ -37,12 +37,12 @@ class WorkerGroup {
   /// How many slots of the workers have not finished the round yet.
   Py_ssize_t round_missing() const { return round_missing_; }
   bool round_awaits(int worker) const { return !round_taken_[static_cast<size_t>(worker)]; }
-  /// Waits at most so long for all workers and takes their outcomes as they come; returns whether
+  /// Waits at most `seconds` for all workers, taking their outcomes as they arrive; returns whether
   /// all have finished.
   bool await_round(double seconds);
-  /// The workers that have finished and sent a message with more about their share.
+  /// The workers that have finished and announced a message about their share.
   nb::list round_messages() const;
-  /// Makes the round wait for a worker again, whose message was lost with it.
+  /// Makes the round wait for a worker again whose message was lost with its process.
   void redo(int worker);
   /// Ends the round; returns its observations, rewards, terminated and truncated.
   nb::object close_round();
@@ -57,21 +57,21 @@ class WorkerGroup {
   void post_steps(nb::handle slots);
   /// Queues resets of slots of the caller, which are in flight, with a seed or None for each.
   void queue_own_resets(nb::handle slots, nb::list seeds, nb::handle options);
-  /// Announces a message to a worker and wakes it.
-  void announce_message(int worker);
+  /// Announces a message to a worker and wakes it; returns false if the worker's lane is full.
+  bool announce_message(int worker);
 
-  /// Takes outcomes from the board: their slots become done, unless a message with more follows.
+  /// Takes outcomes from the board: their slots become done, unless a message follows.
   void collect_done();
-  /// The slot, and its worker, that becomes done with the next message; None if there is none.
+  /// The worker and the slot of the next announced message; None if there is none.
   nb::object next_announced() const;
   /// Marks the slot of `next_announced` done.
   void finish_announced();
   /// The slot of the caller to drive next; None if there is none.
   nb::object next_own() const;
-  /// Steps or resets the slot of `next_own`, which is done then, whatever happens; returns its
-  /// Stepper::StepEvents.
+  /// Steps or resets the slot of `next_own` and returns its Stepper::StepEvents; the slot is done
+  /// then, also if this raises.
   nb::object drive_next();
-  /// Waits at most so long until workers have finished slots that may be wanted; returns whether
+  /// Waits at most `seconds` until workers have finished slots that may be wanted; returns whether
   /// they have.
   bool wait(const SlotLedger::Wanted& wanted, double seconds);
   /// The results of these slots, as a batch: in `bank`, or in arrays of the user.
@@ -82,7 +82,7 @@ class WorkerGroup {
 
   /// Corrects the count of finished slots after a worker was lost while it counted; only while
   /// nothing is in flight.
-  void settle() { board_.settle(); }
+  void correct_count() { board_.correct_count(); }
   /// Discards the outcomes of a worker that was lost.
   void clear(int worker);
 

@@ -11,17 +11,17 @@ namespace {
 // How often a waiting worker checks for signals.
 constexpr int64_t kSignalCheck = 1'000'000'000;
 
-// How often a stand-in checks whether it is needed: seldom while there are only rounds, more often
-// while slots are sent separately, and most often for a while after a stand-in was needed.
-constexpr auto kIdle = std::chrono::milliseconds(100);
-constexpr auto kCalm = std::chrono::milliseconds(10);
-constexpr auto kAlert = std::chrono::milliseconds(1);
-constexpr int kAlertLooks = 2000;
+// How often a stand-in checks whether it is needed: rarely while there are only rounds, more often
+// while slots are sent separately, and most often for some time after a stand-in took over.
+constexpr auto kIdleInterval = std::chrono::milliseconds(100);
+constexpr auto kNormalInterval = std::chrono::milliseconds(10);
+constexpr auto kShortInterval = std::chrono::milliseconds(1);
+constexpr int kShortChecks = 2000;
 
 int64_t cpu_time_of_process() {
-  timespec spent;
-  clock_gettime(CLOCK_PROCESS_CPUTIME_ID, &spent);
-  return int64_t{spent.tv_sec} * 1'000'000'000 + spent.tv_nsec;
+  timespec time;
+  clock_gettime(CLOCK_PROCESS_CPUTIME_ID, &time);
+  return int64_t{time.tv_sec} * 1'000'000'000 + time.tv_nsec;
 }
 
 }  // namespace
@@ -31,15 +31,15 @@ struct WorkerLoop::Work {
   std::vector<int64_t> slots;
   Py_ssize_t bank;
   Ref seeds, options;
-  bool whole;       // the share, reported as one
-  bool has_extras;  // some actions came in a message, and are released after their step
+  bool whole;       // the whole share, reported as one
+  bool has_extras;  // some actions arrived in a message and are released after their step
   size_t next = 0;  // the first slot that was not started
   size_t unfinished;
   Stepper::StepEvents events;
 };
 
 WorkerLoop::WorkerLoop(nb::handle board, nb::handle stepper, nb::handle actions, nb::list banks,
-                       nb::handle begun, int worker, Py_ssize_t first, Py_ssize_t last)
+                       nb::handle start_times, int worker, Py_ssize_t first, Py_ssize_t last)
     : board_owner_(Ref::borrow(board.ptr())),
       stepper_owner_(Ref::borrow(stepper.ptr())),
       actions_owner_(Ref::borrow(actions.ptr())),
@@ -51,7 +51,9 @@ WorkerLoop::WorkerLoop(nb::handle board, nb::handle stepper, nb::handle actions,
       share_{nullptr, last - first, first},
       active_(static_cast<size_t>(last - first)) {
   for (nb::handle bank : banks) banks_.push_back(&nb::cast<Bank&>(bank));
-  if (!begun.is_none()) begun_ = Column<double>(begun, NPY_FLOAT64, banks_.at(0)->rows);
+  if (!start_times.is_none()) {
+    start_times_ = Column<double>(start_times, NPY_FLOAT64, banks_.at(0)->rows);
+  }
   has_objects_ = !banks_.at(0)->observations.objects.empty();
 }
 
@@ -69,14 +71,14 @@ void WorkerLoop::add(nb::handle slots, Py_ssize_t bank, nb::handle seeds, nb::ha
   queue_.push_back(std::move(work));
 }
 
-void WorkerLoop::begin(Py_ssize_t slot) {
+void WorkerLoop::start(Py_ssize_t slot) {
   active_[static_cast<size_t>(slot - share_.first)] = 1;
-  if (begun_.data != nullptr) begun_[slot] = static_cast<double>(monotonic_ns()) * 1e-9;
-  board_.begin(worker_, static_cast<uint32_t>(slot));
+  if (start_times_.data != nullptr) start_times_[slot] = static_cast<double>(monotonic_ns()) * 1e-9;
+  board_.start(worker_, static_cast<uint32_t>(slot));
 }
 
 void WorkerLoop::end(Py_ssize_t slot) {
-  if (begun_.data != nullptr) begun_[slot] = 0.0;
+  if (start_times_.data != nullptr) start_times_[slot] = 0.0;
   active_[static_cast<size_t>(slot - share_.first)] = 0;
 }
 
@@ -115,8 +117,8 @@ nb::object WorkerLoop::serve(uint64_t duty) {
   }
 }
 
-/// Fills the row of a slot. Whatever is thrown becomes an error of the slot: KeyboardInterrupt and
-/// its like are forwarded to the caller, who was interrupted as well or must be.
+/// Fills the row of a slot. Every exception becomes an error of the slot and is forwarded to the
+/// caller, also those that are no Exception, such as KeyboardInterrupt.
 void WorkerLoop::fill(Py_ssize_t bank, Py_ssize_t slot, const Ref& seed, const Ref& options,
                       Stepper::StepEvents& events) {
   Ref raised;
@@ -146,7 +148,7 @@ nb::object WorkerLoop::work_on(std::shared_ptr<Work> work, uint64_t duty) {
   if (work->seeds) {
     seed = Ref::checked(PySequence_GetItem(work->seeds.get(), static_cast<Py_ssize_t>(turn)));
   }
-  begin(slot);
+  start(slot);
   if (!work->whole && !work->seeds) {
     in_environment_.store(true);
     in_use_.store(true, std::memory_order_relaxed);
@@ -163,15 +165,16 @@ nb::object WorkerLoop::work_on(std::shared_ptr<Work> work, uint64_t duty) {
     board_.finish(worker_, outcome, work->whole ? static_cast<uint32_t>(share_.count) : 1);
     return nb::none();
   }
-  Ref which = work->whole ? Ref::borrow(Py_None) : Ref::checked(PyLong_FromSsize_t(slot));
-  return nb::steal(Py_BuildValue("(OnO)", which.get(), work->bank, events.as_tuple().get()));
+  Ref reported_slot = work->whole ? Ref::borrow(Py_None) : Ref::checked(PyLong_FromSsize_t(slot));
+  return nb::steal(
+      Py_BuildValue("(OnO)", reported_slot.get(), work->bank, events.as_tuple().get()));
 }
 
 nb::object WorkerLoop::drive(Py_ssize_t slot, Py_ssize_t bank, nb::handle seeds) {
   Stepper::StepEvents events;
   Ref seed;
   if (!seeds.is_none()) seed = Ref::checked(PySequence_GetItem(seeds.ptr(), 0));
-  begin(slot);
+  start(slot);
   fill(bank, slot, seed, Ref::borrow(Py_None), events);
   end(slot);
   actions_.drop_extras_of(slot);
@@ -189,28 +192,31 @@ void WorkerLoop::finish(nb::handle slot, bool has_message) {
 }
 
 uint64_t WorkerLoop::stand_by() {
-  int alert = duty_.load() > 1 ? kAlertLooks : 0;
+  int short_checks = duty_.load() > 1 ? kShortChecks : 0;
   for (;;) {
     {
       const nb::gil_scoped_release released;
-      uint32_t begun = board_.begun(worker_);
-      int64_t spent = cpu_time_of_process();
+      uint32_t started = board_.started(worker_);
+      int64_t cpu_time = cpu_time_of_process();
       for (;;) {
-        const auto pause = alert > 0 ? kAlert : in_use_.exchange(false) ? kCalm : kIdle;
-        alert -= alert > 0;
+        const auto pause = short_checks > 0          ? kShortInterval
+                           : in_use_.exchange(false) ? kNormalInterval
+                                                     : kIdleInterval;
+        short_checks -= short_checks > 0;
         std::this_thread::sleep_for(pause);
         if (dismissed_.load()) return 0;
-        const uint32_t begun_now = board_.begun(worker_);
-        const int64_t spent_now = cpu_time_of_process();
-        const bool waits = spent_now - spent < std::chrono::nanoseconds(pause).count() / 5;
+        const uint32_t started_now = board_.started(worker_);
+        const int64_t cpu_time_now = cpu_time_of_process();
+        const bool is_blocked =
+            cpu_time_now - cpu_time < std::chrono::nanoseconds(pause).count() / 5;
         // Not if the environment is computing: a second thread would only compete for the GIL.
         const bool has_more = more_.load() || board_.has_task(worker_);
-        if (begun_now == begun && waits && has_more && in_environment_.load()) break;
-        begun = begun_now;
-        spent = spent_now;
+        if (started_now == started && is_blocked && has_more && in_environment_.load()) break;
+        started = started_now;
+        cpu_time = cpu_time_now;
       }
     }
-    // The thread on duty may have come back meanwhile; with the GIL held it cannot.
+    // The environment may have returned since the check; it cannot while this holds the GIL.
     if (in_environment_.exchange(false) && !dismissed_.load()) return duty_.fetch_add(1) + 1;
   }
 }
@@ -224,7 +230,7 @@ void WorkerLoop::wait_until_idle(nb::handle slots) {
     }
     if (idle) return;
     const nb::gil_scoped_release released;
-    std::this_thread::sleep_for(kAlert);
+    std::this_thread::sleep_for(kShortInterval);
   }
 }
 

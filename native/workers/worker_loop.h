@@ -2,10 +2,10 @@
 //
 // One thread of the worker is on duty: it takes tasks and drives one slot after the other. If the
 // environment of a slot that was sent separately blocks while other slots could be stepped, a
-// stand-in thread takes over the duty. The blocked thread finishes its slot, finds that it was
-// relieved, and ends. Rounds and resets are never taken over: the caller waits for the last slot
-// anyway, and some environments must be called from the thread that created them. All of this
-// happens with the GIL held, except for the waiting itself.
+// stand-in thread takes over the duty. The blocked thread finishes its slot, finds that it is no
+// longer on duty, and ends. Rounds and resets are never taken over: the caller waits for the last
+// slot anyway, and some environments must be called from the thread that created them. The GIL is
+// held throughout, except while a thread waits.
 #pragma once
 
 #include <atomic>
@@ -19,10 +19,10 @@ namespace shoal {
 
 class WorkerLoop {
  public:
-  /// The worker with this number drives the slots [first, last). `begun` is None, or a column for
-  /// the time at which each slot was started (seconds of the monotonic clock; 0: idle).
+  /// The worker with this number drives the slots [first, last). `start_times` is None, or a column
+  /// for the time at which each slot was started (seconds of the monotonic clock; 0: idle).
   WorkerLoop(nb::handle board, nb::handle stepper, nb::handle actions, nb::list banks,
-             nb::handle begun, int worker, Py_ssize_t first, Py_ssize_t last);
+             nb::handle start_times, int worker, Py_ssize_t first, Py_ssize_t last);
 
   /// Works until Python must act, and returns why: None if there is a message to read, False if a
   /// stand-in has taken over `duty`, or (slot or None for the share, number of the bank, events)
@@ -52,7 +52,7 @@ class WorkerLoop {
  private:
   struct Work;
 
-  void begin(Py_ssize_t slot);
+  void start(Py_ssize_t slot);
   void end(Py_ssize_t slot);
   bool find_work();
   void fill(Py_ssize_t bank, Py_ssize_t slot, const Ref& seed, const Ref& options,
@@ -67,7 +67,7 @@ class WorkerLoop {
   Stepper& stepper_;
   ActionIntake& actions_;
   std::vector<Bank*> banks_;
-  Column<double> begun_;  // without data if start times are not recorded
+  Column<double> start_times_;  // without data if start times are not recorded
   int worker_;
   Slots share_;
   bool has_objects_;
@@ -78,8 +78,8 @@ class WorkerLoop {
   std::atomic<uint64_t> duty_{1};
   std::atomic<bool> dismissed_{false};
   std::atomic<bool> in_environment_{false};  // whether the duty may be taken over right now
-  std::atomic<bool> in_use_{false};          // whether slots were sent separately lately
-  std::atomic<bool> more_{false};            // whether the queue has slots that were not started
+  std::atomic<bool> in_use_{false};  // whether slots were sent separately since the last check
+  std::atomic<bool> more_{false};    // whether the queue has slots that were not started
 };
 
 }  // namespace shoal

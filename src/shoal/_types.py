@@ -1,4 +1,4 @@
-"""Types that cross the border between Python and the native core."""
+"""Types that Python and the native core exchange."""
 
 from __future__ import annotations
 
@@ -33,34 +33,34 @@ Work = tuple[npt.NDArray[np.int64], Sequence[int | None] | None, Any]
 """(slots, seeds, options): a step where seeds is None, else a reset."""
 
 Event = tuple[int, dict[str, Any]]
-"""An info and the row of the batch that it belongs to."""
+"""A row of the batch, and an info of its slot."""
 
 Episodes = tuple[
     npt.NDArray[np.bool_], npt.NDArray[np.float64], npt.NDArray[np.int64], npt.NDArray[np.float64]
 ]
-"""Which rows ended an episode, and its return, length and seconds."""
+"""The mask of rows that ended an episode, and its return, length and seconds in each row."""
 
 Episode = tuple[int, float, int, float]
 """An episode that ended: its slot, return, length and seconds."""
 
 StepEvents = tuple[list[Event] | None, list[Episode] | None, list[tuple[int, BaseException]] | None]
-"""What slots have to tell besides their rows: infos, episodes and errors, each with its slot."""
+"""Infos, episodes and errors of slots, each with its slot; None if there are none."""
 
 EPISODE = "episode"
-"""The info by which the end of an episode is told, with its return, length and seconds."""
+"""The key of the info that reports return, length and seconds of an episode that ended."""
 
 CRASHED = "crashed"
-"""The info by which a slot tells that it has lost its environment, and got a new one."""
+"""The key of the info that reports that a slot lost its environment and got a new one."""
 
 FINAL_KEYS = {"final_obs", "final_info"}
-"""The keys of the event by which a pool tells, in the same-step mode, of an episode's end."""
+"""The keys of the event that reports the end of an episode in the same-step mode."""
 
 RawInfos = tuple[list[Event], Episodes | None]
-"""Infos as pools give them, before a frontend has put them into its users' form."""
+"""Infos as pools return them; a frontend converts them to the form of its interface."""
 
 
 class Finals(NamedTuple):
-    """What was observed and told at the ends of episodes, before these rows were reset."""
+    """Observations and infos at the ends of episodes, before their rows were reset."""
 
     rows: npt.NDArray[np.int64]
     observations: Any
@@ -68,7 +68,7 @@ class Finals(NamedTuple):
 
 
 class ColumnInfos(NamedTuple):
-    """Infos of a pool whose environments all tell the same: a column for each key."""
+    """Infos of a pool whose environments all have the same keys: a column for each key."""
 
     columns: dict[str, npt.NDArray[Any]]
     episodes: Episodes | None
@@ -76,7 +76,7 @@ class ColumnInfos(NamedTuple):
 
 
 def row_of(batch: Any, row: int) -> Any:
-    """One row of a batch, as the environment of that row would have given it.
+    """Return one row of a batch, as the environment of that row would return it.
 
     >>> row_of((np.array([3, 4]), {"speed": np.array([[0.5], [1.5]])}), 1)
     (4, {'speed': array([1.5])})
@@ -88,12 +88,12 @@ def row_of(batch: Any, row: int) -> Any:
     value = batch[row]
     if batch.ndim > 1:
         return value.copy()
-    # A number of the kind that Python has itself is told as Python's.
+    # Scalars of these dtypes become Python scalars.
     return value.item() if batch.dtype in (np.float64, np.int64, np.bool_) else value
 
 
 def as_events(infos: RawInfos | ColumnInfos | None, rows: int) -> RawInfos | None:
-    """Infos as a list of events, for frontends that speak of each slot by itself."""
+    """Return infos as a list of events, for frontends that report each slot separately."""
     if not isinstance(infos, ColumnInfos):
         return infos
     finals = infos.finals
@@ -101,9 +101,9 @@ def as_events(infos: RawInfos | ColumnInfos | None, rows: int) -> RawInfos | Non
     events: list[Event] = []
     for row in range(rows) if infos.columns else sorted(endings):
         if finals is not None and row in endings:
-            place = endings[row]
-            final_obs = row_of(finals.observations, place)
-            final_info = row_of(finals.columns, place)
+            index = endings[row]
+            final_obs = row_of(finals.observations, index)
+            final_info = row_of(finals.columns, index)
             events.append((row, {"final_obs": final_obs, "final_info": final_info}))
         if infos.columns:
             events.append((row, row_of(infos.columns, row)))

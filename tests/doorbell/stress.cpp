@@ -1,5 +1,6 @@
-// Rounds between a caller and its workers over a board, as fast as they go: every task must be done
-// once, and everybody must hear of everything. Usage: stress ROUNDS WORKERS futex|pipe spin|sleep
+// Runs rounds between a caller and its workers over a board at full speed, and checks that every
+// task is executed once and that no wake-up is lost. Usage: stress ROUNDS WORKERS futex|pipe
+// spin|sleep
 #include <unistd.h>
 
 #include <cstdio>
@@ -64,7 +65,7 @@ int main(int argc, char** argv) {
                                    may_spin);
   };
 
-  // Plain memory, as rows of an arena are: the board alone makes one side see what the other wrote.
+  // Plain memory, like the rows of an arena: only the board synchronizes it.
   std::vector<long> actions(static_cast<size_t>(workers)), results(static_cast<size_t>(workers));
   std::vector<std::thread> threads;
   for (int worker = 0; worker < workers; ++worker) {
@@ -76,7 +77,7 @@ int main(int argc, char** argv) {
         if (task == kLast) return;
         const auto own = static_cast<size_t>(worker);
         results[own] = 2 * actions[own] + task;
-        board->begin(worker, task);
+        board->start(worker, task);
         board->finish(worker, task, 1);
       }
     });
@@ -84,27 +85,27 @@ int main(int argc, char** argv) {
 
   const auto board = make_board();
   for (long round = 0; round < rounds; ++round) {
-    board->settle();
+    board->correct_count();
     for (int worker = 0; worker < workers; ++worker) {
       actions[static_cast<size_t>(worker)] = round + worker;
       if (!board->post(worker, static_cast<Entry>(worker))) fail("a full lane", round);
     }
-    // Now and then one by one, as slots are sent.
+    // Every third round rings worker by worker, as `send` does.
     if (round % 3 == 0) {
       for (int worker = 0; worker < workers; ++worker) board->ring(worker);
     } else {
       board->ring(kEveryone);
     }
-    // A wait that is not woken in time finds out by itself, but then a wake-up was lost.
-    const int64_t begun = monotonic_ns();
+    // A wait whose wake-up was lost succeeds after a timeout, so its duration is checked too.
+    const int64_t start = monotonic_ns();
     if (!board->wait(workers, 20 * kSecond)) fail("a lost wake-up", round);
-    if (monotonic_ns() - begun > 9 * kSecond) fail("a late wake-up", round);
+    if (monotonic_ns() - start > 9 * kSecond) fail("a late wake-up", round);
     for (int worker = 0; worker < workers; ++worker) {
       Entry outcome;
       if (!board->take(worker, outcome) || outcome != static_cast<Entry>(worker)) {
         fail("a wrong outcome", round);
       }
-      board->took(worker, 1);
+      board->add_taken(worker, 1);
       const long expected = 2 * (round + worker) + worker;
       if (results[static_cast<size_t>(worker)] != expected) fail("a wrong result", round);
       if (board->take(worker, outcome)) fail("an outcome too many", round);

@@ -1,8 +1,8 @@
-"""Every interleaving of the doorbell's protocol, tried out: none of them loses a wake-up.
+"""A model check of the doorbell's protocol: no interleaving loses a wake-up.
 
-The programs below are those of native/doorbell/bell.h and board.cpp, one atomic operation a step. A
-state from which nobody can go on, and in which somebody still sleeps, is a lost wake-up. Programs
-with two operations exchanged show that the search would find one.
+The programs below are those of native/doorbell/bell.h and board.cpp, one atomic operation per step.
+A state in which no party can continue, but not all are done, is a lost wake-up. Programs with two
+operations exchanged show that the search finds such states.
 """
 
 from dataclasses import dataclass, replace
@@ -12,7 +12,7 @@ import pytest
 
 @dataclass(frozen=True)
 class State:
-    """What all parties share, and where each of them stands."""
+    """The shared words, and the program counter of each party."""
 
     generation: int = 0
     sleepers: int = 0
@@ -21,9 +21,9 @@ class State:
     finished: int = 0  # slots that the caller can see
     posted: int = 0
     taken: int = 0
-    rounds: tuple = ()  # of each party: how many it has finished
-    places: tuple = ()  # of each party: the number of its next operation
-    notes: tuple = ()  # of each party: what it has read and remembers
+    rounds: tuple = ()  # by party: how many it has finished
+    places: tuple = ()  # by party: the number of its next operation
+    notes: tuple = ()  # by party: the value that it has read
     asleep: frozenset = frozenset()
 
     def at(self, party, place, note=None, **changes):
@@ -38,7 +38,7 @@ DONE = 99
 
 
 def ring(state, party, place, after):
-    """Bell::ring, in three operations from `place` on."""
+    """Bell::ring, in three operations starting at `place`."""
     match state.places[party] - place:
         case 0:
             return state.at(party, place + 1, generation=state.generation + 1)
@@ -70,7 +70,7 @@ class Worker:
 
 
 class Caller:
-    """Board::wait, again and again until enough slots are finished."""
+    """Board::wait, repeated until enough slots are finished."""
 
     def __init__(self, wanted, order=("target", "seen", "look")):
         self._wanted = wanted
@@ -82,7 +82,7 @@ class Caller:
             return getattr(self, f"_{self._order[place]}")(state, party, place + 1)
         if place == len(self._order):
             return state.at(party, place + 1, sleepers=state.sleepers + 1)
-        if place == len(self._order) + 1:  # the kernel compares and puts to sleep at once
+        if place == len(self._order) + 1:  # the futex compares and sleeps atomically
             if state.generation != state.notes[party]:
                 return state.at(party, 50)
             return replace(state.at(party, 40), asleep=state.asleep | {party})
@@ -101,17 +101,17 @@ class Caller:
 
 
 class RoundCaller(Caller):
-    """Rounds of one slot for each worker: post, wait, take, and again.
+    """Rounds of one slot for each worker: post, wait and take, repeatedly.
 
-    With ``settles`` it sets the workers' count right before every round, which is what the board
-    once did: a worker may still be counting what it has told of.
+    With ``corrects`` it corrects the workers' count before every round, which is wrong: a worker
+    may have reported a slot that it has not counted yet.
     """
 
-    def __init__(self, workers, rounds, settles):
+    def __init__(self, workers, rounds, corrects):
         super().__init__(workers)
         self._workers = workers
         self._rounds = rounds
-        self._settles = settles
+        self._corrects = corrects
 
     def step(self, state, party):
         if state.places[party] != 0 or state.posted > state.taken:
@@ -120,7 +120,7 @@ class RoundCaller(Caller):
                 place = DONE if state.posted == self._rounds * self._workers else 0
                 return after.at(party, place, taken=state.posted)
             return after
-        changes = {"completed": state.taken} if self._settles else {}
+        changes = {"completed": state.taken} if self._corrects else {}
         return state.at(party, 0, posted=state.posted + self._workers, **changes)
 
     def _target(self, state, party, after):
@@ -142,7 +142,7 @@ class RoundWorker(Worker):
     def step(self, state, party):
         done = state.rounds[party]
         if state.places[party] == 0 and state.posted <= done * self._workers:
-            return None  # the bell for tasks has a test of its own
+            return None  # the bell for tasks is tested separately
         after = super().step(state, party)
         if after.places[party] != DONE:
             return after
@@ -153,7 +153,7 @@ class RoundWorker(Worker):
 
 
 class Poster:
-    """Board::post and ring: leave a task, then ring."""
+    """Board::post and ring: post a task, then ring."""
 
     def __init__(self, rings_first=False):
         self._rings_first = rings_first
@@ -170,12 +170,12 @@ class Poster:
 
 
 def stuck_states(parties):
-    """All reachable states in which nobody can go on though somebody is not done."""
+    """Return all reachable states in which no party can continue but not all are done."""
     nothing = (0,) * len(parties)
     start = State(places=nothing, notes=nothing, rounds=nothing)
-    known, waiting, stuck = {start}, [start], []
-    while waiting:
-        state = waiting.pop()
+    visited, pending, stuck = {start}, [start], []
+    while pending:
+        state = pending.pop()
         following = [
             after
             for party, program in enumerate(parties)
@@ -184,36 +184,36 @@ def stuck_states(parties):
         if not following and any(place != DONE for place in state.places):
             stuck.append(state)
         for after in following:
-            if after not in known:
-                known.add(after)
-                waiting.append(after)
-    return stuck, len(known)
+            if after not in visited:
+                visited.add(after)
+                pending.append(after)
+    return stuck, len(visited)
 
 
 @pytest.mark.parametrize("workers", [1, 2, 3])
-def test_a_caller_hears_of_its_workers(workers):
+def test_a_caller_is_woken_by_its_workers(workers):
     for wanted in range(1, workers + 1):
         stuck, searched = stuck_states([Caller(wanted), *[Worker() for _ in range(workers)]])
         assert searched > 20
         assert stuck == []
 
 
-def rounds_of(workers, rounds, settles):
+def rounds_of(workers, rounds, corrects):
     return [
-        RoundCaller(workers, rounds, settles),
+        RoundCaller(workers, rounds, corrects),
         *[RoundWorker(workers, rounds) for _ in range(workers)],
     ]
 
 
 @pytest.mark.parametrize(("workers", "rounds"), [(1, 4), (2, 3)])
-def test_round_after_round(workers, rounds):
-    stuck, searched = stuck_states(rounds_of(workers, rounds, settles=False))
+def test_repeated_rounds_lose_no_wake_up(workers, rounds):
+    stuck, searched = stuck_states(rounds_of(workers, rounds, corrects=False))
     assert searched > 100
     assert stuck == []
 
 
 @pytest.mark.parametrize("posters", [1, 2])
-def test_workers_hear_of_their_tasks(posters):
+def test_workers_are_woken_by_new_tasks(posters):
     waiters = [Caller(posters, order=("seen", "look")) for _ in range(2)]
     stuck, searched = stuck_states([*waiters, *[Poster() for _ in range(posters)]])
     assert searched > 50
@@ -223,14 +223,20 @@ def test_workers_hear_of_their_tasks(posters):
 @pytest.mark.parametrize(
     ("parties", "mistake"),
     [
-        ([Caller(1, order=("target", "look", "seen")), Worker()], "looks before it reads the bell"),
-        ([Caller(1, order=("seen", "look", "target")), Worker()], "says what it wants too late"),
-        ([Caller(2), Worker(False), Worker(False)], "counts a slot before it can be seen"),
+        (
+            [Caller(1, order=("target", "look", "seen")), Worker()],
+            "checks before it reads the generation",
+        ),
+        (
+            [Caller(1, order=("seen", "look", "target")), Worker()],
+            "sets the target after checking",
+        ),
+        ([Caller(2), Worker(False), Worker(False)], "counts a slot before it publishes it"),
         ([Caller(1, order=("seen", "look")), Poster(rings_first=True)], "rings before it posts"),
-        (rounds_of(1, 3, settles=True), "corrects a count that is still being made"),
+        (rounds_of(1, 3, corrects=True), "corrects a count while a worker is counting"),
     ],
     ids=lambda value: value if isinstance(value, str) else "",
 )
-def test_the_search_would_find_a_mistake(parties, mistake):
+def test_the_search_finds_a_mistake(parties, mistake):
     stuck, _ = stuck_states(parties)
-    assert stuck != [], f"nothing is lost though somebody {mistake}"
+    assert stuck != [], f"no wake-up is lost although a party {mistake}"

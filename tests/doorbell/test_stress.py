@@ -1,4 +1,4 @@
-"""The doorbell without Python around it: millions of rounds, and under ThreadSanitizer."""
+"""The doorbell without Python: millions of rounds, also under ThreadSanitizer."""
 
 import os
 import shutil
@@ -38,18 +38,18 @@ def stress(program, rounds, workers, sleep, spin):
     assert finished.stdout == f"{rounds} rounds with {workers} workers\n"
 
 
-WAYS = pytest.mark.parametrize(
+CONFIGURATIONS = pytest.mark.parametrize(
     ("workers", "sleep", "spin"),
     [(1, "futex", True), (1, "pipe", True), (3, "futex", False), (3, "pipe", False)],
 )
 
 
-@WAYS
+@CONFIGURATIONS
 def test_thousands_of_rounds(compiled, workers, sleep, spin):
     stress(compiled("-O2"), 20_000, workers, sleep, spin)
 
 
-@WAYS
+@CONFIGURATIONS
 def test_under_thread_sanitizer(compiled, workers, sleep, spin):
     stress(compiled("-O1", "-g", "-fsanitize=thread"), 5_000, workers, sleep, spin)
 
@@ -64,6 +64,6 @@ def test_ten_million_rounds(compiled):
 
 @pytest.mark.slow
 @pytest.mark.timeout(3600)
-@WAYS
+@CONFIGURATIONS
 def test_many_rounds_under_thread_sanitizer(compiled, workers, sleep, spin):
     stress(compiled("-O1", "-g", "-fsanitize=thread"), 200_000, workers, sleep, spin)

@@ -1,4 +1,4 @@
-"""Answers for slots in flight: each counts once, and only under the request it belongs to."""
+"""Answers for slots in flight count once, and only under the request of their slots."""
 
 import numpy as np
 import pytest
@@ -17,7 +17,7 @@ def arrivals():
 
 
 def batch(*slots, value=0.0):
-    """Rows that contain the number of their slot, and this value."""
+    """Return rows that contain the number of their slot, plus this value."""
     numbers = np.array(slots, np.int64)
     nothing = np.zeros(len(slots), np.bool_)
     return Batch(numbers, numbers + value, np.full(len(slots), value), nothing, nothing, None)

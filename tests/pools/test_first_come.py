@@ -1,4 +1,4 @@
-"""First come, first served: nobody waits for a slot that nobody asked for."""
+"""First come, first served: ``recv`` does not wait for slots that were not requested."""
 
 import threading
 import time
@@ -16,7 +16,7 @@ from shoal.pools import InlinePool, ProcessPool, ThreadPool
 
 
 class Sleeper(gymnasium.Env):
-    """Sleeps as many milliseconds as its action says, and tells how often it has stepped."""
+    """Sleeps for its action in milliseconds, and observes how often it was stepped."""
 
     observation_space = spaces.Box(0, 1e9, (1,), np.float64)
     action_space = spaces.Discrete(2000)
@@ -49,32 +49,30 @@ def pool(request):
 
 def test_a_slow_slot_delays_only_itself(pool):
     pool.send([1500, 1, 1, 1])
-    begun = time.monotonic()
-    seen = []
+    start = time.monotonic()
     for _ in range(5):
         fast = pool.recv(min_slots=3)
         assert sorted(fast.slots) == [1, 2, 3]
-        seen.append(fast.slots)
         pool.send([1, 1, 1], slots=fast.slots)
-    assert time.monotonic() - begun < 1.2
+    assert time.monotonic() - start < 1.2
     last = pool.recv()
     assert set(last.slots) == {0, 1, 2, 3}
     assert last.observations[list(last.slots).index(0)] == 1.0
 
 
-def test_waiting_environments_wait_together():
+def test_environments_that_block_do_so_at_the_same_time():
     pool = ProcessPool([Sleeper] * 8, workers=2, caller_works=False)
     pool.reset()
     pool.recv()
-    begun = time.monotonic()
+    start = time.monotonic()
     pool.send([300] * 8)
     pool.recv()
-    assert time.monotonic() - begun < 0.9  # one after the other it would be 1.2
+    assert time.monotonic() - start < 0.9  # sequentially it would be 1.2
     pool.close()
 
 
-class Particular(Sleeper):
-    """Wants to be called from the thread that has built it."""
+class ThreadBoundEnv(Sleeper):
+    """Requires to be called from the thread that created it."""
 
     def __init__(self):
         self._thread = threading.get_ident()
@@ -84,14 +82,14 @@ class Particular(Sleeper):
         return super().step(action)
 
 
-def test_rounds_never_leave_the_thread_that_has_built_the_environments():
-    pool = ProcessPool([Particular] * 4, workers=1, caller_works=False)
+def test_rounds_run_in_the_thread_that_created_the_environments():
+    pool = ProcessPool([ThreadBoundEnv] * 4, workers=1, caller_works=False)
     pool.reset()
     pool.recv()
     for _ in range(5):
         pool.step([15] * 4)
     pool.close()
-    pool = ProcessPool([Particular] * 4, workers=1, caller_works=False, stand_ins=False)
+    pool = ProcessPool([ThreadBoundEnv] * 4, workers=1, caller_works=False, stand_ins=False)
     pool.reset()
     pool.recv()
     pool.send([15] * 4)
@@ -99,23 +97,23 @@ def test_rounds_never_leave_the_thread_that_has_built_the_environments():
     pool.close()
 
 
-def test_one_at_a_time_without_stand_ins():
+def test_without_stand_ins_a_worker_steps_one_slot_at_a_time():
     pool = ProcessPool([Sleeper] * 3, workers=1, caller_works=False, stand_ins=False)
     pool.reset()
     pool.recv()
-    begun = time.monotonic()
+    start = time.monotonic()
     pool.send([100] * 3)
     pool.recv()
-    assert time.monotonic() - begun >= 0.3
+    assert time.monotonic() - start >= 0.3
     pool.close()
 
 
 def test_after_a_timeout_nothing_is_lost(pool):
     pool.send([400, 1, 1, 1])
-    begun = time.monotonic()
+    start = time.monotonic()
     with pytest.raises(ReceiveTimeoutError, match="3 are done"):
         pool.recv(timeout=0.15)
-    assert 0.1 < time.monotonic() - begun < 0.35
+    assert 0.1 < time.monotonic() - start < 0.35
     assert pool.in_flight == 4
     batch = pool.recv()
     assert batch.slots.tolist() == [0, 1, 2, 3]
@@ -124,7 +122,7 @@ def test_after_a_timeout_nothing_is_lost(pool):
     assert pool.recv().observations.ravel().tolist() == [2, 2, 2, 2]
 
 
-def test_several_batches_are_in_flight(pool):
+def test_several_batches_can_be_in_flight(pool):
     pool.send([200, 200], slots=[0, 1])
     pool.send([1, 1], slots=[2, 3])
     early = pool.recv(min_slots=2)
@@ -150,7 +148,7 @@ def test_double_buffering_by_groups(pool):
 
 
 @pytest.mark.parametrize("make", [*POOLS, InlinePool])
-def test_at_least_and_at_most(make):
+def test_min_slots_and_max_slots(make):
     pool = make([Sleeper] * 4)
     pool.reset()
     pool.recv()
@@ -177,8 +175,8 @@ def test_the_caller_drives_its_share_only_as_far_as_needed():
     pool.recv()
     pool.send([1, 1, 300, 300])
     time.sleep(0.2)
-    begun = time.monotonic()
+    start = time.monotonic()
     assert sorted(pool.recv(min_slots=2).slots) == [0, 1]
-    assert time.monotonic() - begun < 0.2
+    assert time.monotonic() - start < 0.2
     assert pool.recv().slots.tolist() == [2, 3]
     pool.close()

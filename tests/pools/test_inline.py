@@ -1,4 +1,4 @@
-"""The inline pool keeps the contract."""
+"""The inline pool passes the conformance tests."""
 
 from shoal.pools import InlinePool
 from shoal.testing import PythonPoolConformance

@@ -1,4 +1,4 @@
-"""An interrupt may come between any two lines of a step: a reset makes up for it."""
+"""After an interrupt between any two lines of a step, a reset restores a usable vector."""
 
 import signal
 from contextlib import suppress
@@ -18,7 +18,7 @@ STEPS = 4
 
 
 class Probe(ProbeEnv):
-    """One whose infos begin anew with the episode."""
+    """A probe whose infos depend only on the current episode."""
 
     def reset(self, **options):
         self.total_steps = 0
@@ -26,7 +26,7 @@ class Probe(ProbeEnv):
 
 
 class Vector:
-    """A vector, and what it does from its seeds if nothing interrupts it."""
+    """A vector and its expected trajectory without interrupts."""
 
     def __init__(self, backend, **options):
         if backend != "inline":
@@ -44,47 +44,47 @@ class Vector:
         self.envs.step(self.actions[0])
 
     def recover(self):
-        """Begin anew, and do what was done before."""
-        for got, expected in zip(self.trajectory(), self.expected, strict=True):
-            assert_identical(got, expected)
+        """Reset, and check that the trajectory is the expected one."""
+        for actual, expected in zip(self.trajectory(), self.expected, strict=True):
+            assert_identical(actual, expected)
 
 
 def interrupted_at(vector, numbers, between):
-    """Interrupt a step at each of these lines, up to its last; the lines that were met."""
-    places = []
+    """Interrupt a step at each of these lines until its last; return the interrupted lines."""
+    interrupted = []
     for number in numbers:
         with Lines(number) as lines:
             vector.step()
         if not lines.where:
             break
-        places.append(lines.where)
+        interrupted.append(lines.where)
         between(vector.envs)
         try:
             vector.recover()
         except Exception as error:
             raise AssertionError(f"after an interrupt at {lines.where}") from error
-    return places
+    return interrupted
 
 
-def nothing(_):
+def do_nothing(_):
     pass
 
 
-def drops(envs):
+def drop(envs):
     envs.pool.drop()
     assert envs.pool.in_flight == 0
 
 
-def receives_and_goes_on(envs):
+def receive_and_step(envs):
     if envs.pool.in_flight:
-        with suppress(VectorFailedError):  # where the caller's own slots were interrupted
+        with suppress(VectorFailedError):  # if the caller's own slots were interrupted
             envs.recv(timeout=10.0)
     assert envs.pool.in_flight == 0
     words = envs.step(envs.action_space.sample())[0]["word"]
     assert list(words) == [f"t{time}" for time in envs.get_attr("_time")]
 
 
-def steps_again(envs):
+def step_again(envs):
     if envs.pool.in_flight:
         with pytest.raises(AlreadyPendingCallError, match=r"was interrupted: reset\(\) the vec"):
             envs.step(envs.action_space.sample())
@@ -94,17 +94,17 @@ def steps_again(envs):
 
 @pytest.mark.timeout(300)
 @pytest.mark.parametrize("stride", [7, pytest.param(1, marks=pytest.mark.slow)])
-@pytest.mark.parametrize("between", [nothing, drops, receives_and_goes_on, steps_again])
+@pytest.mark.parametrize("between", [do_nothing, drop, receive_and_step, step_again])
 @pytest.mark.parametrize("backend", BACKENDS)
-def test_a_reset_makes_up_for_a_step_interrupted_at_any_line(backend, between, stride):
+def test_a_reset_recovers_from_a_step_interrupted_at_any_line(backend, between, stride):
     vector = Vector(backend)
     assert len(interrupted_at(vector, range(0, 5000, stride), between)) > 30 / stride
     vector.envs.close()
 
 
 @pytest.mark.parametrize("backend", BACKENDS)
-def test_a_reset_makes_up_for_a_step_interrupted_at_any_time(backend):
-    """Also within a line: where results come out of a call, they may be lost."""
+def test_a_reset_recovers_from_a_step_interrupted_at_any_time(backend):
+    """Signals may also arrive within a line, where results of a call may be lost."""
     vector = Vector(backend)
 
     def interrupt(*_):
@@ -131,7 +131,7 @@ def test_a_reset_makes_up_for_a_step_interrupted_at_any_time(backend):
 
 
 @pytest.mark.parametrize("backend", ["thread", "process"])
-def test_what_the_user_has_begun_is_not_forgotten(backend):
+def test_a_reset_does_not_discard_steps_that_the_user_started(backend):
     vector = Vector(backend)
     for begin in (vector.envs.send, vector.envs.pool.begin_step):
         begin(vector.actions[0])

@@ -1,4 +1,4 @@
-"""Nothing is left behind: no process, descriptor, thread or memory, however a vector ends."""
+"""A vector leaves no process, descriptor, thread or memory behind, however it ends."""
 
 import gc
 import os
@@ -21,16 +21,16 @@ from tests.faulty import FaultyEnv, fault
 
 
 def children(pid=None):
-    """The processes that a process has started and that are not zombies."""
-    found = []
+    """Return the children of a process that are not zombies."""
+    pids = []
     for folder in Path("/proc").glob("[0-9]*"):
         try:
             state, parent = (folder / "stat").read_text().rpartition(")")[2].split()[:2]
         except OSError:
             continue
         if int(parent) == (pid or os.getpid()) and state != "Z":
-            found.append(int(folder.name))
-    return found
+            pids.append(int(folder.name))
+    return pids
 
 
 def zombies():
@@ -50,9 +50,9 @@ def is_running(pid):
 
 
 def wait_until(condition, seconds):
-    end = time.monotonic() + seconds
+    deadline = time.monotonic() + seconds
     while not condition():
-        assert time.monotonic() < end, "it did not happen in time"
+        assert time.monotonic() < deadline, "the condition was not met in time"
         time.sleep(0.01)
 
 
@@ -76,7 +76,7 @@ def resident_kilobytes():
         pytest.param(ProcessPool, 300, marks=[pytest.mark.slow, pytest.mark.timeout(600)]),
     ],
 )
-def test_open_and_close_again_and_again(make, cycles):
+def test_opening_and_closing_repeatedly_leaks_nothing(make, cycles):
     def cycle():
         pool = make([ProbeEnv] * 3, workers=2)
         pool.reset(seeds=range(3))
@@ -98,7 +98,7 @@ def test_open_and_close_again_and_again(make, cycles):
 
 
 @pytest.mark.parametrize("how", ["factory", "spaces", "pickle"])
-def test_a_constructor_that_fails_leaves_nothing(how):
+def test_a_failing_constructor_leaks_nothing(how):
     def broken():
         raise OSError("no such device")
 
@@ -113,7 +113,7 @@ def test_a_constructor_that_fails_leaves_nothing(how):
     assert zombies() == []
 
 
-def test_garbage_is_cleaned_up_with_a_warning():
+def test_a_collected_vector_is_closed_with_a_warning():
     before = set(children())
     envs = shoal.make(ProbeEnv, num_envs=2, backend="process")
     pids = set(children()) - before
@@ -127,7 +127,7 @@ def test_garbage_is_cleaned_up_with_a_warning():
     assert not any(map(is_running, pids))
 
 
-def test_a_closed_vector_is_collected_in_silence():
+def test_a_closed_vector_is_collected_without_a_warning():
     with warnings.catch_warnings():
         warnings.simplefilter("error")
         envs = shoal.make(ProbeEnv, num_envs=2, backend="process")
@@ -143,14 +143,14 @@ def test_terminate_does_not_wait():
     pool.reset()
     pool.recv()
     pool.send([fault("sleep")] * 2)
-    begun = time.monotonic()
+    start = time.monotonic()
     pool.close(terminate=True)
-    assert time.monotonic() - begun < 1.0
+    assert time.monotonic() - start < 1.0
     assert children() == before
 
 
 class Script:
-    """A script in a process of its own."""
+    """A script in a separate process."""
 
     def __init__(self, body, *, stdin=False, **options):
         head = "import os, sys, time, signal\nimport shoal, gymnasium as gym, numpy as np\n"
@@ -197,7 +197,7 @@ BUSY = """
 
 @pytest.mark.parametrize("work", ["time.sleep(60)", "envs.step([fault('sleep')] * 4)"])
 @pytest.mark.parametrize("number", [signal.SIGKILL, signal.SIGTERM])
-def test_workers_are_gone_within_a_second_of_their_parent(work, number):
+def test_workers_end_within_a_second_of_their_parent(work, number):
     names = shared_memory()
     script = Script(BUSY.format(work=work))
     pids = set(map(int, script.line().split()))
@@ -219,11 +219,11 @@ def test_workers_are_gone_within_a_second_of_their_parent(work, number):
         "with envs: envs.step([fault('wait')] * 4); time.sleep(60)",
     ],
 )
-def test_ctrl_c_gives_one_traceback_and_leaves_nobody(work):
+def test_ctrl_c_prints_one_traceback_and_ends_all_workers(work):
     script = Script(BUSY.format(work=work), start_new_session=True)
     pids = set(map(int, script.line().split()))
     time.sleep(0.5)
-    os.killpg(script.pid, signal.SIGINT)  # as a terminal does it: to everyone in the group
+    os.killpg(script.pid, signal.SIGINT)  # to the whole process group, as a terminal does
     code, _, errors = script.finish(timeout=10)
     assert code in (1, 130, -signal.SIGINT)
     assert errors.count("Traceback (most recent call last)") == 1, errors
@@ -231,7 +231,7 @@ def test_ctrl_c_gives_one_traceback_and_leaves_nobody(work):
     wait_until(lambda: not any(map(is_running, pids)), seconds=1.0)
 
 
-def test_an_unclosed_vector_at_the_end_of_a_script():
+def test_a_script_may_end_without_closing_its_vectors():
     script = Script(
         """
         envs = shoal.make("CartPole-v1", num_envs=4, backend="process")
@@ -263,7 +263,7 @@ NO_GUARD = """
 
 
 @pytest.mark.parametrize("stdin", [False, True])
-def test_a_script_needs_no_guard(stdin):
+def test_a_script_needs_no_main_guard(stdin):
     code, output, errors = Script(NO_GUARD, stdin=stdin).finish()
     assert errors == ""
     assert code == 0
@@ -322,7 +322,7 @@ def test_pinned_workers_have_a_core_each():
     pool.close()
 
 
-def test_a_fork_of_the_caller_ends_nobody():
+def test_a_fork_of_the_caller_does_not_end_the_workers():
     script = Script(
         """
         envs = shoal.make("CartPole-v1", num_envs=2, backend="process", start="fork")

@@ -1,4 +1,4 @@
-"""The process pool keeps the contract, however its work is divided and its bell is made."""
+"""Pools with workers pass the conformance tests with any division of slots and any doorbell."""
 
 from functools import partial
 
@@ -20,7 +20,7 @@ class TestSharedWithTheCaller(PythonPoolConformance):
 
 
 class TestIsolated(PythonPoolConformance):
-    start = "fork"  # ten times as fast as fresh ones, which those of the class above are
+    start = "fork"  # ten times as fast as "fresh", which the class above uses
 
     def make_python_pool(self, factories, **options):
         return ProcessPool(factories, workers=3, caller_works=False, start=self.start, **options)
@@ -58,7 +58,7 @@ class TestThreadsByPipe(PythonPoolConformance):
 
 
 def trajectory(pool, steps, by_slots=False):
-    """Everything that comes of seeded resets and random actions."""
+    """Return the results of seeded resets and random actions."""
     envs = VectorEnv(pool)
     envs.action_space.seed(5)
     results = [envs.reset(seed=3, options={"level": 2})]
@@ -78,7 +78,7 @@ def trajectory(pool, steps, by_slots=False):
 
 @st.composite
 def divisions(draw):
-    """Ways to divide slots among workers and the caller."""
+    """Draw a division of slots among workers and the caller."""
     return {
         "workers": draw(st.integers(1, 4)),
         "caller_works": draw(st.booleans()),
@@ -87,7 +87,7 @@ def divisions(draw):
     }
 
 
-def identical_everywhere(make, space, actions, mode, num_envs):
+def check_identical_to_inline(make, space, actions, mode, num_envs):
     factories = [partial(RandomEnv, space, actions) for _ in range(num_envs)]
     expected = trajectory(InlinePool(factories, autoreset_mode=mode), 12, by_slots=True)
     pool = make(factories, autoreset_mode=mode)
@@ -100,34 +100,34 @@ MODES = st.sampled_from([AutoresetMode.NEXT_STEP, AutoresetMode.SAME_STEP])
 
 @settings(max_examples=60, deadline=None)
 @given(SPACES, SPACES, MODES, st.integers(1, 6), divisions())
-def test_threads_give_the_same_for_any_space(space, actions, mode, num_envs, division):
-    # Comparing views would compare the last batch with itself.
-    identical_everywhere(
+def test_threads_return_the_same_as_inline(space, actions, mode, num_envs, division):
+    # Views of earlier batches would show the last batch.
+    check_identical_to_inline(
         partial(ThreadPool, **{**division, "copy": True}), space, actions, mode, num_envs
     )
 
 
 @settings(max_examples=25, deadline=None)
 @given(SPACES, SPACES, MODES, st.integers(1, 6), divisions())
-def test_processes_give_the_same_for_any_space(space, actions, mode, num_envs, division):
+def test_processes_return_the_same_as_inline(space, actions, mode, num_envs, division):
     make = partial(ProcessPool, start="fork", **{**division, "copy": True})
-    identical_everywhere(make, space, actions, mode, num_envs)
+    check_identical_to_inline(make, space, actions, mode, num_envs)
 
 
 @pytest.mark.parametrize("mode", list(AutoresetMode))
 @pytest.mark.parametrize("copy", [True, False])
 def test_statistics_and_views_are_the_same(mode, copy):
     if mode is AutoresetMode.DISABLED:
-        pytest.skip("random episodes end, and nobody resets them")
+        pytest.skip("random episodes end, and this test does not reset them")
 
-    def told(pool):
+    def results_of(pool):
         envs = VectorEnv(pool)
         envs.action_space.seed(1)
         envs.reset(seed=4)
         for _ in range(40):
             *batch, infos = envs.step(envs.action_space.sample())
             if "episode" in infos:
-                infos["episode"].pop("t")  # the only thing that no seed determines
+                infos["episode"].pop("t")  # the only value that seeds do not determine
             yield [np.copy(part) if isinstance(part, np.ndarray) else str(part) for part in batch]
             yield infos
         envs.close()
@@ -135,28 +135,28 @@ def test_statistics_and_views_are_the_same(mode, copy):
     factories = [partial(ProbeEnv, slot) for slot in range(5)]
     options = {"autoreset_mode": mode, "copy": copy, "statistics": True}
     for got, expected in zip(
-        told(ProcessPool(factories, workers=2, **options)),
-        told(InlinePool(factories, **options)),
+        results_of(ProcessPool(factories, workers=2, **options)),
+        results_of(InlinePool(factories, **options)),
         strict=True,
     ):
         assert_identical(got, expected)
 
 
 @pytest.mark.parametrize("start", ["fork", "forkserver", "spawn", "fresh"])
-def test_ways_to_start(start):
+def test_start_methods(start):
     pool = ProcessPool([partial(ProbeEnv, slot) for slot in range(3)], workers=2, start=start)
     assert pool.call("label") == [0, 1, 2]
     pool.close()
 
 
-def test_actions_of_another_dtype_arrive_as_they_are():
+def test_actions_of_another_dtype_arrive_unchanged():
     endless = [partial(ProbeEnv, slot, mean_length=10**9) for slot in range(4)]
     pool = ProcessPool(endless, workers=2)
     pool.reset(seeds=range(4))
     pool.recv()
     plain = {"move": np.array([0, 1, -1, 2]), "push": np.zeros((4, 2))}
-    given_otherwise = {"move": plain["move"].astype(np.int8), "push": np.zeros((4, 2), np.float32)}
-    for actions in (plain, given_otherwise, plain, given_otherwise):
+    other_dtypes = {"move": plain["move"].astype(np.int8), "push": np.zeros((4, 2), np.float32)}
+    for actions in (plain, other_dtypes, plain, other_dtypes):
         pool.step(actions)
         pool.send(actions)
         pool.recv()

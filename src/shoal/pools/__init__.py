@@ -1,4 +1,4 @@
-"""Pools: runners plus what drives them, all behind one contract.
+"""Pools: runners, and the workers that drive them, behind one contract.
 
 How it works: docs/internals/workers.md.
 """

@@ -22,20 +22,20 @@ Answer = Row | BaseException
 
 
 class Arrivals:
-    """Keeps what arrives for slots in flight until the caller receives it.
+    """Keeps the answers for slots in flight until the caller receives them.
 
     Slots are sent with the number of a request. An answer counts only for slots that are in flight
-    under its request: answers that are late, or arrive twice, are ignored.
+    under its request: late answers and duplicates are ignored.
 
     Args:
         layout: The layout of observations.
-        num_envs: How many slots there are.
+        num_envs: The number of slots.
     """
 
     def __init__(self, layout: Layout, num_envs: int) -> None:
         self._layout = layout
         self.ledger = _native.SlotLedger(num_envs)
-        """Which slots are in flight, in which order they were sent, and which are done."""
+        """The slots in flight, in the order of sending, and the slots that are done."""
         self._answers: dict[int, Answer] = {}
 
     def expect(self, slots: Iterable[int], request: int) -> None:
@@ -45,7 +45,7 @@ class Arrivals:
         self.ledger.mark_in_flight(chosen, request)
 
     def reassign(self, slots: Iterable[int], request: int) -> None:
-        """Note that slots, which are in flight, will be answered under another request."""
+        """Note that these slots in flight will be answered under another request."""
         self.ledger.reassign(_numbers(slots), request)
 
     def withdraw(self, request: int) -> None:
@@ -73,7 +73,7 @@ class Arrivals:
         return {slot: self._answers[slot] for slot in in_flight if slot not in awaited}
 
     def fail(self, request: int, slots: Sequence[int] | None, error: BaseException) -> bool:
-        """Keep an error for some slots of a request, or for all that are awaited.
+        """Keep an error for these slots of a request; None for all that are awaited.
 
         Returns:
             Whether any slot is in flight under this request.
@@ -99,11 +99,11 @@ class Arrivals:
         return missing
 
     def has(self, wanted: _native.Wanted) -> bool:
-        """Whether everything that ``recv`` waits for has arrived."""
+        """Whether all slots that ``recv`` waits for are done."""
         return not self.ledger.missing(wanted)
 
     def take_wanted(self, wanted: _native.Wanted) -> Batch:
-        """Return everything that ``recv`` has waited for; see :meth:`take`."""
+        """Return the rows that ``recv`` has waited for; see :meth:`take`."""
         return self.take(self.ledger.select(wanted).tolist())
 
     def take(self, slots: Sequence[int]) -> Batch:
@@ -119,7 +119,7 @@ class Arrivals:
         if errors:
             self._remove(errors)
             raise next(iter(errors.values()))
-        # The batch is made before anything is removed: an interrupt may come in between.
+        # Joined before anything is removed, since an interrupt may arrive in between.
         batch = self._joined(slots)
         self._remove(slots)
         return batch
@@ -136,8 +136,8 @@ class Arrivals:
         )
         if np.array_equal(joined.slots, slots):
             return joined
-        places = {slot: row for row, slot in enumerate(joined.slots.tolist())}
-        return batch_rows(self._layout, joined, [places[slot] for slot in slots])
+        row_of_slot = {slot: row for row, slot in enumerate(joined.slots.tolist())}
+        return batch_rows(self._layout, joined, [row_of_slot[slot] for slot in slots])
 
     def _rows(self, batch: Batch, rows: list[int]) -> Batch:
         if rows == list(range(len(batch.slots))):

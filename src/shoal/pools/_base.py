@@ -1,4 +1,4 @@
-"""The contract that every pool keeps and every frontend relies on."""
+"""The contract between pools and frontends."""
 
 from __future__ import annotations
 
@@ -30,12 +30,12 @@ SlotChoice = Sequence[int] | npt.NDArray[np.integer[Any]] | npt.NDArray[np.bool_
 
 
 class Batch(NamedTuple):
-    """What ``recv`` returns: row k of everything belongs to ``slots[k]``.
+    """What ``recv`` returns: row k of every column belongs to ``slots[k]``.
 
-    A pool gives ``infos`` raw: None where no slot had any, else the pair of a list of (row, info)
-    and the episodes that ended, as (mask, returns, lengths, seconds) or None; or, where all slots
-    tell the same, :class:`shoal._types.ColumnInfos`. A frontend puts them into the form of its
-    interface.
+    A pool returns raw ``infos``: None if no slot has any, else a list of (row, info) and the
+    episodes that ended, as (mask, returns, lengths, seconds) or None; or, if the infos of all slots
+    have the same keys, :class:`shoal._types.ColumnInfos`. A frontend converts them to the form of
+    its interface.
     """
 
     slots: npt.NDArray[np.int64]
@@ -47,33 +47,33 @@ class Batch(NamedTuple):
 
     @property
     def raw_infos(self) -> RawInfos | None:
-        """``infos`` as a pool gives them, in the form of a list."""
+        """``infos`` as a list of events and the episodes that ended."""
         return as_events(self.infos, len(self.slots))
 
 
 class WorkerState(NamedTuple):
-    """Who drives a share of the slots, at this moment."""
+    """The worker, or the caller, that currently drives a share of the slots."""
 
     name: str
     slots: range
     place: str = ""
-    """Where, if that is not this machine."""
+    """The host it runs on; empty for this machine."""
     process: int | None = None
-    """None for a thread of this process."""
+    """The process id; None for a thread of this process."""
     thread: int | None = None
-    """Of this process, as the system knows it; None for whichever thread steps the vector."""
+    """The system's id of a thread of this process; None for the thread that calls ``step``."""
     restarts: int = 0
-    """How often it was lost, and another one took its place."""
+    """How often it was lost and replaced."""
 
 
 class Pool(Protocol):
     """Many environments, stepped as one.
 
-    A slot has at most one thing in flight: a reset or a step that was queued and not yet received.
-    ``slots`` is everywhere None for all of them, a sequence of slot numbers, or a boolean mask.
-    ``copy`` tells whether batches are the caller's to keep, or views that are used again.
-    ``restarts`` tells whether a slot that has lost its environment gets a new one: it then comes
-    back reset, truncated, and with ``crashed`` in its info.
+    A slot has at most one reset or step in flight, which was queued and not yet received.
+    Arguments named ``slots`` accept None for all slots, a sequence of numbers, or a boolean mask.
+    ``copy`` is whether batches are new arrays, or views that later batches overwrite. ``restarts``
+    is whether a slot that loses its environment gets a new one: the slot is then reset and reports
+    a truncation, with ``crashed`` in its info.
     """
 
     num_envs: int
@@ -86,11 +86,11 @@ class Pool(Protocol):
 
     @property
     def envs(self) -> list[Env[Any, Any]] | None:
-        """The environments where they are objects of this process, else None."""
+        """The environments if they are objects of this process, else None."""
 
     @property
     def in_flight(self) -> int:
-        """How many slots have been sent or reset, and not been received."""
+        """How many slots were sent or reset and not yet received."""
 
     def reset(
         self,
@@ -103,7 +103,7 @@ class Pool(Protocol):
     def send(self, actions: Any, slots: SlotChoice = None) -> None:
         """Check actions, one for each of these slots, and queue their steps.
 
-        Raises before anything is queued where an action is wrong.
+        If an action is invalid, this raises and queues nothing.
         """
 
     def recv(
@@ -114,61 +114,61 @@ class Pool(Protocol):
         max_slots: int | None = None,
         slots: SlotChoice = None,
     ) -> Batch:
-        """Wait for queued work, first come, first served, and return what is done.
+        """Wait for slots in flight, first come, first served, and return slots that are done.
 
         Args:
-            min_slots: How many slots to wait for; None for all that are in flight, which then come
+            min_slots: How many slots to wait for; None for all slots in flight, which are returned
                 in the order in which they were sent.
-            timeout: Seconds to wait at the most, None for no limit.
-            max_slots: How many slots to return at the most, where more are done.
+            timeout: The maximum time to wait, in seconds; None for no limit.
+            max_slots: How many slots to return at most, if more are done.
             slots: Wait for these slots instead, and return them in this order.
 
         Raises:
-            ReceiveTimeoutError: The time is over. What is in flight can still be received.
+            ReceiveTimeoutError: The timeout expired. All slots in flight can still be received.
         """
 
     def step(self, actions: Any) -> Results:
-        """Send every slot, receive every slot, and return the results in slot order.
+        """Step every slot, and return the results in slot order.
 
-        The same as ``send`` and ``recv``; a pool can make it faster than the two.
+        Equivalent to ``send`` and ``recv``, and possibly faster.
         """
 
     def latest(self, slots: SlotChoice = None) -> Any:
-        """The newest observation of each of these slots, as a batch, without stepping them."""
+        """Return the newest observation of each of these slots, as a batch, without a step."""
 
     def begin_step(self, actions: Any) -> None:
-        """Check actions for every slot, and begin to step them: the first half of ``step``."""
+        """Check actions for every slot and start to step them: the first half of ``step``."""
 
     def end_step(self, timeout: float | None = None) -> Results:
-        """Wait for what ``begin_step`` has begun; after a timeout it can be asked for again."""
+        """Wait for the step that ``begin_step`` started. After a timeout, call it again."""
 
     def drop(self) -> None:
-        """Wait for all that is in flight, and forget it."""
+        """Wait for all slots in flight, and discard their results."""
 
     def call(self, what: Called, *args: Any, slots: SlotChoice = None, **kwargs: Any) -> list[Any]:
-        """Reach each environment, wherever it is; results in the order of the slots.
+        """Call each environment, in this or another process; return results in slot order.
 
-        ``what`` is the name of a method, which is called, or of an attribute, which is read; or a
-        function, which is called with the environment before the other arguments.
+        ``what`` is the name of a method to call, the name of an attribute to read, or a function
+        to call with the environment as its first argument.
         """
 
     def worker_states(self) -> list[WorkerState]:
-        """Who drives the slots, the caller included. Any thread may ask, also during a step."""
+        """Return what drives the slots, the caller included. Any thread may call it at any time."""
 
     def close(self, *, terminate: bool = False, timeout: float | None = None) -> None:
-        """Close every environment and give back everything; a second call does nothing.
+        """Close every environment and release all resources; a second call does nothing.
 
         Args:
-            terminate: End workers at once, without closing their environments.
-            timeout: Seconds until workers that have not ended are ended by force.
+            terminate: Kill workers at once, without closing their environments.
+            timeout: Seconds until workers that have not ended are killed.
         """
 
     def abandon(self) -> None:
-        """Give back everything, for a vector that is garbage and was not closed."""
+        """Release all resources of a vector that was garbage-collected without being closed."""
 
 
 def caller_state(slots: range) -> WorkerState:
-    """The share of whoever steps the vector.
+    """Return the state of the caller, which drives these slots.
 
     >>> caller_state(range(4, 8)).name
     'caller'
@@ -183,7 +183,7 @@ def check_open(is_closed: bool, doing: str) -> None:
 
 
 def slot_numbers(slots: SlotChoice, num_envs: int) -> npt.NDArray[np.int64]:
-    """The chosen slots as numbers, checked: in range, and none of them twice.
+    """Return the chosen slots as numbers, after checking that they are valid and distinct.
 
     >>> slot_numbers([2, 0], num_envs=3)
     array([2, 0])
@@ -199,17 +199,17 @@ def slot_numbers(slots: SlotChoice, num_envs: int) -> npt.NDArray[np.int64]:
         raise TypeError(
             f"slots must be a sequence of integers or a mask of shape ({num_envs},), got {slots!r}"
         )
-    wrong = chosen[(chosen < 0) | (chosen >= num_envs)]
-    if wrong.size:
-        raise IndexError(f"slot {wrong[0]} is out of range: there are {num_envs} slots")
-    numbers = np.array(chosen, np.int64)  # a copy: the caller may change theirs while it is in use
+    invalid = chosen[(chosen < 0) | (chosen >= num_envs)]
+    if invalid.size:
+        raise IndexError(f"slot {invalid[0]} is out of range: there are {num_envs} slots")
+    numbers = np.array(chosen, np.int64)  # a copy: the user may change theirs meanwhile
     if numbers.size and np.bincount(numbers).max() > 1:
         raise ValueError(f"slots must not repeat, got {slots!r}")
     return numbers
 
 
 def checked_seeds(seeds: Sequence[int | None] | None, count: int) -> list[int | None]:
-    """One seed, or None, for each of so many slots."""
+    """Return one seed, or None, for each of ``count`` slots."""
     if seeds is None:
         return [None] * count
     if len(seeds) != count:

@@ -1,8 +1,8 @@
-"""What the control groups of this process allow it: processor time, memory, processes.
+"""Limits that control groups set for this process: processor time, memory and processes.
 
-A process is in one group, or, with version 1, in one for each kind of limit. What holds is the
-smallest limit of that group and of those around it, as far as they can be seen from here: in a
-container the outermost group that is visible is often the container's own.
+A process is in one group, or, with version 1, in one group for each controller. The effective limit
+is the smallest one of the group and its visible ancestors. In a container, the outermost visible
+group is often that of the container.
 """
 
 from __future__ import annotations
@@ -14,28 +14,28 @@ from pathlib import Path
 __all__ = ["GroupLimits", "read_cpu_limit", "read_limits"]
 
 _NO_LIMIT = 1 << 60
-"""Version 1 says "no limit" of memory by a number of about this size."""
+"""With version 1, memory limits of at least this size mean that there is no limit."""
 
 
 @dataclass(frozen=True)
 class GroupLimits:
-    """What is allowed; None where there is no limit."""
+    """The limits of a process; None for no limit."""
 
     cpus: float | None
-    """Processor time, in seconds of all cores together for each second."""
+    """Processor time, as a number of cores."""
 
     memory: int | None
     """Bytes."""
 
     processes: int | None
-    """Processes and threads, all together."""
+    """The number of processes and threads."""
 
 
 def read_limits(root: Path = Path("/")) -> GroupLimits:
-    """The limits of this process.
+    """Return the limits of this process.
 
     Args:
-        root: Where the file system begins.
+        root: The root of the file system.
     """
     memory = _smallest(root, "memory", ("memory.max", "memory.limit_in_bytes"))
     return GroupLimits(
@@ -46,10 +46,10 @@ def read_limits(root: Path = Path("/")) -> GroupLimits:
 
 
 def read_cpu_limit(root: Path = Path("/")) -> float | None:
-    """The cores' worth of time that this process is granted, or None where there is no limit.
+    """Return the processor time of this process, as a number of cores; None for no limit.
 
     Args:
-        root: Where the file system begins.
+        root: The root of the file system.
     """
     quotas = [
         int(words[0]) / int(words[1])
@@ -74,7 +74,7 @@ def _smallest(root: Path, controller: str, names: tuple[str, ...]) -> int | None
 
 
 def _folders(root: Path, controller: str) -> Iterator[Path]:
-    """The folders of the groups that limit this process in this, from the innermost outwards."""
+    """Yield the folders of the groups with this controller, from the innermost outwards."""
     groups = _groups(root)
     for mount, inside, controllers in _hierarchies(root):
         if controllers and controller not in controllers:
@@ -84,11 +84,11 @@ def _folders(root: Path, controller: str) -> Iterator[Path]:
 
 
 def _upwards(top: Path, inside: str, group: str | None) -> Iterator[Path]:
-    """From a group's folder up to where its hierarchy is mounted, of which ``inside`` is shown."""
+    """Yield a group's folder and its parents up to the mount point, which shows ``inside``."""
     if group is not None and ".." not in Path(group).parts:
         try:
             below = Path(group).relative_to(inside)
-        except ValueError:  # it is outside of what is mounted here
+        except ValueError:  # not below the part of the hierarchy that is mounted
             below = Path()
         for parent in (below, *below.parents):
             if parent != Path():
@@ -97,7 +97,7 @@ def _upwards(top: Path, inside: str, group: str | None) -> Iterator[Path]:
 
 
 def _groups(root: Path) -> dict[str, str]:
-    """The group of this process, by what it limits; that of version 2 under an empty name."""
+    """Return the group of this process for each controller; that of version 2 for an empty name."""
     groups = {}
     for line in _lines(root / "proc/self/cgroup"):
         _, controllers, group = line.split(":", 2)
@@ -106,7 +106,7 @@ def _groups(root: Path) -> dict[str, str]:
 
 
 def _hierarchies(root: Path) -> Iterator[tuple[str, str, frozenset[str]]]:
-    """Where groups are mounted, which part of them, and what they limit; of version 2 nothing."""
+    """Yield mount point, mounted part and controllers (none with version 2) of each hierarchy."""
     for line in _lines(root / "proc/self/mountinfo"):
         fields, _, more = line.partition(" - ")
         if not more.startswith("cgroup"):

@@ -1,4 +1,4 @@
-"""The doorbell of a pool: futexes where the system has them, or pipes."""
+"""The doorbell of a pool: futexes if the system has them, else pipes."""
 
 from __future__ import annotations
 
@@ -28,24 +28,24 @@ class DoorbellPipes:
         self._pipes = [os.pipe() for _ in range(workers + 1)] if use_pipes else []
 
     def ends(self) -> list[list[int]]:
-        """All ends, for one process with everyone in it; empty for futexes."""
+        """Return the ends of all pipes for the caller's process; empty for futexes."""
         if not self._pipes:
             return []
         *work, done = self._pipes
         return [[end for end, _ in work], [end for _, end in work], [done[0]], [done[1]]]
 
     def ends_of(self, worker: int) -> list[int]:
-        """The descriptors that the process of this worker needs: where it waits, where it rings."""
+        """Return the ends of this worker's process: where it waits, and where it rings."""
         return [self._pipes[worker][0], self._pipes[-1][1]] if self._pipes else []
 
     @staticmethod
     def attached(worker: int, workers: int, descriptors: list[int]) -> list[list[int]]:
-        """All ends as the process of a worker has them, from what :meth:`ends_of` gave."""
+        """Return the ends of all pipes for a worker process, from those of :meth:`ends_of`."""
         if not descriptors:
             return []
-        waits = [ABSENT] * workers
-        waits[worker], rings = descriptors
-        return [waits, [], [ABSENT], [rings]]
+        work_ends = [ABSENT] * workers
+        work_ends[worker], done_end = descriptors
+        return [work_ends, [], [ABSENT], [done_end]]
 
     def close(self) -> None:
         """Close all pipes."""

@@ -1,4 +1,4 @@
-"""What frontends do to environments, for a pool's ``call`` to do it where the environments are."""
+"""Functions that frontends pass to a pool's ``call`` to access attributes of environments."""
 
 from __future__ import annotations
 
@@ -23,53 +23,55 @@ ClassName = tuple[str, str]
 
 
 def class_name(kind: type) -> ClassName:
-    """The name by which a class is known in another process."""
+    """Return the name that identifies a class in another process."""
     return kind.__module__, kind.__qualname__
 
 
 def get_attribute(env: Env, name: str) -> Any:
-    """An attribute of the environment or of the wrappers around it; methods are not called."""
+    """Return an attribute of the environment or its wrappers; methods are not called."""
     return env.get_wrapper_attr(name)
 
 
 def has_attribute(env: Env, name: str) -> bool:
-    """Whether the environment or one of the wrappers around it has this attribute."""
+    """Whether the environment or one of its wrappers has this attribute."""
     return bool(env.has_wrapper_attr(name))
 
 
 def call_method(env: Env, name: str, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
-    """Call a method of the environment or of the wrappers around it."""
+    """Call a method of the environment or its wrappers."""
     return env.get_wrapper_attr(name)(*args, **kwargs)
 
 
 def set_attribute(env: Env, name: str, value: Any, ignored: ClassName | None = None) -> None:
-    """Set an attribute where it is: in the outermost wrapper that has it, or in the environment.
+    """Set an attribute of the outermost wrapper that has it, or of the environment.
 
-    An environment without wrappers takes a new one. With wrappers, a new attribute would be the
-    outermost one's, and the environment would never know of it.
+    A new attribute is only set on an environment without wrappers: otherwise the outermost wrapper
+    would get it, where the environment cannot see it.
 
     Args:
         env: The environment.
         name: The attribute's name.
         value: Its value.
-        ignored: The class of a wrapper that counts for none.
+        ignored: The class of a wrapper that does not count as a wrapper here.
+
+    Raises:
+        AttributeError: The environment has wrappers, and the attribute does not exist.
     """
-    bare: Any = env
-    while isinstance(bare, gymnasium.Wrapper) and class_name(type(bare)) == ignored:
-        bare = bare.env
-    if isinstance(bare, gymnasium.Wrapper) and not env.has_wrapper_attr(name):
+    inner: Any = env
+    while isinstance(inner, gymnasium.Wrapper) and class_name(type(inner)) == ignored:
+        inner = inner.env
+    if isinstance(inner, gymnasium.Wrapper) and not env.has_wrapper_attr(name):
         raise AttributeError(
             f"cannot set {name!r}: neither the environment {type(env.unwrapped).__name__} nor one "
-            "of the wrappers around it has an attribute of this name"
+            "of its wrappers has an attribute of this name"
         )
     env.set_wrapper_attr(name, value)
 
 
 def is_wrapped(env: Env, wanted: ClassName) -> bool:
-    """Whether a wrapper of the class of this name is around the environment.
+    """Whether the environment has a wrapper of the class with this name.
 
-    By its name, and not by the class itself: a worker that has none of these wrappers need not
-    import what they come with.
+    The class is given by name, so that a worker need not import it.
     """
     layer: Any = env
     while isinstance(layer, gymnasium.Wrapper):

@@ -1,4 +1,4 @@
-"""Reaching the environments of a pool: the part that all frontends have in common."""
+"""Calls of environments that all frontends have in common."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ __all__ = ["EnvironmentCalls"]
 
 
 class EnvironmentCalls:
-    """Methods and attributes of each environment, for a frontend with its pool in ``_pool``."""
+    """Access to methods and attributes of each environment, for a frontend with a ``_pool``."""
 
     _pool: Pool
 

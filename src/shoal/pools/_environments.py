@@ -1,4 +1,4 @@
-"""Opening and closing the environments of a pool, so that none is ever left open."""
+"""Functions that open, call and close the environments of a pool."""
 
 from __future__ import annotations
 
@@ -28,16 +28,15 @@ EnvFactory = Callable[[], Env[Any, Any]]
 EnvWrapper = Callable[[Env[Any, Any]], Env[Any, Any]]
 
 _ATTRIBUTES = ("metadata", "render_mode", "observation_space", "action_space", "reset", "step")
-"""What pools ask of an environment that is not derived from Gymnasium's class."""
+"""Attributes that an environment must have if it is not derived from Gymnasium's class."""
 
 Called = str | Callable[..., Any]
-"""What a pool calls: the name of a method or attribute, or a function that takes the environment
-first."""
+"""The name of a method or attribute, or a function that takes the environment first."""
 
 
 @contextmanager
 def naming_slot(slot: int, count: int, doing: str) -> Iterator[None]:
-    """Add to any exception which slot it came from and what was being done."""
+    """Add a note with the slot and the operation to any exception."""
     try:
         yield
     except BaseException as error:
@@ -48,13 +47,16 @@ def naming_slot(slot: int, count: int, doing: str) -> Iterator[None]:
 def open_environments(
     factories: Sequence[EnvFactory], first: int = 0, count: int | None = None
 ) -> list[Env[Any, Any]]:
-    """Build one environment from each factory; if one fails, close those before it.
+    """Build one environment from each factory; if one fails, close the others.
 
-    ``first`` is the slot of the first one, and ``count`` how many slots the vector has in all.
+    Args:
+        factories: One function for each environment.
+        first: The slot of the first one.
+        count: The number of slots of the vector; None for the number of factories.
 
     Raises:
-        NotAnEnvironmentError: A factory has made something else.
-        ValueError: Two factories have made the same environment.
+        NotAnEnvironmentError: A factory has returned something else.
+        ValueError: Two factories have returned the same environment.
     """
     total = len(factories) if count is None else count
     envs: list[Env[Any, Any]] = []
@@ -85,19 +87,17 @@ def open_environments(
 
 
 def instead_of_object(env: Env[Any, Any]) -> str:
-    """What to say to someone who gives an environment where one is to be made."""
-    what = "a function that makes it"
+    """Return the message for a user who passed an environment instead of a function."""
+    expected = "a function that makes it"
     if env.spec is not None:
-        what = f"its id, {env.spec.id!r}"
+        expected = f"its id, {env.spec.id!r}"
     elif env is env.unwrapped:
-        what = f"its class, {type(env).__name__}"
-    return (
-        f"got the environment {env}: pass {what}, since each slot needs an environment of its own"
-    )
+        expected = f"its class, {type(env).__name__}"
+    return f"got the environment {env}: pass {expected}, since each slot needs its own environment"
 
 
 def _check_environment(env: object) -> None:
-    """Refuse what is no environment, and nothing that can do what one can."""
+    """Raise NotAnEnvironmentError for an object that pools cannot use as an environment."""
     if isinstance(env, Env):
         return
     if env is None:
@@ -122,9 +122,9 @@ def close_environments(
     *,
     reporting: bool = True,
 ) -> None:
-    """Close every environment, also after one has failed to; then raise the first failure.
+    """Close every environment, also if closing one fails; then raise the first failure.
 
-    Without ``reporting``, failures are dropped: for use while another exception is on its way.
+    Without ``reporting``, failures are ignored, for use while another exception is handled.
     """
     total = len(envs) if count is None else count
     failure: BaseException | None = None
@@ -132,7 +132,7 @@ def close_environments(
         try:
             with naming_slot(slot, total, "closing the environment"):
                 env.close()
-        except BaseException as error:  # also Ctrl-C: the others must be closed all the same
+        except BaseException as error:  # also KeyboardInterrupt: the others must be closed
             failure = failure or error
     if reporting and failure is not None:
         raise failure
@@ -147,8 +147,15 @@ def call_environments(
 ) -> tuple[list[Any], BaseException | None]:
     """Call a method of each environment, read an attribute, or call a function with each.
 
-    It ends with the first that fails. ``envs`` is by slot, and ``count`` how many slots the vector
-    has in all.
+    Args:
+        envs: The environments, by slot.
+        count: The number of slots of the vector.
+        what: The method, attribute or function.
+        args: Positional arguments.
+        kwargs: Keyword arguments.
+
+    Returns:
+        The results up to the first failure, and the failure if there is one.
     """
     results: list[Any] = []
     name = what if isinstance(what, str) else what.__name__
@@ -158,23 +165,24 @@ def call_environments(
                 if not isinstance(what, str):
                     results.append(what(env, *args, **kwargs))
                     continue
-                found = env.get_wrapper_attr(what)
-                results.append(found(*args, **kwargs) if callable(found) else found)
+                attribute = env.get_wrapper_attr(what)
+                is_method = callable(attribute)
+                results.append(attribute(*args, **kwargs) if is_method else attribute)
     except BaseException as error:
         return results, error
     return results, None
 
 
 def checked_factories(factories: Iterable[EnvFactory]) -> list[EnvFactory]:
-    """The factories of a vector as a list, of which there must be one at least."""
-    recipes = list(factories)
-    if not recipes:
+    """Return the factories as a list, after checking that there is at least one."""
+    checked = list(factories)
+    if not checked:
         raise ValueError("a vector needs at least one environment, got none")
-    return recipes
+    return checked
 
 
 def check_wrappers(wrappers: Sequence[EnvWrapper] | None) -> None:
-    """Refuse what is no sequence of functions, before anything is built."""
+    """Raise TypeError unless wrappers are a sequence of functions."""
     if not wrappers:
         return
     if not isinstance(wrappers, Sequence) or not all(callable(wrapper) for wrapper in wrappers):

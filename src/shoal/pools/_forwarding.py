@@ -1,4 +1,4 @@
-"""The base of pools that change what goes into another pool, or what comes out of it."""
+"""The base class of pools that change the input or output of another pool."""
 
 from __future__ import annotations
 
@@ -20,10 +20,10 @@ InnerPool = TypeVar("InnerPool", bound=Pool)
 
 
 class ForwardingPool(Generic[InnerPool]):
-    """A pool that forwards the whole contract to another pool.
+    """A pool that forwards every method to another pool.
 
-    Derive from it and override what is different. ``options`` are arguments that only some pools
-    have, such as the deadlines of a remote pool.
+    Derived classes override the methods that differ. ``options`` are arguments that only some pools
+    accept, such as the deadlines of a remote pool.
 
     Args:
         inner: The pool that steps the environments.
@@ -46,7 +46,7 @@ class ForwardingPool(Generic[InnerPool]):
 
     @property
     def in_flight(self) -> int:
-        """How many slots have been sent or reset, and not been received."""
+        """How many slots were sent or reset and not yet received."""
         return self.inner.in_flight
 
     def reset(
@@ -78,11 +78,11 @@ class ForwardingPool(Generic[InnerPool]):
         return self.inner.step(actions)
 
     def begin_step(self, actions: Any, **options: Any) -> None:
-        """Check actions for every slot, and begin to step them."""
+        """Check actions for every slot, and start to step them."""
         self.inner.begin_step(actions, **options)
 
     def end_step(self, timeout: float | None = None) -> Results:
-        """Wait for the step that ``begin_step`` began."""
+        """Wait for the step that ``begin_step`` started."""
         return self.inner.end_step(timeout)
 
     def latest(self, slots: SlotChoice = None) -> Any:
@@ -102,23 +102,23 @@ class ForwardingPool(Generic[InnerPool]):
         return self.inner.worker_states()
 
     def close(self, *, terminate: bool = False, timeout: float | None = None) -> None:
-        """Close every environment and release everything; a second call does nothing."""
+        """Close every environment and release all resources; a second call does nothing."""
         self.inner.close(terminate=terminate, timeout=timeout)
 
     def abandon(self) -> None:
-        """Release everything, for a vector that was garbage-collected without being closed."""
+        """Release all resources of a vector that was garbage-collected without being closed."""
         self.inner.abandon()
 
 
 def find_pool(pool: Any, kind: type[AnyPool]) -> AnyPool:
-    """Return the pool of this kind that a pool is, or that it forwards to.
+    """Return the pool itself or the first inner pool that is of this kind.
 
     Raises:
         TypeError: There is none.
     """
-    found = pool
-    while not isinstance(found, kind):
-        if not isinstance(found, ForwardingPool):
+    candidate = pool
+    while not isinstance(candidate, kind):
+        if not isinstance(candidate, ForwardingPool):
             raise TypeError(f"{type(pool).__name__} is not a {kind.__name__}, nor forwards to one")
-        found = found.inner
-    return found
+        candidate = candidate.inner
+    return candidate

@@ -79,6 +79,7 @@ class InlinePool:
             close_environments(self.envs, reporting=False)
             raise
         self._queue: list[Work] = []  # of the slots in flight
+        self._is_changing = False  # whether queue and ledger are being changed, or this was cut off
         self._all_slots = np.arange(self.num_envs)
         self._all_slots.flags.writeable = False
         self._closed = False
@@ -109,21 +110,35 @@ class InlinePool:
         """Queue resets; ``seeds`` has one for each of these slots."""
         self._check_open("reset")
         chosen = slot_numbers(slots, self.num_envs)
-        given = checked_seeds(seeds, len(chosen))
+        checked = checked_seeds(seeds, len(chosen))
+        self._repair_queue()
         self._ledger.check_idle(chosen)
-        self._post((chosen, given, options))
+        self._post((chosen, checked, options))
 
     def send(self, actions: Any, slots: SlotChoice = None) -> None:
         """Check actions, one for each of these slots, and queue their steps."""
         self._check_open("send")
         chosen = self._all_slots if slots is None else slot_numbers(slots, self.num_envs)
+        self._repair_queue()
         self._ledger.check_idle(chosen)
         self._intake.accept(actions, chosen)
         self._post((chosen, None, None))
 
     def _post(self, work: Work) -> None:
-        self._ledger.mark_in_flight(work[0])
+        self._is_changing = True
         self._queue.append(work)
+        self._ledger.mark_in_flight(work[0])
+        self._is_changing = False
+
+    def _repair_queue(self) -> None:
+        """Discard work of slots that are not in flight, after an interrupt cut off a change.
+
+        Every change leaves the queue with too much work at any time, and never with too little.
+        """
+        if self._is_changing:
+            in_flight = self._ledger.slots_in_flight()
+            self._queue, _ = self._split_queue(in_flight)
+            self._is_changing = False
 
     def recv(
         self,
@@ -135,26 +150,28 @@ class InlinePool:
     ) -> Batch:
         """Step queued slots in the order in which they were queued, and return them.
 
-        ``timeout`` and ``max_slots`` have no effect: the caller itself does the work, and never
-        more of it than was asked for.
+        ``timeout`` and ``max_slots`` have no effect: the caller steps the slots itself, and never
+        more of them than requested.
         """
         self._check_open("recv")
+        self._repair_queue()
         if self._ledger.is_in_round:
             return Batch(self._all_slots.copy(), *self.end_step())
         chosen = None if slots is None else slot_numbers(slots, self.num_envs)
         if self._ledger.in_flight or not self._queue:  # nothing to check if no slots were sent
             self._ledger.wanted(min_slots, None, chosen)
+        remaining: list[Work] = []
         if chosen is not None:
-            work = self._pick(chosen)
+            work, remaining = self._split_queue(chosen)
         elif min_slots is None:
-            work, self._queue = self._queue, []
+            work = self._queue
         else:
-            work = self._take(index(min_slots))
+            work, remaining = self._split_first(index(min_slots))
         parts = [part for part, _, _ in work]
         chosen = parts[0] if len(parts) == 1 else np.concatenate(parts)
-        self._ledger.clear(chosen)
+        self._remove(chosen, remaining)
         batch = Batch(chosen, *self._stepper.run(work, self._banks[0]))
-        # Not before: after a failure, the views of the batch before stay valid.
+        # Only now: after a failure, the views of the previous batch stay valid.
         self._banks.rotate(-1)
         return batch
 
@@ -162,6 +179,7 @@ class InlinePool:
         """Step every slot, and return the results in slot order."""
         if self._closed or self._queue or self._ledger.is_in_round:
             self._check_open("step")
+            self._repair_queue()
             self._ledger.check_idle(None)
         results = self._stepper.step(actions, self._banks[0])
         self._banks.rotate(-1)
@@ -185,22 +203,24 @@ class InlinePool:
 
     def drop(self) -> None:
         """Discard all queued work."""
-        self._queue.clear()
+        self._is_changing = True
         self._ledger.clear_all()
+        self._queue = []
+        self._is_changing = False
 
     def cancel(self, slots: SlotChoice = None) -> list[int]:
         """Discard the queued work of these slots, and return those that had any."""
+        self._repair_queue()
         in_flight = self._ledger.slots_in_flight()
         cancelled = in_flight[np.isin(in_flight, slot_numbers(slots, self.num_envs))]
         if cancelled.size:
-            self._pick(cancelled)
-            self._ledger.clear(cancelled)
+            self._remove(cancelled, self._split_queue(cancelled)[1])
         numbers: list[int] = cancelled.tolist()
         return numbers
 
     @property
     def in_flight(self) -> int:
-        """How many slots have been sent or reset, and not been received."""
+        """How many slots were sent or reset and not yet received."""
         return self._ledger.in_flight
 
     def latest(self, slots: SlotChoice = None) -> Any:
@@ -224,7 +244,7 @@ class InlinePool:
         return [caller_state(range(self.num_envs))]
 
     def close(self, *, terminate: bool = False, timeout: float | None = None) -> None:  # noqa: ARG002
-        """Close every environment; a second call does nothing. There are no workers to end."""
+        """Close every environment; a second call does nothing. There are no workers."""
         if not self._closed:
             self._closed = True
             self.drop()
@@ -250,31 +270,34 @@ class InlinePool:
         self._columns.restore(saved)
         self._stepper.memory = latest
 
-    def _take(self, count: int) -> list[Work]:
-        """Take the first ``count`` slots out of the queue."""
-        work = []
-        while count:
-            slots, seeds, options = self._queue[0]
-            taken = min(count, len(slots))
-            first, rest = (seeds[:taken], seeds[taken:]) if seeds is not None else (None, None)
-            work.append((slots[:taken], first, options))
-            if taken == len(slots):
-                del self._queue[0]
-            else:
-                self._queue[0] = (slots[taken:], rest, options)
-            count -= taken
-        return work
+    def _split_first(self, count: int) -> tuple[list[Work], list[Work]]:
+        """Return the queued work of the first ``count`` slots, and the remaining work."""
+        first: list[Work] = []
+        remaining: list[Work] = []
+        for slots, seeds, options in self._queue:
+            cut = min(count, len(slots))
+            count -= cut
+            for part, places in ((first, slice(cut)), (remaining, slice(cut, None))):
+                if len(slots[places]):
+                    part.append((slots[places], None if seeds is None else seeds[places], options))
+        return first, remaining
 
-    def _pick(self, slots: npt.NDArray[np.int64]) -> list[Work]:
-        """Take these slots out of the queue, in this order."""
-        queued = {
-            int(slot): (taken[[place]], None if seeds is None else [seeds[place]], options)
-            for taken, seeds, options in self._queue
-            for place, slot in enumerate(taken)
+    def _split_queue(self, slots: npt.NDArray[np.int64]) -> tuple[list[Work], list[Work]]:
+        """Return the queued work of these slots, in this order, and the remaining work."""
+        queued: dict[int, Work] = {
+            int(slot): (part[[place]], None if seeds is None else [seeds[place]], options)
+            for part, seeds, options in self._queue
+            for place, slot in enumerate(part)
         }
-        work: list[Work] = [queued.pop(slot) for slot in slots.tolist()]
-        self._queue = list(queued.values())
-        return work
+        chosen = [queued.pop(slot) for slot in slots.tolist()]
+        return chosen, list(queued.values())
+
+    def _remove(self, slots: npt.NDArray[np.int64], remaining: list[Work]) -> None:
+        """Make slots idle whose work is executed or discarded."""
+        self._is_changing = True
+        self._ledger.clear(slots)
+        self._queue = remaining
+        self._is_changing = False
 
     def _check_open(self, doing: str) -> None:
         check_open(self._closed, doing)

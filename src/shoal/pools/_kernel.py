@@ -1,4 +1,4 @@
-"""The pool of kernels: native environments on threads that need no GIL."""
+"""The kernel pool: native environments, stepped on threads without the GIL."""
 
 from __future__ import annotations
 
@@ -35,28 +35,28 @@ from shoal.pools._shares import available_cores
 
 __all__ = ["KernelPool"]
 
-# As in the inline pool: a view stays valid until the batch after next.
+# A view stays valid until the batch after next, as in the inline pool.
 _BANKS = 3
 
-_PATIENCE = 10.0
+_CLOSE_TIMEOUT = 10.0
 """Seconds that ``close`` waits for a thread that is inside a kernel."""
 
 
 class KernelPool:
     """Steps slots of a kernel, in chunks that the caller and its threads share.
 
-    Work that takes less than about 20 microseconds stays with the caller; the threads are started
-    when there is more for the first time.
+    The caller executes work of less than about 20 microseconds alone. The threads are started when
+    there is more work for the first time.
 
     Args:
-        kernel: What the slots are.
-        num_envs: How many.
+        kernel: The kernel to step.
+        num_envs: The number of slots.
         autoreset_mode: What happens at the end of an episode.
         copy: Whether batches are new arrays, or views that are valid until the batch after next.
         statistics: Whether to report return, length and time of each episode that ends.
         counter_based: Whether slots draw from a counter-based generator instead of NumPy's PCG64.
-        workers: How many threads besides the caller; None for as many as there are other cores.
-        cores: To which cores the threads are bound, one after the other; none by default.
+        workers: The number of threads besides the caller; None for the number of other cores.
+        cores: The cores to bind the threads to, in this order; threads are not bound by default.
     """
 
     restarts = False
@@ -121,12 +121,12 @@ class KernelPool:
         self._banks: deque[_native.Bank | None] = deque(filled if banks else [None])
         self._ledger = self._runner.ledger
         self._closed = False
-        # Threads must not be at work any more when the interpreter ends.
-        self._stop = weakref.finalize(self, _stopped, self._runner)
+        # The threads must have ended when the interpreter ends.
+        self._stop = weakref.finalize(self, _stop_runner, self._runner)
 
     @property
     def in_flight(self) -> int:
-        """How many slots have been sent or reset, and not been received."""
+        """How many slots were sent or reset and not yet received."""
         return self._ledger.in_flight
 
     def reset(
@@ -135,15 +135,15 @@ class KernelPool:
         seeds: Sequence[int | None] | None = None,
         options: dict[str, Any] | None = None,
     ) -> None:
-        """Begin resets; ``seeds`` has one for each of these slots."""
+        """Start resets; ``seeds`` has one for each of these slots."""
         self._check_open("reset")
         chosen = slot_numbers(slots, self.num_envs)
-        given = checked_seeds(seeds, len(chosen))
+        checked = checked_seeds(seeds, len(chosen))
         numbers = self.kernel.read_options(options or {}, self.kernel.options)
-        self._runner.send_reset(chosen, given, numbers)
+        self._runner.send_reset(chosen, checked, numbers)
 
     def send(self, actions: Any, slots: SlotChoice = None) -> None:
-        """Check actions, one for each of these slots, and begin to step them."""
+        """Check actions, one for each of these slots, and start to step them."""
         self._check_open("send")
         self._runner.send(actions, slot_numbers(slots, self.num_envs))
 
@@ -155,14 +155,14 @@ class KernelPool:
         max_slots: int | None = None,
         slots: SlotChoice = None,
     ) -> Batch:
-        """Wait for slots that are in flight, first come, first served.
+        """Wait for slots in flight, first come, first served, and return slots that are done.
 
-        All of those that are in flight come in the order in which they were sent; the chosen slots
-        in the order of their choice.
+        By default, all slots in flight are returned, in the order in which they were sent. With
+        ``slots``, these are returned in the given order.
         """
         self._check_open("recv")
-        asked = None if slots is None else slot_numbers(slots, self.num_envs)
-        return self._receive(self._ledger.wanted(min_slots, max_slots, asked), timeout)
+        chosen = None if slots is None else slot_numbers(slots, self.num_envs)
+        return self._receive(self._ledger.wanted(min_slots, max_slots, chosen), timeout)
 
     def _receive(self, wanted: _native.Wanted, timeout: float | None) -> Batch:
         seconds = -1.0 if timeout is None else max(0.0, timeout)
@@ -180,48 +180,48 @@ class KernelPool:
         return results if results[4] is None else (*results[:4], _column_infos(results[4]))
 
     def begin_step(self, actions: Any) -> None:
-        """Check actions for every slot, and begin to step them."""
+        """Check actions for every slot, and start to step them."""
         self.send(actions)
         self._ledger.begin_round()
 
     def end_step(self, timeout: float | None = None) -> Results:
-        """Wait for what ``begin_step`` has begun."""
+        """Wait for the step that ``begin_step`` started."""
         self._check_open("step")
         self._ledger.check_round()
         return self._receive(self._ledger.wanted(None, None, None), timeout)[1:]
 
     def drop(self) -> None:
-        """Wait for all that is in flight, and forget it."""
+        """Wait for all slots in flight, and discard their results."""
         self._runner.drop()
 
     def latest(self, slots: SlotChoice = None) -> Any:
-        """The newest observation of each of these slots, as a batch, without stepping them."""
+        """Return the newest observation of each of these slots, as a batch, without a step."""
         self._check_open("latest")
         observations = self._runner.latest(slot_numbers(slots, self.num_envs), self._banks[0])
         self._banks.rotate(-1)
         return observations
 
     def call(self, what: Called, *args: Any, slots: SlotChoice = None, **kwargs: Any) -> list[Any]:
-        """Reach each slot as an object: see :class:`~shoal.pools._kernel_slot.KernelSlot`."""
+        """Call each slot as a :class:`~shoal.pools._kernel_slot.KernelSlot`."""
         self._check_open("call")
         chosen = slot_numbers(slots, self.num_envs)
         if what == "render" and self.render_mode is not None:
-            return list(self.render(chosen))  # all at once
-        reached: Any = {slot: KernelSlot(self, slot) for slot in chosen.tolist()}
-        results, error = call_environments(reached, self.num_envs, what, args, kwargs)
+            return list(self.render(chosen))  # in one call of the kernel
+        envs: Any = {slot: KernelSlot(self, slot) for slot in chosen.tolist()}
+        results, error = call_environments(envs, self.num_envs, what, args, kwargs)
         if error is not None:
             raise error
         return results
 
     def render(self, slots: SlotChoice = None) -> npt.NDArray[np.uint8]:
-        """Pictures of these slots, drawn at the same time: (slots, height, width, 3)."""
+        """Return images of these slots, as an array of shape (slots, height, width, 3)."""
         self._check_open("render")
         if self.render_mode is None:
             raise ValueError("the vector was made without render_mode='rgb_array'")
         return self.draw(slots)
 
     def draw(self, slots: SlotChoice = None) -> npt.NDArray[np.uint8]:
-        """As :meth:`render`, whatever the render mode is."""
+        """Return images as :meth:`render` does, with any render mode."""
         self._check_open("draw")
         chosen = slot_numbers(slots, self.num_envs)
         if not len(chosen):
@@ -230,18 +230,18 @@ class KernelPool:
         if paint is None:
             return self._runner.draw(chosen)
         states = self.state.view(np.recarray)
-        pictures = [np.asarray(paint(states[slot])) for slot in chosen]
-        for slot, picture in zip(chosen, pictures, strict=True):
-            if picture.dtype != np.uint8 or picture.ndim != 3 or picture.shape[2] != 3:
+        images = [np.asarray(paint(states[slot])) for slot in chosen]
+        for slot, image in zip(chosen, images, strict=True):
+            if image.dtype != np.uint8 or image.ndim != 3 or image.shape[2] != 3:
                 raise ValueError(
-                    f"slot {slot}: render returned an array of dtype {picture.dtype} and shape "
-                    f"{picture.shape}, expected uint8 and (height, width, 3)"
+                    f"slot {slot}: render returned an array of dtype {image.dtype} and shape "
+                    f"{image.shape}, expected uint8 and (height, width, 3)"
                 )
-        return np.stack(pictures)
+        return np.stack(images)
 
     @property
     def state(self) -> npt.NDArray[Any]:
-        """The states of all slots, as an array of records that can be read and written."""
+        """The states of all slots, as a writable array of records."""
         self._check_open("state")
         states = self._runner.states
         if not states.shape[1]:
@@ -249,15 +249,15 @@ class KernelPool:
         return states.view(self.kernel.state_dtype)[:, 0]
 
     def save(self, slots: SlotChoice = None) -> npt.NDArray[np.uint8]:
-        """Everything about these slots, a row of bytes for each: state, randomness, episode.
+        """Return a row of bytes for each slot with its state, generator and episode.
 
-        Parameters are no part of it.
+        Parameters are not included.
         """
         self._check_open("save")
         return self._runner.save(slot_numbers(slots, self.num_envs))
 
     def restore(self, saved: npt.NDArray[np.uint8], slots: SlotChoice = None) -> None:
-        """Put slots, of this vector or another one of this kernel, back to what they were."""
+        """Restore slots from rows of :meth:`save`, of any vector of this kernel."""
         self._check_open("restore")
         chosen = slot_numbers(slots, self.num_envs)
         expected = self._runner.save(chosen[:1]).shape[1]
@@ -270,48 +270,51 @@ class KernelPool:
         self._runner.restore(chosen, rows)
 
     def worker_states(self) -> list[WorkerState]:
-        """The caller and its threads, which share all slots. Idle threads may not exist yet."""
-        every = range(self.num_envs)
+        """Return the caller and its threads, which share all slots.
+
+        Threads that were not started yet are left out.
+        """
+        all_slots = range(self.num_envs)
         ids = self._runner.thread_ids
         return [
-            caller_state(every),
+            caller_state(all_slots),
             *(
-                WorkerState(f"thread {number}", every, thread=thread)
+                WorkerState(f"thread {number}", all_slots, thread=thread)
                 for number, thread in enumerate(ids)
                 if thread
             ),
         ]
 
     def close(self, *, terminate: bool = False, timeout: float | None = None) -> None:  # noqa: ARG002
-        """End the threads, after the chunks that they are in; a second call does nothing."""
+        """Stop the threads after their current chunks; a second call does nothing."""
         if not self._closed:
             self._closed = True
             self._stop.detach()
-            if not self._runner.stop(_PATIENCE if timeout is None else timeout):
+            if not self._runner.stop(_CLOSE_TIMEOUT if timeout is None else timeout):
                 warnings.warn(
-                    "a thread is still inside the kernel, and was left there", stacklevel=2
+                    "a thread is still executing the kernel and was not stopped", stacklevel=2
                 )
 
     def abandon(self) -> None:
-        """Give back everything, for a vector that is garbage and was not closed."""
+        """Release all resources of a vector that was garbage-collected without being closed."""
         self.close()
 
     def parameter(self, slot: int, name: str) -> float:
-        """A parameter of a slot."""
+        """Return a parameter of a slot."""
         return self._runner.parameters(slot)[list(self.kernel.defaults).index(name)]
 
     def set_parameter(self, slot: int, name: str, value: float) -> None:
-        """Set a parameter of a slot, from its next step on, or its next reset if that reads it."""
+        """Set a parameter of a slot; the kernel reads it in the next step or reset."""
         self._runner.set_parameter(slot, list(self.kernel.defaults).index(name), value)
 
     def seed(self, slot: int) -> int | None:
-        """The seed of a slot's generator."""
+        """Return the seed of a slot's generator."""
         return self._runner.seed(slot)
 
     def generator(self, slot: int) -> np.random.Generator:
-        """A copy of a slot's generator, as NumPy's."""
+        """Return a copy of a slot's generator as a NumPy generator."""
         if self._counter_based:
-            raise NotImplementedError("NumPy has no such generator as seeding='counter' uses")
+            raise NotImplementedError("NumPy does not have the generator of seeding='counter'")
         (state_low, state_high), (low, high), has_half, half = self._runner.random_state(slot)
         bits = np.random.PCG64()
         bits.state = {
@@ -323,7 +326,7 @@ class KernelPool:
         return np.random.Generator(bits)
 
     def attributes(self, slot: int) -> dict[str, Any]:
-        """What a user has attached to a slot."""
+        """Return the attributes that the user has set on a slot."""
         return self._attributes.setdefault(slot, {})
 
     def _check_open(self, doing: str) -> None:
@@ -338,11 +341,11 @@ class KernelPool:
         state = {name: value for name, value in vars(self).items() if name not in native}
         if self._closed:
             return state
-        ours = list(self.kernel.values.values())
-        theirs = enumerate(map(self._runner.parameters, range(self.num_envs)))
+        defaults = list(self.kernel.values.values())
+        by_slot = enumerate(map(self._runner.parameters, range(self.num_envs)))
         return state | {
             "saved": self._runner.save(None),
-            "parameters": {slot: values for slot, values in theirs if values != ours},
+            "parameters": {slot: values for slot, values in by_slot if values != defaults},
             "seeds": list(map(self._runner.seed, range(self.num_envs))),
         }
 
@@ -362,8 +365,8 @@ class KernelPool:
             self._runner.restore(None, saved)
 
 
-def _stopped(runner: _native.KernelRunner) -> None:
-    runner.stop(_PATIENCE)
+def _stop_runner(runner: _native.KernelRunner) -> None:
+    runner.stop(_CLOSE_TIMEOUT)
 
 
 def _column_infos(infos: Any) -> ColumnInfos | None:

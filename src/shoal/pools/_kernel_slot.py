@@ -1,4 +1,4 @@
-"""One slot of a kernel as an object, for those who want to reach it."""
+"""One slot of a kernel, with the interface of an environment."""
 
 from __future__ import annotations
 
@@ -13,15 +13,15 @@ if TYPE_CHECKING:
 __all__ = ["KernelSlot"]
 
 _MISSING = object()
-_OF_ONE_ENVIRONMENT = ("step", "reset", "close")
+_STATE_METHODS = ("step", "reset", "close")
 
 
 class KernelSlot:
-    """What stands where a Gymnasium environment would: attributes, and pictures.
+    """Takes the place of a Gymnasium environment in calls: attributes and rendering.
 
-    Fields of the kernel's state and its parameters are attributes that can be read and set, for
-    each slot by itself. Where the kernel stands in for an environment of Gymnasium's, the
-    attributes of that can be read.
+    Fields of the kernel's state and its parameters are attributes that can be read and set for each
+    slot separately. If the kernel replaces an environment of Gymnasium, attributes of that
+    environment can be read.
     """
 
     def __init__(self, pool: KernelPool, slot: int) -> None:
@@ -36,7 +36,7 @@ class KernelSlot:
 
     @property
     def unwrapped(self) -> KernelSlot:
-        """Nothing is wrapped around a slot."""
+        """The slot itself, since it has no wrappers."""
         return self
 
     @property
@@ -46,16 +46,16 @@ class KernelSlot:
 
     @property
     def np_random_seed(self) -> int | None:
-        """The seed that the generator was given, or got by chance."""
+        """The seed of the generator, given or drawn at random."""
         return self._pool.seed(self._slot)
 
     @property
     def state(self) -> Any:
-        """The slot's state: a record whose fields can be read and written."""
+        """The slot's state, as a writable record."""
         return self._pool.state[self._slot]
 
     def render(self) -> Any:
-        """A picture of the slot, or None, with a warning, where there is no render mode."""
+        """Return an image of the slot; without a render mode, warn and return None."""
         if self.render_mode is None:
             logger.warn(
                 "You are calling render method without specifying any render mode. "
@@ -70,7 +70,7 @@ class KernelSlot:
         return name in kernel.defaults or name in (kernel.state_dtype.names or ())
 
     def get_wrapper_attr(self, name: str) -> Any:
-        """An attribute of the slot."""
+        """Return an attribute of the slot."""
         return getattr(self, name)
 
     def has_wrapper_attr(self, name: str) -> bool:
@@ -78,10 +78,10 @@ class KernelSlot:
         return hasattr(self, name)
 
     def set_wrapper_attr(self, name: str, value: Any, *, force: bool = True) -> bool:
-        """Set a field of the state, a parameter, or an attribute that the slot has not had.
+        """Set a field of the state, a parameter, or a new attribute.
 
         Raises:
-            AttributeError: It is neither: the kernel would not take notice.
+            AttributeError: It is another attribute, which the kernel would not read.
         """
         pool, slot = self._pool, self._slot
         if name in (pool.kernel.state_dtype.names or ()):
@@ -94,8 +94,8 @@ class KernelSlot:
             pool.attributes(slot)[name] = value
         else:
             raise AttributeError(
-                f"cannot set {name!r}: the kernel {pool.kernel.name} has it built in; "
-                "backend='python' makes a vector of Gymnasium's own environments"
+                f"cannot set {name!r}: the kernel {pool.kernel.name} does not read it; "
+                "backend='python' makes a vector of Gymnasium's Python environments"
             )
         return True
 
@@ -108,11 +108,11 @@ class KernelSlot:
             return value.copy() if isinstance(value, np.ndarray) else value.item()
         if name in pool.kernel.defaults:
             return pool.kernel.show_parameter(name, pool.parameter(slot, name))
-        found = pool.attributes(slot).get(name, _MISSING)
+        value = pool.attributes(slot).get(name, _MISSING)
         prototype = pool.kernel.prototype
-        # Those of its methods that change a state would change its own, which is no slot's.
-        if found is _MISSING and prototype is not None and name not in _OF_ONE_ENVIRONMENT:
-            found = getattr(prototype.unwrapped, name, _MISSING)
-        if found is _MISSING:
+        # Methods that change the state would change that of the prototype, not of the slot.
+        if value is _MISSING and prototype is not None and name not in _STATE_METHODS:
+            value = getattr(prototype.unwrapped, name, _MISSING)
+        if value is _MISSING:
             raise AttributeError(f"a slot of the kernel {pool.kernel.name} has no {name!r}")
-        return found
+        return value

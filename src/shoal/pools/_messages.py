@@ -1,6 +1,7 @@
 """The messages between a pool and its workers.
 
-Most steps need none: tasks and outcomes are numbers on the board, and values lie in the arena.
+Most steps need no message: tasks and outcomes are numbers on the board, and values lie in the
+arena.
 """
 
 from __future__ import annotations

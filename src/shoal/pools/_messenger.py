@@ -46,8 +46,7 @@ class Messenger:
         """What workers report of the current round, by worker."""
         self.of_slots: dict[int, Outcome] = {}
         """What workers report of slots that were sent separately, by slot."""
-        self._replies: dict[tuple[int, int], Reply] = {}
-        self._abandoned_calls: set[int] = set()
+        self._replies: dict[int, dict[int, Reply]] = {}  # by call that is open, by worker
         self._unsorted: set[int] = set()  # workers with a message whose sorting was interrupted
 
     # Sending
@@ -63,10 +62,13 @@ class Messenger:
                 self._deliver(worker, message, None)
 
     def _deliver(self, worker: int, packed: Any, timeout: float | None) -> None:
-        # Announced first: a message may be too large to be sent before the worker reads it.
-        self._group.announce_message(worker)
         with self.must_complete(f"a message to worker {worker}"):
-            self.transport.send(worker, packed, timeout)
+            # Announced first: a message may be too large to be sent before the worker reads it.
+            is_announced = self._group.announce_message(worker)
+            if is_announced:
+                self.transport.send(worker, packed, timeout)
+        if not is_announced:
+            raise RuntimeError(f"the task queue of worker {worker} is full")
 
     def must_complete(self, what: str) -> _MustComplete:
         """Return a context that leaves the pool unusable if it is interrupted or fails."""
@@ -87,8 +89,8 @@ class Messenger:
             # After an interrupt a message is sorted twice: its slot may have been received since.
             if self._ledger.is_awaited(message.slot):
                 self.of_slots[message.slot] = message
-        elif isinstance(message, Reply) and message.call not in self._abandoned_calls:
-            self._replies[worker, message.call] = message
+        elif isinstance(message, Reply) and message.call in self._replies:
+            self._replies[message.call][worker] = message
         self.transport.discard_received(worker)
         self._unsorted.discard(worker)
         return True
@@ -115,13 +117,22 @@ class Messenger:
                 self._check_workers()
         return True
 
-    def reply(self, worker: int, call: int) -> Reply | None:
-        """Return the reply of a worker to a call, once, if it has arrived."""
-        return self._replies.pop((worker, call), None)
+    def open_call(self, call: int) -> None:
+        """Keep the replies to a call until :meth:`close_call`."""
+        self._replies[call] = {}
 
-    def abandon_call(self, call: int) -> None:
-        """Drop the replies to a call when they arrive."""
-        self._abandoned_calls.add(call)
+    def close_call(self, call: int) -> None:
+        """Discard the replies to a call, also those that arrive later."""
+        self._replies.pop(call, None)
+
+    def reply(self, worker: int, call: int) -> Reply | None:
+        """Return the reply of a worker to an open call if it has arrived."""
+        return self._replies.get(call, {}).get(worker)
+
+    @property
+    def pending_replies(self) -> int:
+        """How many replies to open calls are kept."""
+        return sum(map(len, self._replies.values()))
 
     def discard(self, slots: Iterable[int]) -> None:
         """Discard what was reported of these slots."""

@@ -1,4 +1,4 @@
-"""The base of pools with workers: the contract of a pool, kept with processes or threads."""
+"""The base class of pools with workers, which are processes or threads."""
 
 from __future__ import annotations
 
@@ -50,7 +50,7 @@ class ParallelPool(WorkerPoolBase):
             return self._end_round(None)
 
     def begin_step(self, actions: Any) -> None:
-        """Check actions and post steps of all slots; the caller's are stepped by ``end_step``."""
+        """Check actions and post steps of all slots; ``end_step`` steps the caller's slots."""
         with self._use:
             self._begin_round(actions, is_async=True)
 
@@ -87,17 +87,17 @@ class ParallelPool(WorkerPoolBase):
         return (*batch, raw_infos(outcomes, None, self.num_envs))
 
     def _await_round(self, timeout: float | None) -> list[Outcome]:
-        """Wait for the workers' part of a round, and return the outcomes that have more to say."""
+        """Wait for the workers' part of a round, and return their outcomes with messages."""
         group = self._group
         while True:
             if group.round_missing and not group.await_round(TICK if timeout is None else 0.0):
                 self._await_workers(timeout)
             workers = group.round_messages
-            lost = [worker for worker in workers if not self._messenger.await_share(worker)]
-            if not lost:
+            for worker in workers:
+                self._messenger.await_share(worker)
+            if not group.round_missing:
                 break
-            for worker in lost:
-                group.redo(worker)  # its replacement steps the share again
+            # A worker was lost before its message arrived: its replacement steps the share again.
         outcomes = [self._messenger.of_round[worker] for worker in workers]
         for worker, outcome in zip(workers, outcomes, strict=True):
             self._put_objects(worker, outcome, self._round_banks[0])
@@ -138,6 +138,7 @@ class ParallelPool(WorkerPoolBase):
         with self._messenger.must_complete("the start of a step"):
             self._group.open_round(bank)
             self._messenger.deliver(packed)
+            self._note_steps(self._all_slots)
 
     def _round_message(self, worker: int, bank: int) -> Message:
         share = np.arange(*self._shares.workers[worker])
@@ -155,15 +156,15 @@ class ParallelPool(WorkerPoolBase):
         with self._use:
             self._check_usable("reset")
             chosen = slot_numbers(slots, self.num_envs)
-            given = checked_seeds(seeds, len(chosen))
+            checked = checked_seeds(seeds, len(chosen))
             if self._step_was_interrupted and len(chosen) == self.num_envs:
                 self._discard_round()
             self._check_idle(chosen)
-            # All is packed before anything is sent: options that cannot be pickled change nothing.
+            # Everything is packed before anything is sent, so a pickling error changes nothing.
             packed: dict[int, list[Any]] = {}
             own: tuple[Slots, list[int | None]] = chosen[:0], []
             for worker, places in self._by_worker(chosen):
-                part, its_seeds = chosen[places], [given[place] for place in places]
+                part, its_seeds = chosen[places], [checked[place] for place in places]
                 if worker is None:
                     own = part, its_seeds
                 else:
@@ -172,12 +173,12 @@ class ParallelPool(WorkerPoolBase):
             self._messenger.discard(chosen.tolist())
             with self._messenger.must_complete("the start of a reset"):
                 self._ledger.mark_in_flight(chosen)
-                self._note_seeds(chosen, given)
+                self._note_seeds(chosen, checked)
                 self._group.queue_own_resets(*own, options)
                 self._messenger.deliver(packed)
 
     def send(self, actions: Any, slots: SlotChoice = None) -> None:
-        """Check actions, one for each of these slots, and begin to step them."""
+        """Check actions, one for each of these slots, and start to step them."""
         with self._use:
             self._check_usable("send")
             chosen = self._all_slots if slots is None else slot_numbers(slots, self.num_envs)
@@ -192,6 +193,8 @@ class ParallelPool(WorkerPoolBase):
 
     def _send_steps(self, slots: Slots) -> None:
         """Send steps whose actions are in the intake, some of them as messages."""
+        if not slots.size:
+            return
         packed: dict[int, list[Any]] = {}
         posted: list[Slots] = []
         for worker, places in self._by_worker(slots):
@@ -205,6 +208,7 @@ class ParallelPool(WorkerPoolBase):
             self._ledger.mark_in_flight(slots)
             self._messenger.deliver(packed)
             self._group.post_steps(np.concatenate(posted))
+            self._note_steps(slots)
 
     def _step_messages(self, worker: int, slots: Slots) -> tuple[list[Message], Slots]:  # noqa: ARG002
         """Return the messages that step these slots of a worker, and the slots that need none."""
@@ -230,8 +234,8 @@ class ParallelPool(WorkerPoolBase):
             ledger = self._ledger
             if ledger.is_in_round:
                 return Batch(self._all_slots, *self._end_round(timeout))
-            asked = None if slots is None else slot_numbers(slots, self.num_envs)
-            wanted = ledger.wanted(min_slots, max_slots, asked)
+            requested = None if slots is None else slot_numbers(slots, self.num_envs)
+            wanted = ledger.wanted(min_slots, max_slots, requested)
             self._await_slots(wanted, timeout)
             chosen = ledger.select(wanted)
             of_slots = self._messenger.of_slots
@@ -256,7 +260,7 @@ class ParallelPool(WorkerPoolBase):
     def _await_slots(self, wanted: _native.Wanted, timeout: float | None) -> None:
         """Wait until these slots are done, driving the caller's own meanwhile."""
         deadline = None if timeout is None else time.monotonic() + timeout
-        # Also without any wait: a worker may be lost while the others keep the caller busy.
+        # Also if no wait is needed: a worker may be lost while the others keep the caller busy.
         if time.monotonic() > self._next_check:
             self._next_check = time.monotonic() + TICK
             self._check_workers()
@@ -299,17 +303,25 @@ class ParallelPool(WorkerPoolBase):
             of_slots[slot] = outcome
 
     def drop(self) -> None:
-        """Wait for all slots in flight, and discard their results."""
-        if self._step_was_interrupted:
-            with self._use:
-                self._check_usable("drop")
-                self._discard_round()
-        while self.in_flight:
-            self.recv()
+        """Wait for all slots in flight, and discard their results and exceptions."""
+        if not self.in_flight:
+            return
+        with self._use:
+            self._check_usable("drop")
+            ledger = self._ledger
+            if not ledger.is_in_round:
+                self._await_slots(ledger.wanted(None, None, None), None)
+                self._messenger.discard(ledger.slots_in_flight().tolist())
+                ledger.clear_all()
+                return
+            has_own = self._own_envs and _CALLER not in self._messenger.of_round
+            if self._is_step_async and has_own:
+                self._drive_own()
+            self._discard_round()
 
     @property
     def in_flight(self) -> int:
-        """How many slots have been sent or reset, and not been received."""
+        """How many slots were sent or reset and not yet received."""
         return self._ledger.in_flight
 
     def latest(self, slots: SlotChoice = None) -> Any:
@@ -325,7 +337,11 @@ class ParallelPool(WorkerPoolBase):
 
     def call(self, what: Called, *args: Any, slots: SlotChoice = None, **kwargs: Any) -> list[Any]:
         """Call a method or a function with each environment, or read an attribute."""
-        return self.end_call(self.begin_call(what, args, kwargs, slots))
+        call = self.begin_call(what, args, kwargs, slots)
+        try:
+            return self.end_call(call)
+        finally:
+            self.abandon_call(call)
 
     def begin_call(
         self, what: Called, args: tuple[Any, ...], kwargs: dict[str, Any], slots: SlotChoice = None
@@ -345,7 +361,7 @@ class ParallelPool(WorkerPoolBase):
 
     def abandon_call(self, call: PendingCall) -> None:
         """Drop the results of a call when they arrive."""
-        self._messenger.abandon_call(call.number)
+        self._calls.abandon(call)
 
     def _put_objects(self, worker: int, outcome: Outcome, bank: int) -> None:
         if outcome.objects is not None:
@@ -358,12 +374,15 @@ class ParallelPool(WorkerPoolBase):
     def _before_tasks(self) -> None:
         """Prepare for tasks that are about to be posted."""
         if not self._ledger.in_flight:
-            self._group.settle()
+            self._group.correct_count()
         self._messenger.finish_sorting()
 
     def _needs_messages(self) -> bool:
         """Whether workers need messages even for steps whose actions all lie in the arena."""
         return False
+
+    def _note_steps(self, slots: Slots) -> None:
+        """Note that steps of these slots were sent, some of them as messages."""
 
     def _note_seeds(self, slots: Slots, seeds: Sequence[int | None]) -> None:
         """Note the seeds that slots are reset with."""

@@ -1,4 +1,4 @@
-"""The infos of a batch, from what workers report of their slots."""
+"""Builds the raw infos of a batch from the outcomes that workers report."""
 
 from __future__ import annotations
 
@@ -21,9 +21,9 @@ def raw_infos(
     """Return the raw infos of a batch of ``count`` rows, or None if there are none.
 
     Args:
-        outcomes: What was reported, in the order of the rows.
+        outcomes: The outcomes, in the order of the rows.
         rows: The row of each slot; None if row and slot are the same.
-        count: How many rows the batch has.
+        count: The number of rows.
     """
     if not outcomes:
         return None

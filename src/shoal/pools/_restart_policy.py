@@ -87,9 +87,18 @@ class SlotSeeds:
         >>> seeds.after_crash(0), seeds.after_crash(0), seeds.after_crash(1)
         (2028854884, 3835300069, None)
         """
-        self._crashes[slot] += 1
+        seed = self.next_after_crash(slot)
+        self.note_crash(slot)
+        return seed
+
+    def next_after_crash(self, slot: int) -> int | None:
+        """Return the seed that :meth:`after_crash` would return, without counting a crash."""
         seed = self._seeds[slot]
         if seed is None:
             return None
-        sequence = np.random.SeedSequence([abs(seed), slot, self._crashes[slot]])
+        sequence = np.random.SeedSequence([abs(seed), slot, self._crashes[slot] + 1])
         return int(sequence.generate_state(1)[0])
+
+    def note_crash(self, slot: int) -> None:
+        """Note that a slot was reset with the seed of :meth:`next_after_crash`."""
+        self._crashes[slot] += 1

@@ -1,4 +1,4 @@
-"""Who drives which slots: workers in contiguous shares, the caller the last ones."""
+"""The division of slots into contiguous shares of the workers and the caller."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ __all__ = ["Shares", "available_core_numbers", "available_cores", "cores_from", 
 
 @dataclass(frozen=True)
 class Shares:
-    """The slots of each worker, as (first, last + 1); what is left are the caller's."""
+    """The slots of each worker, as (first, last + 1); the remaining slots are the caller's."""
 
     workers: tuple[tuple[int, int], ...]
     num_envs: int
@@ -29,7 +29,7 @@ class Shares:
         return self.num_envs - self.num_worker_slots
 
     def owners(self) -> list[int]:
-        """The worker of each slot; the number of workers stands for the caller."""
+        """Return the worker of each slot; the number of workers stands for the caller."""
         owners = [len(self.workers)] * self.num_envs
         for worker, (first, last) in enumerate(self.workers):
             owners[first:last] = [worker] * (last - first)
@@ -37,13 +37,13 @@ class Shares:
 
 
 def share_out(num_envs: int, workers: int | None, caller_works: bool) -> Shares:
-    """Divide slots as evenly as they go, with the smallest share for the caller.
+    """Divide slots as evenly as possible, with the smallest share for the caller.
 
     Args:
-        num_envs: How many slots there are.
-        workers: How many workers; by default there are as many as keep every core busy, together
-            with the caller if it works. Never more than there are slots for.
-        caller_works: Whether the caller takes a share; a single slot goes to a worker all the same.
+        num_envs: The number of slots.
+        workers: The number of workers; by default as many as keep every core busy, including the
+            caller if it works. Never more than there are slots.
+        caller_works: Whether the caller takes a share. A single slot always goes to a worker.
 
     >>> share_out(8, workers=2, caller_works=True).workers
     ((0, 3), (3, 6))
@@ -66,9 +66,9 @@ def share_out(num_envs: int, workers: int | None, caller_works: bool) -> Shares:
 
 
 def available_cores() -> int:
-    """How many cores this process may use: by affinity, and by the limits of its control groups.
+    """Return how many cores this process may use by its affinity and its control groups.
 
-    A part of a core counts as one.
+    A fraction of a core counts as one.
     """
     cores = len(available_core_numbers())
     quota = read_cpu_limit()
@@ -76,22 +76,22 @@ def available_cores() -> int:
 
 
 def available_core_numbers() -> list[int]:
-    """The cores that this process may run on."""
+    """Return the cores that this process may run on."""
     if hasattr(os, "sched_getaffinity"):
         return sorted(os.sched_getaffinity(0))
     return [*range(os.cpu_count() or 1)]
 
 
 def cores_from(first: int) -> list[int]:
-    """The cores that this process may run on, beginning with this one; after the last, the others.
+    """Return the cores that this process may run on, rotated so that ``first`` is the first.
 
     Raises:
-        ValueError: It is none of them.
+        ValueError: This process may not run on ``first``.
     """
     cores = available_core_numbers()
     if first not in cores:
         raise ValueError(
             f"thread_affinity_offset is {first}, but the cores of this process are {cores}"
         )
-    place = cores.index(first)
-    return cores[place:] + cores[:place]
+    start = cores.index(first)
+    return cores[start:] + cores[:start]

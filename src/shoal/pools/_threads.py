@@ -1,7 +1,7 @@
 """The thread pool: workers are threads of this process.
 
-It pays for environments that release the GIL while they work, and on a Python without one. Nothing
-is pickled, and the environments are objects of this process.
+It is faster than stepping inline for environments that release the GIL, and on a Python without the
+GIL. Nothing is pickled, and the environments are objects of this process.
 """
 
 from __future__ import annotations
@@ -32,16 +32,16 @@ from shoal.pools._worker import Worker
 __all__ = ["ThreadPool"]
 
 _GRACE = 1.0
-"""Seconds that threads have to end where a process would be ended at once."""
+"""Seconds that threads have to end when the pool is terminated; processes would be killed."""
 
 
-class _Mail:
-    """Both ends of the way between the pool and one worker."""
+class _ThreadMailbox:
+    """Both ends of the connection between the pool and one worker."""
 
     def __init__(self) -> None:
         self.to_worker: SimpleQueue[Message] = SimpleQueue()
         self.to_pool: SimpleQueue[Message] = SimpleQueue()
-        self.received: deque[Message] = deque()  # by the pool, and not put away
+        self.received: deque[Message] = deque()  # by the pool, and not discarded
 
     def receive(self) -> Message:
         return self.to_worker.get()
@@ -59,12 +59,12 @@ class _ThreadTransport:
     can_be_killed = False
 
     def __init__(self) -> None:
-        self._mail: list[_Mail] = []
+        self._mailboxes: list[_ThreadMailbox] = []
         self._threads: list[Thread] = []
 
-    def start(self, worker: Worker, mail: _Mail) -> None:
+    def start(self, worker: Worker, mailbox: _ThreadMailbox) -> None:
         thread = Thread(target=worker.run, name=f"shoal-{len(self._threads)}", daemon=True)
-        self._mail.append(mail)
+        self._mailboxes.append(mailbox)
         self._threads.append(thread)
         thread.start()
 
@@ -72,37 +72,37 @@ class _ThreadTransport:
         return message
 
     def send(self, worker: int, packed: Message, timeout: float | None = None) -> None:  # noqa: ARG002
-        self._mail[worker].to_worker.put(packed)
+        self._mailboxes[worker].to_worker.put(packed)
 
     def receive(self, worker: int, seconds: float) -> Message | None:
-        mail = self._mail[worker]
-        if not mail.received:
+        mailbox = self._mailboxes[worker]
+        if not mailbox.received:
             try:
-                # One call, so that what has left the queue is here, whenever an interrupt comes.
-                mail.received.extend(map(mail.to_pool.get, (True,), (seconds,)))
+                # One C call, so that an interrupt cannot lose a message that has left the queue.
+                mailbox.received.extend(map(mailbox.to_pool.get, (True,), (seconds,)))
             except Empty:
                 return None
-        return mail.received[0]
+        return mailbox.received[0]
 
     def discard_received(self, worker: int) -> None:
-        self._mail[worker].received.popleft()
+        self._mailboxes[worker].received.popleft()
 
     def location(self, worker: int) -> tuple[int | None, int | None]:
         return None, self._threads[worker].native_id
 
     def end(self, terminate: bool, timeout: float | None) -> BaseException | None:
         failure: BaseException | None = None
-        for thread, mail in zip(self._threads, self._mail, strict=True):
+        for thread, mailbox in zip(self._threads, self._mailboxes, strict=True):
             thread.join(_GRACE if terminate else timeout)
             if thread.is_alive():
                 warnings.warn(
-                    f"{thread.name} is still at work, and a thread cannot be ended by force: it "
-                    "closes its environments when it is done",
+                    f"{thread.name} is still working, and threads cannot be killed: it closes its "
+                    "environments when its step returns",
                     ResourceWarning,
                     stacklevel=4,
                 )
-            while not mail.to_pool.empty():
-                message = mail.to_pool.get()
+            while not mailbox.to_pool.empty():
+                message = mailbox.to_pool.get()
                 if isinstance(message, Closed):
                     failure = failure or message.error
         return failure
@@ -113,15 +113,16 @@ class ThreadPool(ParallelPool):
 
     Args:
         factories: One function for each slot, which makes its environment.
-        workers: How many threads; as many as there are cores by default.
-        caller_works: Whether the caller drives a share of the slots itself.
+        workers: The number of threads; by default as many as keep all cores busy.
+        caller_works: Whether the caller steps the last slots itself.
         observation_mode: As in ``gymnasium.vector.AsyncVectorEnv``.
         autoreset_mode: What happens at the end of an episode.
         copy: Whether batches are new arrays, or views that are valid until the batch after next.
         statistics: Whether to report return, length and time of each episode that ends.
-        stand_ins: Whether other slots of a worker may go on, in another thread, while one
-            environment keeps the worker waiting, say for a network.
-        doorbell: How workers are woken: by ``"futex"``, ``"pipe"``, or what there is (``"auto"``).
+        stand_ins: Whether another thread of a worker may step its other slots while one environment
+            blocks, for instance on a network.
+        doorbell: How to wake workers: ``"futex"``, ``"pipe"``, or ``"auto"`` for a futex if the
+            system has them.
     """
 
     envs: list[Env[Any, Any]]
@@ -139,9 +140,9 @@ class ThreadPool(ParallelPool):
         stand_ins: bool = True,
         doorbell: Doorbell = "auto",
     ) -> None:
-        recipes = checked_factories(factories)
-        self._shares = shares = share_out(len(recipes), workers, caller_works)
-        self.envs = envs = open_environments(recipes)
+        checked = checked_factories(factories)
+        self._shares = shares = share_out(len(checked), workers, caller_works)
+        self.envs = envs = open_environments(checked)
         try:
             self.num_envs = len(envs)
             self.autoreset_mode = autoreset_mode
@@ -162,7 +163,7 @@ class ThreadPool(ParallelPool):
             close_environments(envs, reporting=False)
             raise
         for setup in setups:
-            mail = _Mail()
+            mailbox = _ThreadMailbox()
             board = self._memory.board(may_spin, self._pipes.ends())
             share = envs[setup.first : setup.last]
-            transport.start(Worker(setup, share, self._columns, board, mail), mail)
+            transport.start(Worker(setup, share, self._columns, board, mailbox), mailbox)

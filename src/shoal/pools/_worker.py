@@ -1,4 +1,4 @@
-"""What a worker does, be it a process or a thread: the tasks of its lane of the board."""
+"""The loop of a worker, in a process or a thread: executes the tasks of its lane."""
 
 from __future__ import annotations
 
@@ -34,12 +34,12 @@ __all__ = ["INBOX", "Setup", "Worker"]
 FIRST_DUTY = 1
 
 INBOX = 0
-"""The bank in which slots that were sent one by one leave their results."""
+"""The bank for the results of slots that were sent separately."""
 
 
 @dataclass(frozen=True)
 class Setup:
-    """What a worker must know of the vector that it is a part of."""
+    """A worker's share of the vector, and the options of the vector."""
 
     worker: int
     first: int
@@ -56,14 +56,14 @@ class Setup:
 
 
 class Worker:
-    """Drives the slots [first, last) of a vector until it is told to close.
+    """Drives the slots [first, last) of a vector until the pool sends ``Close``.
 
     Args:
-        setup: Which slots, and of what vector.
+        setup: The slots, and the options of the vector.
         envs: Their environments.
-        columns: The vector's columns, which the pool sees as well.
-        board: Where the pool leaves tasks.
-        mailbox: The way of messages.
+        columns: The vector's columns, shared with the pool.
+        board: The board on which the pool posts tasks.
+        mailbox: The connection for messages.
     """
 
     def __init__(
@@ -80,7 +80,7 @@ class Worker:
         mode = getattr(_native.Autoreset, setup.autoreset_mode.name)
         state = columns.state()
         self._intake = _native.ActionIntake(setup.actions.tree, columns.actions(), state, mode)
-        # By slot: other slots' places stay empty.
+        # By slot; None before the share.
         placed: list[Any] = [*[None] * setup.first, *envs]
         stepper = _native.Stepper(
             setup.observations.tree,
@@ -105,35 +105,35 @@ class Worker:
             setup.last,
         )
         self._share = np.arange(setup.first, setup.last)
-        self._over = Event()
-        self._standing_by: Thread | None = None
+        self._closed = Event()
+        self._stand_in_thread: Thread | None = None
         self._sending = Lock()
         self._has_objects = bool(setup.observations.objects)
 
     def run(self) -> None:
-        """Work until told to close."""
+        """Work until the pool sends ``Close``."""
         if self._setup.stand_ins and len(self._share) > 1:
-            self._call_stand_in()
+            self._start_stand_in()
         try:
             self._serve(FIRST_DUTY)
-            self._over.wait()
+            self._closed.wait()
         finally:
             self._loop.dismiss()
-            if self._standing_by is not None:
-                self._standing_by.join()
+            if self._stand_in_thread is not None:
+                self._stand_in_thread.join()
 
-    def _call_stand_in(self) -> None:
-        self._standing_by = Thread(target=self._stand_in, name="shoal-stand-in", daemon=True)
-        self._standing_by.start()
+    def _start_stand_in(self) -> None:
+        self._stand_in_thread = Thread(target=self._stand_in, name="shoal-stand-in", daemon=True)
+        self._stand_in_thread.start()
 
     def _stand_in(self) -> None:
-        """Take over from a thread that an environment keeps waiting."""
+        """Take over from a thread that is blocked by an environment."""
         if duty := self._loop.stand_by():
-            self._call_stand_in()
+            self._start_stand_in()
             self._serve(duty)
 
     def _serve(self, duty: int) -> None:
-        """Be the thread on duty, until told to close or until a stand-in has taken over."""
+        """Execute tasks until ``Close``, or until a stand-in has taken over."""
         while True:
             outcome = self._loop.serve(duty)
             if outcome is False:
@@ -145,8 +145,8 @@ class Worker:
                     return
                 self._handle(message)
             else:
-                slot, bank, told = outcome
-                self._tell(Outcome.of(slot, told, self._objects(slot, bank)))
+                slot, bank, events = outcome
+                self._report(Outcome.of(slot, events, self._objects(slot, bank)))
 
     def _close(self) -> None:
         error = None
@@ -156,7 +156,7 @@ class Worker:
         except BaseException as raised:
             error = raised
         self._mailbox.send(self._mailbox.pack(Closed(error)))
-        self._over.set()
+        self._closed.set()
 
     def _handle(self, message: Message) -> None:
         if isinstance(message, Step):
@@ -169,29 +169,31 @@ class Worker:
         elif isinstance(message, Call):
             self._call(message)
         else:
-            raise TypeError(f"a worker has no use for {message!r}")
+            raise TypeError(f"a worker cannot handle the message {message!r}")
 
     def _restart(self, message: RestartSlots) -> None:
+        if message.in_round:
+            # Before the resets, which release the extras of their slots.
+            self._intake.put_extras(self._share, message.extras)
         outcomes = []
         finals = message.finals or [None] * len(message.slots)
         for number, seed, final in zip(message.slots, message.seeds, finals, strict=True):
             slot = int(number)
-            outcome = self._driven(slot, message.bank, [seed])
+            outcome = self._drive(slot, message.bank, [seed])
             self._columns.results(message.bank)["truncated"][slot] = True
             mode = self._setup.autoreset_mode
             outcome.events[:] = loss_events(slot, outcome.events, mode, final)
             outcomes.append(outcome)
         if message.in_round:
-            self._tell(self._round_with(outcomes, message))
+            self._report(self._step_others(outcomes, message))
         else:
             for outcome in outcomes:
-                self._tell(outcome)
+                self._report(outcome)
 
-    def _round_with(self, restarted: list[Outcome], message: RestartSlots) -> Outcome:
-        """Step the rest of the share, and join what comes of it with the slots that were reset."""
-        self._intake.put_extras(self._share, message.extras)
+    def _step_others(self, restarted: list[Outcome], message: RestartSlots) -> Outcome:
+        """Step the rest of the share, and join the outcomes with those of the restarted slots."""
         others = np.setdiff1d(self._share, message.slots).tolist()
-        outcomes = restarted + [self._driven(slot, message.bank, None) for slot in others]
+        outcomes = restarted + [self._drive(slot, message.bank, None) for slot in others]
         return Outcome(
             None,
             [event for outcome in outcomes for event in outcome.events],
@@ -200,7 +202,7 @@ class Worker:
             self._objects(None, message.bank),
         )
 
-    def _driven(self, slot: int, bank: int, seeds: list[int | None] | None) -> Outcome:
+    def _drive(self, slot: int, bank: int, seeds: list[int | None] | None) -> Outcome:
         return Outcome.of(slot, self._loop.drive(slot, bank, seeds), self._objects(slot, bank))
 
     def _call(self, message: Call) -> None:
@@ -213,13 +215,12 @@ class Worker:
         with self._sending:
             self._mailbox.send(packed)
 
-    def _tell(self, outcome: Outcome) -> None:
+    def _report(self, outcome: Outcome) -> None:
         if outcome.is_empty:
             self._loop.finish(outcome.slot, has_message=False)
             return
         packed = self._mailbox.pack(outcome)
-        # First the word on the board: who waits for it then reads what may be too much to be sent
-        # without a reader.
+        # Announced first: the message may be too large to be sent before the caller reads it.
         with self._sending:
             self._loop.finish(outcome.slot, has_message=True)
             self._mailbox.send(packed)

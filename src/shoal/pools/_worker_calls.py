@@ -38,7 +38,8 @@ class PendingCall:
         """Note the results of these slots, and the error of the slot after them if there is one."""
         self._results.update(zip(slots.tolist(), results, strict=False))
         if error is not None:
-            self._errors[int(slots[len(results)])] = error
+            # An interrupt may arrive after the last result.
+            self._errors[int(slots[min(len(results), len(slots) - 1)])] = error
 
     def results(self) -> list[Any]:
         """Return the results in the order of the slots, or raise the error of the first slot."""
@@ -85,19 +86,27 @@ class WorkerCalls:
         self._count += 1
         call = PendingCall(self._count, slots, list(self._messenger.restarts))
         own: Slots | None = None
-        for worker, part in by_worker:
-            if worker is None:
-                own = part
-                continue
-            call.workers[worker] = part
-            self._messenger.send(worker, Call(call.number, part, what, args, kwargs))
-        if own is not None:
-            envs = {slot: self._own_envs[slot] for slot in own.tolist()}
-            call.answer(own, *call_environments(envs, self._num_envs, what, args, kwargs))
+        try:
+            self._messenger.open_call(call.number)
+            for worker, part in by_worker:
+                if worker is None:
+                    own = part
+                    continue
+                call.workers[worker] = part
+                self._messenger.send(worker, Call(call.number, part, what, args, kwargs))
+            if own is not None:
+                envs = {slot: self._own_envs[slot] for slot in own.tolist()}
+                call.answer(own, *call_environments(envs, self._num_envs, what, args, kwargs))
+        except BaseException:
+            self.abandon(call)
+            raise
         return call
 
     def end(self, call: PendingCall, timeout: float | None) -> list[Any]:
-        """Wait for the replies, and return the results."""
+        """Wait for the replies, and return the results.
+
+        After a timeout or an interrupt it can be called again, or the call be abandoned.
+        """
         deadline = None if timeout is None else time.monotonic() + timeout
         while call.workers:
             worker, slots = next(iter(call.workers.items()))
@@ -116,4 +125,9 @@ class WorkerCalls:
                 raise ReceiveTimeoutError(f"worker {worker} has not answered the call in time")
             if not self._messenger.receive(worker, remaining):
                 self._check_workers()
+        self._messenger.close_call(call.number)
         return call.results()
+
+    def abandon(self, call: PendingCall) -> None:
+        """Discard the replies to a call."""
+        self._messenger.close_call(call.number)

@@ -42,7 +42,7 @@ def _close_all() -> None:
 
 
 class WorkerPoolBase:
-    """The memory that a pool shares with its workers, and the life of both.
+    """Owns the memory that a pool shares with its workers, and closes both.
 
     A derived pool starts the workers and supervises them; it calls :meth:`_prepare` once it knows
     their spaces.
@@ -66,7 +66,7 @@ class WorkerPoolBase:
     def _prepare(
         self, *, shared: bool, may_spin: bool, stand_ins: bool, timed: bool = False
     ) -> list[Setup]:
-        """Lay out the memory and build the caller's side; return what each worker must know."""
+        """Lay out the memory and build the caller's side; return the setup of each worker."""
         observations = Layout.of(self.spaces.single_observation)
         # Gymnasium gives an environment its Dict action in the order of the batched space.
         actions = Layout.of(self.spaces.single_action, ordered_like=self.spaces.action)
@@ -110,7 +110,7 @@ class WorkerPoolBase:
         self._owners = np.array(shares.owners())
         self._all_slots = np.arange(count)
         self._all_slots.flags.writeable = False
-        self._is_step_async = False  # whether the round was begun by `begin_step`
+        self._is_step_async = False  # whether `begin_step` started the round
         self._closed = False
         self._use = _native.ExclusiveUse()
         self._process = os.getpid()

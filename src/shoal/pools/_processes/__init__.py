@@ -1,4 +1,4 @@
-"""The process pool, its workers, and how the two hear of each other.
+"""The process pool, its workers, and the messages between them.
 
 How it works: docs/internals/supervision.md.
 """

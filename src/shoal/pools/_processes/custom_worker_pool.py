@@ -1,6 +1,6 @@
-"""A pool for worker functions that a user has written for ``gymnasium.vector.AsyncVectorEnv``.
+"""A pool for custom worker functions of ``gymnasium.vector.AsyncVectorEnv``.
 
-Such a function runs in a process of its own for each environment and speaks Gymnasium's language:
+Such a function runs in a separate process for each environment and implements Gymnasium's protocol:
 it is called with (index, env_fn, pipe, parent_pipe, shared_memory, error_queue, autoreset_mode)
 and, since Gymnasium 1.4, a semaphore; it receives ``(command, data)`` and answers
 ``(result, success)``.
@@ -65,13 +65,13 @@ class CustomWorkerPool:
     Args:
         env_fns: Functions that make the environments.
         worker: The worker function.
-        shared_memory: Whether the workers are given Gymnasium's shared memory for observations.
+        shared_memory: Whether workers write observations to Gymnasium's shared memory.
         copy: Whether batches are new arrays.
         context: The start method of :mod:`multiprocessing`; None for its default.
         daemon: Whether the processes are daemons.
         observation_mode: As in ``gymnasium.vector.AsyncVectorEnv``.
-        autoreset_mode: Handed on to the workers.
-        max_concurrency: How many permits the workers' semaphore has; None for no semaphore.
+        autoreset_mode: Passed on to the workers.
+        max_concurrency: The initial value of the workers' semaphore; None for no semaphore.
     """
 
     envs: list[Env[Any, Any]] | None = None
@@ -92,12 +92,12 @@ class CustomWorkerPool:
         max_concurrency: int | None,
     ) -> None:
         factories = checked_factories(env_fns)
-        taken = len(inspect.signature(gymnasium_async._async_worker).parameters)
+        count = len(inspect.signature(gymnasium_async._async_worker).parameters)
         try:
-            inspect.signature(worker).bind(*(None,) * taken)
+            inspect.signature(worker).bind(*(None,) * count)
         except TypeError as error:
             raise ValueError(
-                f"A custom `worker` must accept {taken} arguments. Got the signature "
+                f"A custom `worker` must accept {count} arguments. Got the signature "
                 f"{inspect.signature(worker)}."
             ) from error
         self.num_envs = len(factories)
@@ -106,11 +106,12 @@ class CustomWorkerPool:
         self.copy = copy
         self._closed = False
         self._process = os.getpid()
-        self._asked: list[int] = []  # slots that the latest request went to
-        self._pending: list[int] = []  # those of them whose answer is awaited
-        self._doing = ""
+        self._requested: list[int] = []  # slots of the latest request
+        self._pending: list[int] = []  # those of them that have not answered
+        self._operation = ""
         self._answers: dict[int, Any] = {}
-        self._look_at(factories, observation_mode)
+        self._failed = 0  # how many of the answers report an error
+        self._read_spaces(factories, observation_mode)
         methods: Any = multiprocessing.get_context(context)
         buffer = None
         if shared_memory:
@@ -131,17 +132,18 @@ class CustomWorkerPool:
         self._processes: list[Any] = []
         with clear_mpi_env_vars():
             for index, factory in enumerate(factories):
-                here, there = methods.Pipe()
-                given = (index, CloudpickleWrapper(factory), there, here, buffer, self._failures)
+                own_end, worker_end = methods.Pipe()
+                packed = CloudpickleWrapper(factory)
+                arguments = (index, packed, worker_end, own_end, buffer, self._failures)
                 process = methods.Process(
                     target=_run_worker,
                     name=f"shoal-custom-worker-{index}",
-                    args=(os.getpid(), worker, *(*given, autoreset_mode, permits)[:taken]),
+                    args=(os.getpid(), worker, *(*arguments, autoreset_mode, permits)[:count]),
                     daemon=daemon,
                 )
                 process.start()
-                there.close()
-                self._pipes.append(here)
+                worker_end.close()
+                self._pipes.append(own_end)
                 self._processes.append(process)
         try:
             self._check_spaces(observation_mode)
@@ -149,14 +151,14 @@ class CustomWorkerPool:
             self.close(terminate=True)
             raise
 
-    def _look_at(self, factories: list[EnvFactory], mode: ObservationMode) -> None:
-        """Learn the spaces from one environment, or from each where they may differ."""
-        seen = [factory() for factory in (factories if mode == "different" else factories[:1])]
-        self.metadata = dict(seen[0].metadata)
-        self.render_mode = seen[0].render_mode
-        spaces = [(env.observation_space, env.action_space) for env in seen]
+    def _read_spaces(self, factories: list[EnvFactory], mode: ObservationMode) -> None:
+        """Read the spaces of one environment, or of each if they may differ."""
+        envs = [factory() for factory in (factories if mode == "different" else factories[:1])]
+        self.metadata = dict(envs[0].metadata)
+        self.render_mode = envs[0].render_mode
+        spaces = [(env.observation_space, env.action_space) for env in envs]
         spaces *= self.num_envs // len(spaces)
-        for env in seen:
+        for env in envs:
             env.close()
         self.spaces = agree([pair[0] for pair in spaces], [pair[1] for pair in spaces], mode)
 
@@ -164,13 +166,13 @@ class CustomWorkerPool:
         """Have each worker compare its environment's spaces with the first one's."""
         single = self.spaces.single_observation, self.spaces.single_action
         request = ("_check_spaces", (mode, *single))
-        self._ask("check", dict.fromkeys(range(self.num_envs), request))
-        for slot, (same_observations, same_actions) in sorted(self._answered(None).items()):
-            for what, same in (("observation", same_observations), ("action", same_actions)):
+        self._request("check", dict.fromkeys(range(self.num_envs), request))
+        for slot, (same_observations, same_actions) in sorted(self._await_answers(None).items()):
+            for kind, same in (("observation", same_observations), ("action", same_actions)):
                 if not same:
                     raise SpaceMismatchError(
-                        f"the sub-environments {what} spaces are not equivalent: that of slot "
-                        f"{slot} differs from {single[what == 'action']}"
+                        f"the sub-environments {kind} spaces are not equivalent: that of slot "
+                        f"{slot} differs from {single[kind == 'action']}"
                     )
 
     def reset(
@@ -179,22 +181,22 @@ class CustomWorkerPool:
         seeds: Sequence[int | None] | None = None,
         options: dict[str, Any] | None = None,
     ) -> None:
-        """Begin to reset these slots."""
+        """Start to reset these slots."""
         chosen = slot_numbers(slots, self.num_envs)
-        given = checked_seeds(seeds, len(chosen))
-        requests = [("reset", {"seed": seed, "options": options}) for seed in given]
-        self._ask("reset", dict(zip(chosen.tolist(), requests, strict=True)))
+        checked = checked_seeds(seeds, len(chosen))
+        requests = [("reset", {"seed": seed, "options": options}) for seed in checked]
+        self._request("reset", dict(zip(chosen.tolist(), requests, strict=True)))
 
     def begin_step(self, actions: Any) -> None:
-        """Begin to step every slot."""
-        given = list(iterate(self.spaces.action, actions))
-        self._ask("step", {slot: ("step", action) for slot, action in enumerate(given)})
+        """Start to step every slot."""
+        by_slot = enumerate(iterate(self.spaces.action, actions))
+        self._request("step", {slot: ("step", action) for slot, action in by_slot})
 
     def end_step(self, timeout: float | None = None) -> Results:
-        """Finish the step of every slot."""
-        answers = self._answered(timeout)
+        """Wait for the step of every slot."""
+        answers = self._await_answers(timeout)
         slots = range(self.num_envs)
-        observations = self._joined({slot: answers[slot][0] for slot in slots})
+        observations = self._join({slot: answers[slot][0] for slot in slots})
         rewards = np.array([answers[slot][1] for slot in slots], np.float64)
         terminated = np.array([answers[slot][2] for slot in slots], np.bool_)
         truncated = np.array([answers[slot][3] for slot in slots], np.bool_)
@@ -207,7 +209,7 @@ class CustomWorkerPool:
         return self.end_step()
 
     def send(self, actions: Any, slots: SlotChoice = None) -> None:
-        """Not for worker functions, which know steps of all slots only."""
+        """Raise NotImplementedError: custom workers only step all slots together."""
         raise NotImplementedError("slots of a vector with a custom worker are stepped together")
 
     def recv(
@@ -216,37 +218,36 @@ class CustomWorkerPool:
         timeout: float | None = None,
         *,
         max_slots: int | None = None,  # noqa: ARG002
-        slots: SlotChoice = None,  # noqa: ARG002
+        slots: SlotChoice = None,
     ) -> Batch:
-        """Finish what was begun: a reset, or a step of every slot."""
-        everyone = np.arange(self.num_envs)
-        if self._doing == "step":
-            return Batch(everyone, *self.end_step(timeout))
-        asked = self._asked
-        answers = self._answered(timeout)
-        observations = self._joined({slot: answers[slot][0] for slot in asked})
-        nothing = np.zeros(len(asked))
-        flags = np.zeros(len(asked), np.bool_)
-        infos = _raw_infos([answers[slot][1] for slot in asked])
-        return Batch(np.array(asked), observations, nothing, flags, flags.copy(), infos)
+        """Wait for the reset or the step in flight."""
+        if self._operation == "step":
+            return Batch(np.arange(self.num_envs), *self.end_step(timeout))
+        slots = self._requested
+        answers = self._await_answers(timeout)
+        observations = self._join({slot: answers[slot][0] for slot in slots})
+        rewards = np.zeros(len(slots))
+        flags = np.zeros(len(slots), np.bool_)
+        infos = _raw_infos([answers[slot][1] for slot in slots])
+        return Batch(np.array(slots), observations, rewards, flags, flags.copy(), infos)
 
-    def _joined(self, observations: dict[int, Any]) -> Any:
-        """The batch of all slots' observations, with these as the newest ones."""
+    def _join(self, observations: dict[int, Any]) -> Any:
+        """Update the batch of all slots with these observations, and return it."""
         if not self._shared:
             space = self.spaces.single_observation
-            known = list(iterate(self.spaces.observation, deepcopy(self._observations)))
+            newest = list(iterate(self.spaces.observation, deepcopy(self._observations)))
             for slot, observation in observations.items():
-                known[slot] = observation
-            self._observations = concatenate(space, known, self._observations)
+                newest[slot] = observation
+            self._observations = concatenate(space, newest, self._observations)
         return self.latest()
 
     @property
     def in_flight(self) -> int:
-        """How many slots have been asked for something, and not been received."""
+        """How many slots were sent a request and not yet received."""
         return len(self._pending) + len(self._answers)
 
     def latest(self, slots: SlotChoice = None) -> Any:  # noqa: ARG002
-        """The newest observations of all slots."""
+        """Return the newest observations of all slots."""
         return deepcopy(self._observations) if self.copy else self._observations
 
     def begin_call(
@@ -256,58 +257,60 @@ class CustomWorkerPool:
         kwargs: dict[str, Any],
         slots: SlotChoice = None,
     ) -> PendingCall:
-        """Begin to call a method of each environment."""
+        """Start to call a method of each environment."""
         if not isinstance(what, str):
-            raise TypeError("a worker function of the user's can be asked by name only")
+            raise TypeError(f"a custom worker needs the name of a method, got {what!r}")
         chosen = slot_numbers(slots, self.num_envs)
         request: tuple[str, Any] = ("_call", (what, args, kwargs))
         if what == "set_wrapper_attr":
             request = ("_setattr", args)
-        self._ask("call", dict.fromkeys(chosen.tolist(), request))
+        self._request("call", dict.fromkeys(chosen.tolist(), request))
         return PendingCall(0, chosen, [])
 
     def end_call(self, call: PendingCall, timeout: float | None = None) -> list[Any]:
-        """The results of a call."""
-        answers = self._answered(timeout)
+        """Wait for a call, and return its results."""
+        answers = self._await_answers(timeout)
         return [answers[slot] for slot in call.slots.tolist()]
 
     def abandon_call(self, call: PendingCall) -> None:
-        """Do nothing: the replies are dropped like everything that is in flight."""
+        """Do nothing: :meth:`drop` discards the replies."""
 
     def drop(self) -> None:
-        """Wait for all that is in flight, and forget it."""
+        """Wait for all slots in flight, and discard their results."""
         if self.in_flight:
-            self._answered(None)
+            self._await_answers(None)
 
     def call(self, what: Called, *args: Any, slots: SlotChoice = None, **kwargs: Any) -> list[Any]:
         """Call a method of each environment, or read an attribute."""
         return self.end_call(self.begin_call(what, args, kwargs, slots))
 
-    def _ask(self, doing: str, requests: dict[int, tuple[str, Any]]) -> None:
-        check_open(self._closed, doing)
+    def _request(self, operation: str, requests: dict[int, tuple[str, Any]]) -> None:
+        check_open(self._closed, operation)
         if self._pending or self._answers:
-            raise AlreadyPendingCallError(f"{doing}: a {self._doing} is in flight", self._doing)
-        self._doing = doing
-        self._asked = list(requests)
+            raise AlreadyPendingCallError(
+                f"{operation}: a {self._operation} is in flight", self._operation
+            )
+        self._operation = operation
+        self._failed = 0
+        self._requested = list(requests)
         self._pending = list(requests)
         for slot, request in requests.items():
             try:
                 self._pipes[slot].send(request)
             except (BrokenPipeError, ConnectionResetError):
-                continue  # its answer, or the lack of it, says more
+                continue  # waiting for the answer reports the failure
 
-    def _answered(self, timeout: float | None) -> dict[int, Any]:
-        """Wait for all answers; what came is kept over a timeout."""
+    def _await_answers(self, timeout: float | None) -> dict[int, Any]:
+        """Wait for all answers; after a timeout, those that have arrived are kept."""
         if not self._pending and not self._answers:
-            raise NoAsyncCallError("nothing was asked for", self._doing)
+            raise NoAsyncCallError("no request is in flight", self._operation)
         deadline = None if timeout is None else time.monotonic() + timeout
-        failed = 0
         while self._pending:
-            left = _TICK if deadline is None else min(_TICK, deadline - time.monotonic())
-            if left < 0:
+            remaining = _TICK if deadline is None else min(_TICK, deadline - time.monotonic())
+            if remaining < 0:
                 raise ReceiveTimeoutError(f"{len(self._pending)} slots have not answered in time")
             by_pipe: dict[Any, int] = {self._pipes[slot]: slot for slot in self._pending}
-            for pipe in wait_for(list(by_pipe), left):
+            for pipe in wait_for(list(by_pipe), remaining):
                 slot = by_pipe[pipe]
                 try:
                     self._answers[slot], success = self._pipes[slot].recv()
@@ -316,24 +319,25 @@ class CustomWorkerPool:
                     self._answers.clear()
                     raise WorkerCrashedError(f"the worker of slot {slot} has ended") from error
                 self._pending.remove(slot)
-                failed += not success
+                self._failed += not success
         answers, self._answers = self._answers, {}
-        if failed:
-            self.errors = sorted((self._failure() for _ in range(failed)), key=lambda pair: pair[0])
+        if self._failed:
+            errors = [self._receive_error() for _ in range(self._failed)]
+            self.errors = sorted(errors, key=lambda pair: pair[0])
             raise self.errors[-1][1]
         return answers
 
-    def _failure(self) -> tuple[int, BaseException]:
+    def _receive_error(self) -> tuple[int, BaseException]:
         try:
             slot, kind, value, trace = self._failures.get(timeout=5)
             error = value if isinstance(value, BaseException) else kind(value)
-        except Exception as lost:  # what the user's worker has put there cannot be brought over
-            return -1, RemoteError(f"an environment has failed, and its error is lost: {lost!r}")
+        except Exception as lost:  # the custom worker has put another object into the queue
+            return -1, RemoteError(f"an environment failed, and its error was lost: {lost!r}")
         error.__cause__ = RemoteTraceback(trace)
         return slot, error
 
     def worker_states(self) -> list[WorkerState]:
-        """A process for each slot."""
+        """Return the process of each slot."""
         return [
             WorkerState(f"worker {slot}", range(slot, slot + 1), process=process.pid)
             for slot, process in enumerate(self._processes)
@@ -351,11 +355,11 @@ class CustomWorkerPool:
             try:
                 pipe.send(("close", None))
             except (BrokenPipeError, ConnectionResetError):
-                continue  # it has ended before
+                continue  # it has ended already
         while not terminate and any(process.is_alive() for process in self._processes):
             terminate = deadline is not None and time.monotonic() > deadline
             for pipe in wait_for(self._pipes, _TICK):
-                self._read_on(pipe)
+                self._discard_message(pipe)
         for process in self._processes:
             process.kill()
             process.join()
@@ -363,20 +367,20 @@ class CustomWorkerPool:
             pipe.close()
         self._failures.close()
 
-    def _read_on(self, pipe: Any) -> None:
-        """Let a worker that is ending get rid of what it has to say."""
+    def _discard_message(self, pipe: Any) -> None:
+        """Discard a message, so that a worker that is ending is not blocked."""
         try:
             pipe.recv_bytes()
         except (EOFError, OSError):
             time.sleep(_TICK)
 
     def abandon(self) -> None:
-        """End the processes of a pool that nobody has closed."""
+        """End the processes of a pool that was garbage-collected without being closed."""
         self.close(terminate=True)
 
 
 def _run_worker(parent: int, worker: Callable[..., None], *arguments: Any) -> None:
-    """Run a user's worker in a process that ends with its parent, and leaves Ctrl-C to it."""
+    """Run a custom worker in a process that ends with its parent and ignores Ctrl-C."""
     signal.signal(signal.SIGINT, signal.SIG_IGN)
     _native.start_lifeline(parent, dies_with_thread=False)
     worker(*arguments)

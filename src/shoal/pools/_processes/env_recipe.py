@@ -1,4 +1,4 @@
-"""What a worker process needs to build its environments: factories, and what they rely on."""
+"""The recipe from which a worker process builds its environments."""
 
 from __future__ import annotations
 
@@ -15,9 +15,9 @@ from shoal.errors import FactoryPicklingError
 from shoal.pools._environments import EnvFactory
 
 __all__ = [
-    "Introduction",
+    "BuildResult",
     "Recipe",
-    "Unpacked",
+    "UnpackResult",
     "pack_recipe",
     "unpack_recipe",
     "unpicklable",
@@ -26,7 +26,7 @@ __all__ = [
 
 @dataclass(frozen=True)
 class Recipe:
-    """The environments of one worker, the first of which stands in slot ``first``."""
+    """The factories of one worker's environments, the first of which is in slot ``first``."""
 
     factories: Sequence[EnvFactory]
     first: int
@@ -37,15 +37,15 @@ class Recipe:
 
 
 @dataclass(frozen=True)
-class Unpacked:
-    """A worker's word that it has understood its recipe, or why it has not."""
+class UnpackResult:
+    """Whether a worker could unpickle its recipe."""
 
     error: BaseException | None = None
 
 
 @dataclass(frozen=True)
-class Introduction:
-    """What a worker says of its environments once they are built, or why they are not."""
+class BuildResult:
+    """The description of the environments that a worker has built, or the error."""
 
     spaces: Sequence[tuple[Space[Any], Space[Any]]] = ()
     metadata: dict[str, Any] | None = None
@@ -54,71 +54,75 @@ class Introduction:
 
 
 def pack_recipe(recipe: Recipe) -> bytes:
-    """Pickle a recipe; a factory that cannot be pickled is named, with the part that cannot."""
-    # By this key multiprocessing knows its own, for factories that hold the proxy of a manager.
+    """Pickle a recipe.
+
+    Raises:
+        FactoryPicklingError: A factory cannot be pickled. The message names the part that cannot.
+    """
+    # Factories that hold the proxy of a multiprocessing manager need its authentication key.
     key = bytes(multiprocessing.current_process().authkey)
     try:
         return pickle.dumps((key, cloudpickle.dumps(recipe)))
     except Exception as error:
-        found = unpicklable(recipe.factories)
-        if found is None:
+        located = unpicklable(recipe.factories)
+        if located is None:
             raise
-        place, culprit = found
+        index, culprit = located
         raise FactoryPicklingError(
-            f"the function that makes the environment of slot {recipe.first + place} cannot be "
+            f"the function that makes the environment of slot {recipe.first + index} cannot be "
             f"sent to a worker process, because {culprit} cannot be pickled ({error}). Create it "
-            "inside of the function, or use start='fork' or backend='thread'."
+            "inside the function, or use start='fork' or backend='thread'."
         ) from error
 
 
 def unpicklable(factories: Sequence[EnvFactory]) -> tuple[int, str] | None:
-    """The first factory that cannot be pickled, by its place, and what of it is to blame."""
-    for place, factory in enumerate(factories):
+    """Return the index of the first factory that cannot be pickled, and the part that cannot."""
+    for index, factory in enumerate(factories):
         try:
             cloudpickle.dumps(factory)
         except Exception:
-            return place, _culprit(factory) or repr(factory)
+            return index, _find_culprit(factory) or repr(factory)
     return None
 
 
-def unpack_recipe(letter: bytes) -> Recipe:
-    """The recipe, in the process that it was meant for."""
-    multiprocessing.current_process().authkey, packed = pickle.loads(letter)
+def unpack_recipe(pickled: bytes) -> Recipe:
+    """Unpickle a recipe in the worker process."""
+    multiprocessing.current_process().authkey, packed = pickle.loads(pickled)
     recipe: Recipe = pickle.loads(packed)
     return recipe
 
 
-def _culprit(thing: Any, where: str = "", depth: int = 4) -> str | None:
-    """Which part of an object is the one that cannot be pickled, as a user would call it."""
-    for name, part in _parts(thing):
+def _find_culprit(value: Any, prefix: str = "", depth: int = 4) -> str | None:
+    """Describe the part of an object that cannot be pickled; None if every part can be."""
+    for name, part in _parts(value):
         try:
             cloudpickle.dumps(part)
         except Exception:
-            path = f"{where}{name}"
-            deeper = _culprit(part, f"{path}: ", depth - 1) if depth else None
+            path = f"{prefix}{name}"
+            deeper = _find_culprit(part, f"{path}: ", depth - 1) if depth else None
             return deeper or f"{path} ({type(part).__name__}: {part!r})"
     return None
 
 
-def _parts(thing: Any) -> list[tuple[str, Any]]:
+def _parts(value: Any) -> list[tuple[str, Any]]:
     parts: list[tuple[str, Any]] = []
-    function = getattr(thing, "func", None)
+    function = getattr(value, "func", None)
     if function is not None:  # functools.partial
         parts.append(("the function", function))
-        parts += [(f"argument {k}", value) for k, value in enumerate(thing.args)]
-        parts += [(f"argument {name!r}", value) for name, value in thing.keywords.items()]
-    code = getattr(thing, "__code__", None)
+        parts += [(f"argument {k}", argument) for k, argument in enumerate(value.args)]
+        parts += [(f"argument {name!r}", argument) for name, argument in value.keywords.items()]
+    code = getattr(value, "__code__", None)
     if code is not None:
-        cells = getattr(thing, "__closure__", None) or ()
+        cells = getattr(value, "__closure__", None) or ()
         for name, cell in zip(code.co_freevars, cells, strict=False):
             parts.append((f"the variable {name!r}", cell.cell_contents))
         for name in code.co_names:
-            if name in thing.__globals__:
-                parts.append((f"the global variable {name!r}", thing.__globals__[name]))
-    if isinstance(thing, dict):
-        parts += [(f"item {key!r}", value) for key, value in thing.items()]
-    elif isinstance(thing, list | tuple):
-        parts += [(f"item {k}", value) for k, value in enumerate(thing)]
-    elif hasattr(thing, "__dict__") and not isinstance(thing, type) and code is None:
-        parts += [(f"attribute {name!r}", value) for name, value in vars(thing).items()]
+            if name in value.__globals__:
+                parts.append((f"the global variable {name!r}", value.__globals__[name]))
+    if isinstance(value, dict):
+        parts += [(f"item {key!r}", item) for key, item in value.items()]
+    elif isinstance(value, list | tuple):
+        parts += [(f"item {k}", item) for k, item in enumerate(value)]
+    elif hasattr(value, "__dict__") and not isinstance(value, type) and code is None:
+        parts += [(f"attribute {name!r}", attribute) for name, attribute in vars(value).items()]
     return parts

@@ -1,4 +1,4 @@
-"""Environments registered in one process, made known to another."""
+"""Registers environments of one process in another process."""
 
 from __future__ import annotations
 
@@ -17,10 +17,10 @@ ENTRY_POINTS = ("entry_point", "vector_entry_point")
 
 
 def registered_specs() -> list[bytes]:
-    """The environments that this process has registered besides Gymnasium's own, pickled.
+    """Return the pickled specs of all registered environments except Gymnasium's.
 
-    One that cannot be pickled, say because its entry point holds a lock, is left out: a worker that
-    asks for it is told by Gymnasium that it does not exist.
+    A spec that cannot be pickled, for instance because its entry point holds a lock, is left out:
+    in a worker, Gymnasium then raises that the environment does not exist.
     """
     pickled = []
     for spec in gymnasium.registry.values():
@@ -38,8 +38,8 @@ def registered_specs() -> list[bytes]:
 
 
 def register_specs(specs: Sequence[bytes]) -> None:
-    """Make environments known that another process has registered."""
-    # The package that has registered them does it again when it is imported here.
+    """Register environments that another process has registered."""
+    # Importing the package that has registered them registers them again.
     warnings.filterwarnings("ignore", ".*Overriding environment .* already in registry")
     for pickled in specs:
         spec = pickle.loads(pickled)
@@ -50,11 +50,11 @@ def register_specs(specs: Sequence[bytes]) -> None:
 
 
 class _PackedEntryPoint:
-    """An entry point that is unpickled, and its module imported, when it is asked for.
+    """An entry point that is unpickled, and its module imported, when it is first used.
 
-    A worker is told of all that is registered, and most of it is none of its business: a class that
-    stands in a training script would bring the script's imports, torch among them, to every worker.
-    Copied or sent back, it is what was packed.
+    A worker receives all registered specs but makes few of them. Unpickling a class of a training
+    script would import the script's dependencies, such as torch, in every worker. A copy or pickle
+    of this object is the unpickled entry point.
     """
 
     def __init__(self, pickled: bytes) -> None:

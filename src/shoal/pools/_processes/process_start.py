@@ -1,11 +1,11 @@
-"""Ways to start a worker process, and to see whether it still lives.
+"""Ways to start a worker process, and to check whether it is alive.
 
-``"fresh"`` starts a new interpreter, which imports Shoal and nothing of the user's until a factory
-asks for it: the main module is never run again, so a script needs no guard around its main part,
-and a notebook, an interactive session and a script on standard input work alike. What the caller's
-process has changed since it was started (a module's variables, NumPy's global random state, filters
-of warnings) is not known there. ``"fork"`` copies this process; ``"forkserver"`` and ``"spawn"``
-are those of :mod:`multiprocessing`.
+``"fresh"`` starts a new interpreter, which imports only Shoal until a factory needs more. It never
+runs the main module, so a script needs no ``if __name__ == "__main__"`` guard, and notebooks,
+interactive sessions and scripts on standard input work as well. Changes that the caller's process
+has made at run time (module variables, NumPy's global random state, warning filters) do not carry
+over. ``"fork"`` copies this process. ``"forkserver"`` and ``"spawn"`` are those of
+:mod:`multiprocessing`.
 """
 
 from __future__ import annotations
@@ -23,14 +23,14 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import Any, Literal, Protocol
 
-from shoal.pools._processes.mailbox import Mail
+from shoal.pools._processes.mailbox import MessageSocket
 
 __all__ = ["START_METHODS", "Process", "StartMethod", "kill", "start_process"]
 
 StartMethod = Literal["fresh", "fork", "forkserver", "spawn"]
 START_METHODS = ("fresh", "fork", "forkserver", "spawn")
 
-# Read by the libraries when they are loaded, so they must be set before the process starts.
+# The libraries read these when they are loaded, so they must be set before the process starts.
 _THREAD_LIMITS = (
     "OMP_NUM_THREADS",
     "OPENBLAS_NUM_THREADS",
@@ -55,41 +55,41 @@ class Process(Protocol):
     pid: int
 
     def exit_code(self) -> int | None:
-        """None while it lives; else its exit code, or the signal that ended it as a negative."""
+        """Return None while it runs, else its exit code; negative for the signal that ended it."""
 
     def wait(self, timeout: float | None) -> bool:
-        """Wait for its end, at most so long; returns whether it has ended."""
+        """Wait at most ``timeout`` seconds until it has ended; return whether it has."""
 
 
 def start_process(
     method: StartMethod, threads: int | None, recipe: Any = None
-) -> tuple[Process, Mail]:
-    """Start a worker and return it with our end of the way to it.
+) -> tuple[Process, MessageSocket]:
+    """Start a worker, and return it with the caller's end of the connection to it.
 
     Args:
         method: How to start it.
-        threads: How many threads libraries such as OpenBLAS may use in it; None leaves it to them.
-        recipe: For a worker that is forked: what the others are sent, which it need not be.
+        threads: How many threads libraries such as OpenBLAS may use in it; None for no limit.
+        recipe: The recipe of a forked worker, which inherits it; other workers are sent theirs.
     """
-    here, there = socket.socketpair()
+    own_end, worker_end = socket.socketpair()
     try:
         with _limited_threads(threads):
             if method == "fresh":
-                process: Process = _Interpreter(there)
+                process: Process = _Interpreter(worker_end)
             elif method == "fork":
-                process = _Fork(there, recipe)
+                process = _Fork(worker_end, recipe)
             else:
-                process = _MultiprocessingChild(method, there)
+                process = _MultiprocessingChild(method, worker_end)
     except BaseException:
-        here.close()
+        own_end.close()
         raise
     finally:
-        there.close()
-    return process, Mail(here, reads_while_sending=True)
+        worker_end.close()
+    return process, MessageSocket(own_end, reads_while_sending=True)
 
 
 def kill(process: Process) -> None:
-    """End a process at once, with all that its environments have started and not let go of."""
+    """Kill a process, with the processes that its environments have started in its group."""
     if process.exit_code() is not None:
         return
     try:
@@ -97,12 +97,12 @@ def kill(process: Process) -> None:
             os.killpg(process.pid, signal.SIGKILL)
         else:
             os.kill(process.pid, signal.SIGKILL)
-    except ProcessLookupError:  # it has ended by itself meanwhile
+    except ProcessLookupError:  # it has ended since the check
         return
 
 
 class _Interpreter:
-    """A new interpreter, that runs the worker's main function and nothing else."""
+    """A new interpreter that runs only the worker's main function."""
 
     def __init__(self, end: socket.socket) -> None:
         code = _BOOTSTRAP.format(
@@ -117,7 +117,7 @@ class _Interpreter:
             [sys.executable, *flags, "-c", code],
             stdin=subprocess.DEVNULL,
             pass_fds=[end.fileno()],
-            start_new_session=True,  # Ctrl-C is the caller's to deal with
+            start_new_session=True,  # Ctrl-C is for the caller only
         )
         self.pid = self._popen.pid
 
@@ -133,9 +133,10 @@ class _Interpreter:
 
 
 class _Fork:
-    """A copy of this process, that runs the worker's main function and nothing else.
+    """A copy of this process that runs only the worker's main function.
 
-    Not by :mod:`multiprocessing`: that would end it together with any other fork of this process.
+    Not started by :mod:`multiprocessing`, which would end it when any other fork of this process
+    exits.
     """
 
     def __init__(self, end: socket.socket, recipe: Any) -> None:
@@ -181,7 +182,7 @@ class _MultiprocessingChild:
         context = multiprocessing.get_context(method)
         self._child = context.Process(  # type: ignore[attr-defined]
             target=_run_child,
-            # A fork server is not the process whose end counts.
+            # The parent of a forkserver's child is the server, not the caller.
             args=(end, os.getpid(), method != "forkserver" and _is_main_thread(), None),
             name="shoal-worker",
             daemon=True,
@@ -211,7 +212,7 @@ def _is_main_thread() -> bool:
 
 @contextmanager
 def _limited_threads(threads: int | None) -> Iterator[None]:
-    """Let processes that are started meanwhile find the limit in their environment."""
+    """Set the thread limit in the environment of processes that are started in this context."""
     if threads is None:
         yield
         return

@@ -1,15 +1,15 @@
-"""Noticing workers that hang."""
+"""Detection of workers that hang."""
 
 from __future__ import annotations
 
 import time
 from collections.abc import Callable
 
-__all__ = ["HangWatch"]
+__all__ = ["HangDetector"]
 
 
-class HangWatch:
-    """Notices workers that make no progress.
+class HangDetector:
+    """Detects workers that make no progress.
 
     Args:
         seconds: How long one slot may take.
@@ -31,5 +31,5 @@ class HangWatch:
         return now - last[1] >= self.seconds
 
     def forget(self, worker: int) -> None:
-        """Forget the progress of a worker that is replaced."""
+        """Discard the progress of a worker that is replaced."""
         self._progress.pop(worker, None)

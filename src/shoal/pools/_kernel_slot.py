@@ -94,7 +94,7 @@ class KernelSlot:
             pool.attributes(slot)[name] = value
         else:
             raise AttributeError(
-                f"cannot set {name!r}: the kernel {pool.kernel.name} does not read it; "
+                f"cannot set {name!r}: it is built in to the kernel {pool.kernel.name}; "
                 "backend='python' makes a vector of Gymnasium's Python environments"
             )
         return True

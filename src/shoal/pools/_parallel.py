@@ -303,21 +303,28 @@ class ParallelPool(WorkerPoolBase):
             of_slots[slot] = outcome
 
     def drop(self) -> None:
-        """Wait for all slots in flight, and discard their results and exceptions."""
+        """Wait for all slots in flight, and discard their results.
+
+        An exception of an environment is raised, after all slots were discarded.
+        """
         if not self.in_flight:
             return
         with self._use:
             self._check_usable("drop")
             ledger = self._ledger
-            if not ledger.is_in_round:
-                self._await_slots(ledger.wanted(None, None, None), None)
-                self._messenger.discard(ledger.slots_in_flight().tolist())
-                ledger.clear_all()
+            if ledger.is_in_round:
+                if self._is_step_async:
+                    self._end_round(None)
+                else:
+                    self._discard_round()
                 return
-            has_own = self._own_envs and _CALLER not in self._messenger.of_round
-            if self._is_step_async and has_own:
-                self._drive_own()
-            self._discard_round()
+            self._await_slots(ledger.wanted(None, None, None), None)
+            slots = ledger.slots_in_flight().tolist()
+            of_slots = self._messenger.of_slots
+            outcomes = [of_slots[slot] for slot in slots if slot in of_slots]
+            ledger.clear_all()
+            self._messenger.discard(slots)
+            self._raise([error for outcome in outcomes for error in outcome.errors])
 
     @property
     def in_flight(self) -> int:

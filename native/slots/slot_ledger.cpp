@@ -69,7 +69,7 @@ bool SlotLedger::mark_done(int64_t slot, int64_t request) {
 }
 
 void SlotLedger::clear(const Slots& slots) {
-  is_in_round_ = false;
+  if (slots.count > 0) is_in_round_ = false;
   for (Py_ssize_t k = 0; k < slots.count; ++k) {
     const int64_t slot = slots[k];
     if (!in_flight_.contains(slot)) continue;

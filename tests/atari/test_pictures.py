@@ -108,7 +108,7 @@ SCREEN = np.zeros((210, 160), np.uint8)
 @pytest.mark.parametrize(
     ("call", "error", "message"),
     [
-        (lambda: area_resize(SCREEN.astype(float), (84, 84)), TypeError, "expected uint8 pixels, got float64"),
+        (lambda: area_resize(SCREEN.astype(float), (84, 84)), TypeError, "uint8 pixels, got float"),
         (lambda: area_resize(SCREEN, (84, 0)), ValueError, "positive"),
         (lambda: area_resize(SCREEN[0], (84, 84)), ValueError, r"got \(160,\)"),
         (lambda: area_resize(SCREEN[:0], (84, 84)), ValueError, r"got \(0, 160\)"),

@@ -206,7 +206,8 @@ class Arm(Cell):
 arm = Hosted(Arm, exclusive=True, safe_state=lambda: open("closed", "a").write("s"))
 """
     )
-    environment = {**os.environ, "PYTHONPATH": str(Path(__file__).parents[2])}
+    paths = [str(Path(__file__).parents[2]), *filter(None, [os.environ.get("PYTHONPATH")])]
+    environment = {**os.environ, "PYTHONPATH": os.pathsep.join(paths)}
     with shoal_serve(folder, "arm:arm", "--bind", "tcp://127.0.0.1:0", env=environment) as server:
         envs = shoal.connect(f"{read_url(server)}/arm")
         envs.reset(seed=0)

@@ -44,6 +44,14 @@ COMPARE = textwrap.dedent(
 )
 
 
+@pytest.fixture(autouse=True)
+def no_patch():
+    """Undo the patch, also that of an earlier test: ``make_bam_vec_env`` applies it."""
+    shoal.sb3.unpatch_algorithms()
+    yield
+    shoal.sb3.unpatch_algorithms()
+
+
 def replaced_by(statement):
     """Return the attributes that ``import shoal.sb3`` and a statement replace."""
     command = [sys.executable, "-c", COMPARE, statement]

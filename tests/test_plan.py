@@ -178,6 +178,6 @@ def test_caller_steps_slots(options, shared):
     with shoal.make(Counted, num_envs=4, **options) as envs:
         assert envs.plan.backend == options.get("backend", "process")
         assert (envs.plan.caller_slots > 0) == shared
-        assert envs.plan.reason == "asked for"
+        assert envs.plan.reason == "requested"
         envs.reset(seed=1)
         envs.step([0] * 4)

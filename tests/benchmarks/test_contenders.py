@@ -108,7 +108,7 @@ def test_options_reach_the_process_and_the_plan_comes_back() -> None:
     with Runner(contenders, QUICK) as runner:
         cell = runner.measure("noop", 6)
     assert cell.failures == {}
-    assert cell.notes["two"] == "6 slots, 2 worker processes and the caller with 2 slots: asked for"
+    assert cell.notes["two"] == "6 slots, 2 worker processes and the caller with 2 slots: requested"
     assert "inline" in cell.notes["shoal-inline"]
     assert "and the caller" in cell.notes["shoal-process"]
     assert "and the caller" not in cell.notes["shoal-first-come"]

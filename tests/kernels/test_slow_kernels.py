@@ -71,7 +71,7 @@ time.sleep(0.2)
 with warnings.catch_warnings(record=True) as caught:
     warnings.simplefilter("always")
     envs.close(timeout=0.05)
-assert "still inside the kernel" in str(caught[0].message), caught
+assert "still executing the kernel" in str(caught[0].message), caught
 del envs
 gc.collect()
 others = [np.ones(1000) for _ in range(1000)]

@@ -98,7 +98,7 @@ def test_actors_can_have_any_pool(worker_backend):
     reference = shoal.make(factories, backend="inline")
     assert_rollouts_are_equal(envs, reference, 25, seed=2)
     assert worker_backend.capitalize() in str(envs.plan)
-    assert str(envs.plan).startswith("4 slots, 2 actors of Ray: asked for; they host ")
+    assert str(envs.plan).startswith("4 slots, 2 actors of Ray: requested; they host ")
     envs.close()
     reference.close()
 

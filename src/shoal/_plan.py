@@ -65,8 +65,8 @@ class Plan:
 
     >>> print(Plan("inline", 8, 0, 8, "its steps are too short to share", 2e-6, 4.5e5))
     8 slots, inline: its steps are too short to share (2 us a step, expect about 450,000 steps/s)
-    >>> print(Plan("process", 8, 1, 4, "asked for"))
-    8 slots, 1 worker process and the caller with 4 slots: asked for
+    >>> print(Plan("process", 8, 1, 4, "requested"))
+    8 slots, 1 worker process and the caller with 4 slots: requested
     """
 
     backend: PoolKind

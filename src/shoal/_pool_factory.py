@@ -75,7 +75,7 @@ def kernel_pool(kernel: Kernel, count: int, options: VectorOptions) -> PlannedPo
         workers=options.kernel_threads,
         cores=_kernel_cores(options),
     )
-    reason = "asked for" if options.backend == "kernel" else "there is one for it"
+    reason = "requested" if options.backend == "kernel" else "the environment has one"
     return pool, Plan("kernel", count, pool.workers, count, reason)
 
 
@@ -105,9 +105,9 @@ def _plan(factories: Sequence[EnvFactory], options: VectorOptions) -> Plan:
     if backend == "auto" and options.needs_processes:
         backend = "process"
     if backend == "inline":
-        return Plan("inline", count, 0, count, "asked for")
+        return Plan("inline", count, 0, count, "requested")
     if backend in ("process", "thread"):
-        return _parallel_plan(backend, count, options, "asked for")
+        return _parallel_plan(backend, count, options, "requested")
     if count == 1:
         return Plan("inline", 1, 0, 1, "a single slot")
     try:
@@ -201,7 +201,7 @@ def _on_ray(
         cluster.leave()
         raise
     hosted = ", ".join(sorted(set(pool.pools)))
-    plan = Plan("ray", count, len(shares.workers), 0, f"asked for; they host {hosted}")
+    plan = Plan("ray", count, len(shares.workers), 0, f"requested; they host {hosted}")
     return pool, plan
 
 

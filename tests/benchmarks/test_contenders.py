@@ -75,7 +75,7 @@ def test_first_come_counts_the_slots_that_it_receives() -> None:
     assert envs.in_flight == []
 
 
-def test_first_come_counts_every_step_of_the_environments_and_leaves_none_in_flight() -> None:
+def test_first_come_counts_every_step_and_leaves_no_slot_in_flight() -> None:
     with shoal.make(Counting, num_envs=8, workers=2, caller_works=False) as envs:
         envs.reset(seed=0)
         steps, _ = FirstCome(envs, Workload("counting", Counting), min_slots=2).step_many(0.02)
@@ -108,7 +108,7 @@ def test_options_reach_the_process_and_the_plan_comes_back() -> None:
     with Runner(contenders, QUICK) as runner:
         cell = runner.measure("noop", 6)
     assert cell.failures == {}
-    assert cell.notes["two"] == "6 slots, 2 worker processes and the caller with 2 slots: asked for"
+    assert cell.notes["two"] == "6 slots, 2 worker processes and the caller with 2 slots: requested"
     assert "inline" in cell.notes["shoal-inline"]
     assert "and the caller" in cell.notes["shoal-process"]
     assert "and the caller" not in cell.notes["shoal-first-come"]

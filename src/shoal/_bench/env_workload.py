@@ -41,7 +41,7 @@ def env_workload(
         (4,)
         >>> with workload.vector(2, backend="inline") as envs:
         ...     print(envs.plan)
-        2 slots, inline: asked for
+        2 slots, inline: requested
     """
     env_kwargs = dict(arguments or {})
     return Workload(

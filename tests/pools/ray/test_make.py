@@ -98,7 +98,7 @@ def test_every_kind_of_pool_can_be_hosted(worker_backend):
     theirs = shoal.make(factories, backend="inline")
     assert_rollouts_are_equal(ours, theirs, 25, seed=2)
     assert worker_backend.capitalize() in str(ours.plan)
-    assert str(ours.plan).startswith("4 slots, 2 actors of Ray: asked for; they host ")
+    assert str(ours.plan).startswith("4 slots, 2 actors of Ray: requested; they host ")
     ours.close()
     theirs.close()
 
@@ -197,17 +197,17 @@ def test_runtime_environments_reach_the_actors():
 @pytest.mark.parametrize(
     ("options", "said"),
     [
-        ({"caller_works": True}, "caller_works cannot go with backend='ray'"),
-        ({"pin": True}, "pin cannot go with backend='ray'"),
+        ({"caller_works": True}, "caller_works cannot be used with backend='ray'"),
+        ({"pin": True}, "pin cannot be used with backend='ray'"),
         ({"cpus_per_worker": 1.5}, "cpus_per_worker must be a whole number"),
         ({"cpus_per_worker": 0}, "cpus_per_worker must be a whole number"),
         ({"placement": "near"}, "placement must be one of"),
         ({"worker_backend": "ray"}, "worker_backend must be one of"),
         ({"start_timeout": 0}, "start_timeout must be a positive number"),
         ({"workers": 0}, "workers must be a positive integer"),
-        ({"worker_backend": "inline", "step_timeout": 1.0}, "step_timeout goes with"),
-        ({"backend": "process", "placement": "pack"}, "and placement go with backend='ray'"),
-        ({"backend": "auto", "address": "auto"}, "and address go with backend='ray'"),
+        ({"worker_backend": "inline", "step_timeout": 1.0}, "step_timeout requires"),
+        ({"backend": "process", "placement": "pack"}, "and placement require backend='ray'"),
+        ({"backend": "auto", "address": "auto"}, "and address require backend='ray'"),
     ],
 )
 def test_wrong_options_are_refused_before_anything_happens(options, said):

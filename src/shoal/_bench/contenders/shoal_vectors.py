@@ -32,7 +32,7 @@ class Shoal(Contender):
 def plan_summary(note: str) -> str:
     """Return how a plan, given as text, steps the slots, without the reason.
 
-    >>> plan_summary("8 slots, 1 worker process and the caller with 4 slots: asked for")
+    >>> plan_summary("8 slots, 1 worker process and the caller with 4 slots: requested")
     '8 slots, 1 worker process and the caller with 4 slots'
     """
     return note.partition(": ")[0]

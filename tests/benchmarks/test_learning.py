@@ -129,7 +129,7 @@ def test_both_libraries_update_equal_networks(few_rows: None, kind: str) -> None
         return sum(parameter.numel() for parameter in network.parameters())
 
     if kind == "DQN":
-        assert size(theirs.model.q_net) == size(ours.values)
+        assert size(theirs.model.q_net) == size(ours.q_network)
         names = ("gamma", "tau", "target_update_interval", "max_grad_norm")
         found = [getattr(theirs.model, name) for name in names]
         settings = ours.settings

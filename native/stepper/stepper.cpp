@@ -163,8 +163,8 @@ Stepper::Stepper(const Tree& tree, nb::handle actions, SlotState& state, nb::lis
       final_obs_(interned("final_obs")),
       final_info_(interned("final_info")) {}
 
-/// Calls `act` for each slot and row, counted from `first`, or the slot's number (kRowsBySlot). An
-/// exception gets a note that names its slot; the observations of the slots before are kept.
+/// Calls `act` with each slot and its row; rows are counted from `first`. An exception gets a note
+/// that names its slot; the observations of the slots before it are kept.
 template <class Act>
 void Stepper::drive(const Slots& slots, Py_ssize_t first, const char* method, Output& out,
                     const Act& act) {

@@ -105,7 +105,7 @@ def test_errors_have_the_types_of_ale_py():
 
 
 def test_options_that_games_do_not_support():
-    with pytest.raises(ValueError, match="for kernels"):
+    with pytest.raises(ValueError, match="requires a kernel"):
         shoal.make("ALE/Pong-v5", 2, seeding="counter")
     with pytest.raises(ValueError, match="batch_size is 8, but there are 2 slots"):
         shoal.make("ALE/Pong-v5", 2, batch_size=8)

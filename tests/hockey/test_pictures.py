@@ -102,7 +102,7 @@ def test_window_needs_pygame():
     )
     ended = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
     assert ended.stdout == (
-        'DependencyNotInstalled pygame is not installed, run `pip install "shoal[human]"`\n'
+        'DependencyNotInstalled pygame is not installed: pip install "shoal[human]"\n'
     )
 
 
@@ -254,7 +254,7 @@ def test_command(tmp_path):
         (["--opponent", "average"], "opponent must be weak, strong or module:function"),
         (["--opponent", "mine:none"], "has no attribute 'none'"),
         (["--opponent", "nowhere:act"], "No module named 'nowhere'"),
-        (["--opponent", "mine:number"], "mine:number is no function, and has no method act"),
+        (["--opponent", "mine:number"], "mine:number must be a function or have a method act"),
         (["--mode", "FUN"], "mode must be one of"),
     ]:
         ended = command(*wrong, cwd=tmp_path)

@@ -85,6 +85,6 @@ def __getattr__(name: str) -> Any:
         if error.name not in _REQUIRED_PACKAGES:
             raise
         raise MissingExtraError(
-            f"training needs {error.name}, which is not installed: pip install 'shoal[train]'"
+            f'training needs {error.name}, which is not installed: pip install "shoal[train]"'
         ) from error
     return getattr(module, name)

@@ -108,12 +108,12 @@ SCREEN = np.zeros((210, 160), np.uint8)
 @pytest.mark.parametrize(
     ("call", "error", "message"),
     [
-        (lambda: area_resize(SCREEN.astype(float), (84, 84)), TypeError, "uint8, got float64"),
+        (lambda: area_resize(SCREEN.astype(float), (84, 84)), TypeError, "pixels, got float64"),
         (lambda: area_resize(SCREEN, (84, 0)), ValueError, "positive"),
         (lambda: area_resize(SCREEN[0], (84, 84)), ValueError, r"got \(160,\)"),
         (lambda: area_resize(SCREEN[:0], (84, 84)), ValueError, r"got \(0, 160\)"),
         (lambda: area_resize(SCREEN, (8, 8), SCREEN), ValueError, r"shape \(8, 8\)"),
-        (lambda: atari_preprocess(SCREEN, SCREEN[:9]), ValueError, "differ in size"),
+        (lambda: atari_preprocess(SCREEN, SCREEN[:9]), ValueError, "must have the same size"),
         (lambda: atari_preprocess(SCREEN[..., None]), ValueError, "expected a screen"),
         (lambda: atari_preprocess(SCREEN, signal="SECAM"), ValueError, "NTSC"),
         (lambda: area_resize(SCREEN, (8.5, 8)), TypeError, "float"),

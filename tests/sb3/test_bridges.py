@@ -88,7 +88,7 @@ def test_vectors_with_limited_calls():
     assert vec_env.get_attr("gravity", indices=[1]) == [5.0]
     assert vec_env.env_method("get_wrapper_attr", "gravity") == [9.8, 5.0]
     assert vec_env.env_is_wrapped(gymnasium.wrappers.TimeLimit) == [False, False]
-    with pytest.raises(ValueError, match="all its environments only"):
+    with pytest.raises(ValueError, match="only call all of its environments"):
         vec_env.env_method("get_wrapper_attr", "gravity", indices=[1])
     vec_env.reset()
     vec_env.step_async(np.array([0, 1]))
@@ -163,7 +163,7 @@ def test_vector_that_ignores_the_reset_mask_is_detected():
     vec_env.seed(0)
     vec_env.reset()
     steps = (vec_env.step(np.array([0, 1])) for _ in range(100))
-    with pytest.raises(ResetMaskError, match="CartPoleVectorEnv has reset slot"):
+    with pytest.raises(ResetMaskError, match="CartPoleVectorEnv has also reset slot"):
         list(steps)
     vec_env.close()
 

@@ -90,7 +90,7 @@ class TestBadInput:
 
     def test_wrapped_vector_cannot_step_some_slots(self):
         env = ShoalEnv(VECTORS["wrapped"](DISABLED))
-        with pytest.raises(ValueError, match="this vector steps all of its slots"):
+        with pytest.raises(ValueError, match="can only step all of its slots"):
             env.rollout(50, break_when_any_done=False, break_when_all_done=True)
         env.close()
 
@@ -132,5 +132,5 @@ class TestBadInput:
                 return self.observations, np.ones(2), terminated, truncated, {}
 
         env = ShoalEnv(IgnoresMask())
-        with pytest.raises(ResetMaskError, match="IgnoresMask has reset slot 1"):
+        with pytest.raises(ResetMaskError, match="IgnoresMask has also reset slot 1"):
             env.rollout(5, break_when_any_done=False)

@@ -26,11 +26,11 @@ def _figures(arguments: Namespace) -> int:
     if arguments.cores:
         # Before any import that counts the cores.
         machine.use_cores(arguments.cores)
-    from benchmarks.measure import measure_figures, why_not
+    from benchmarks.measure import measure_figures, missing_requirement
 
     status = 0
     for group, figures in select(arguments.names):
-        reason = why_not(group)
+        reason = missing_requirement(group)
         if reason:
             print(f"{group.name} is skipped: {reason}", file=sys.stderr)
             status = status or (2 if arguments.names else 0)

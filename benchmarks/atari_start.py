@@ -1,4 +1,4 @@
-"""How long Atari vectors take to start, in new processes."""
+"""The start-up time of Atari vectors, in new processes."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What Shoal costs besides the environments: time per slot, start-up time, memory of workers."""
+"""The overhead of Shoal: time per slot, start-up time, and memory of workers."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The figures of ``figures.toml``: how they are selected, computed from a cell, and judged."""
+"""The figures of ``figures.toml``: how they are selected, computed from a cell, and evaluated."""
 
 from __future__ import annotations
 
@@ -68,7 +68,7 @@ class Figure:
         return (self.contender, *others)
 
     def limit(self, cores: int) -> str:
-        """Return the part of the requirement that holds on a machine with so many cores."""
+        """Return the part of the requirement that applies with this number of cores."""
         limits = (_parse_limit(part) for part in self.requirement.split(", ") if part)
         return ", ".join(limit for limit, only_on in limits if only_on in (None, cores))
 
@@ -84,7 +84,7 @@ class Figure:
         compute = _METRICS.get(self.metric)
         return mine if compute is None else [*map(float, compute(np.array(mine), np.array(others)))]
 
-    def judge(self, cell: Cell) -> Verdict:
+    def evaluate(self, cell: Cell) -> Verdict:
         """Sum up the rounds of a cell and compare the result with the requirement."""
         limit, values = self.limit(machine.core_count()), self.values(cell)
         return Verdict(self, self.baseline_in(cell), limit, values)
@@ -208,7 +208,7 @@ def _expand(group: str, *row: Any) -> Iterator[Figure]:
 def _parse_limit(text: str) -> tuple[str, int | None]:
     found = _LIMIT.fullmatch(text)
     if found is None:
-        raise ValueError(f"{text!r} is no requirement; expected '>= X' or '<= X [on N cores]'")
+        raise ValueError(f"{text!r} is not a requirement; expected '>= X' or '<= X [on N cores]'")
     return f"{found[1]} {found[2]}", int(found[3]) if found[3] else None
 
 

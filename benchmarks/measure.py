@@ -21,11 +21,11 @@ from shoal._bench import machine
 from shoal._bench.results import Cell, Report
 from shoal._bench.tables import markdown, plain
 
-__all__ = ["measure_figures", "why_not", "write_figures"]
+__all__ = ["measure_figures", "missing_requirement", "write_figures"]
 
 
-def why_not(group: Group) -> str | None:
-    """Return why a group cannot be measured here, or None if it can."""
+def missing_requirement(group: Group) -> str | None:
+    """Return the reason why a group cannot be measured here, or None if it can."""
     if group.needs and find_spec(group.needs) is None:
         return f"the module {group.needs} is not installed"
     if group.device == "cuda":
@@ -64,7 +64,7 @@ def measure_figures(
 
         description["device"] = torch.cuda.get_device_name()
     cells, versions = _measure_cells(figures, settings, own_rounds=rounds is None)
-    verdicts = [figure.judge(cells[figure.workload, figure.size]) for figure in figures]
+    verdicts = [figure.evaluate(cells[figure.workload, figure.size]) for figure in figures]
     if group.packages:
         versions["all" if not versions else "other"] = _versions(group.packages)
     report = Report(description, asdict(settings), versions, list(cells.values()))

@@ -49,7 +49,7 @@ class TrainingSettings:
 
 
 class TrainingRun(NamedTuple):
-    """What one training took and reached."""
+    """The duration and the result of one training run."""
 
     seconds: float
     """The time of ``learn``."""

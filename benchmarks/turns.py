@@ -1,4 +1,4 @@
-"""Cells that are no contest between vectors: samplers take turns in one process.
+"""Cells that do not compare vectors of workloads: samplers take turns in one process.
 
 A module named in ``SPECIAL`` has a function ``samplers(workload, size, settings)`` that returns,
 for every contender, a function that makes its sampler.
@@ -47,7 +47,7 @@ class Sampler(ABC):
 
     @abstractmethod
     def sample(self, seconds: float) -> float:
-        """Measure for about so many seconds and return a rate, or a value in another unit."""
+        """Measure for about this time and return a rate, or a value in another unit."""
 
     def close(self) -> None:  # noqa: B027 - most samplers hold no resources
         """Release all resources."""
@@ -65,7 +65,7 @@ class VectorSampler(Sampler):
         vector.step_many(_WARM_UP_SECONDS)
 
     def sample(self, seconds: float) -> float:
-        """Step for so long and return the environment steps per second."""
+        """Step for this time and return the environment steps per second."""
         steps, elapsed = self._vector.step_many(seconds)
         return steps / elapsed
 

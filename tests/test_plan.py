@@ -146,8 +146,8 @@ def test_backends_have_equal_trajectories():
     [
         ({"backend": "gpu"}, "backend must be one of"),
         ({"backend": "inline", "workers": 2}, "there are no workers"),
-        ({"backend": "inline", "on_crash": "restart"}, "on_crash goes with backend='process'"),
-        ({"backend": "thread", "step_timeout": 1.0}, "step_timeout goes with backend='process'"),
+        ({"backend": "inline", "on_crash": "restart"}, "on_crash requires backend='process'"),
+        ({"backend": "thread", "step_timeout": 1.0}, "step_timeout requires backend='process'"),
         ({"start": "vfork"}, "start must be one of"),
         ({"on_crash": "ignore"}, "on_crash must be one of"),
         ({"step_timeout": 0}, "step_timeout must be a positive number"),

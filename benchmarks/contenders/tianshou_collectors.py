@@ -1,7 +1,7 @@
 """Tianshou's collector on Shoal's vector and on Tianshou's own.
 
 The unit is a transition in the buffer: policy, step, reset and storage together. The policy picks
-actions at random, so that little of the time is the same for all contenders.
+actions at random, so that the part that is equal for all contenders takes little time.
 """
 
 from __future__ import annotations
@@ -104,7 +104,7 @@ class _Collecting(Vector):
         self._steps = _STEPS_PER_CALL * count
 
     def step_many(self, seconds: float) -> tuple[int, float]:
-        """Collect for about so long and return the transitions and the elapsed time."""
+        """Collect for about this time and return the transitions and the elapsed time."""
         steps, elapsed = 0, 0.0
         start = time.perf_counter()
         while elapsed < seconds:

@@ -1,1 +1,1 @@
-"""How fast Shoal's agents act and learn."""
+"""The speed at which Shoal's agents act and learn."""

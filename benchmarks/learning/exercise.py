@@ -31,13 +31,13 @@ class Exercise(Sampler):
         """Do the smallest indivisible part of the work and return its size."""
 
     def sample(self, seconds: float) -> float:
-        """Repeat the work for so long and return the amount per second."""
+        """Repeat the work for this time and return the amount per second."""
         self.repeat(_WARM_UP_SHARE * seconds)
         done, elapsed = self.repeat(seconds)
         return done / elapsed
 
     def repeat(self, seconds: float) -> tuple[int, float]:
-        """Repeat the work for so long, at least once; return its amount and the elapsed time."""
+        """Repeat the work for this time, at least once; return its amount and the elapsed time."""
         done, elapsed = 0, 0.0
         # A run multiplies matrices with this precision; all contenders do.
         with fast_matmul(self._device.type):

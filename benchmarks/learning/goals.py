@@ -1,4 +1,4 @@
-"""How long the bundled configs take to reach their goals, from an untrained agent."""
+"""The time in which the bundled configs reach their goals, from an untrained agent."""
 
 from __future__ import annotations
 

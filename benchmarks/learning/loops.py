@@ -63,7 +63,7 @@ class TrainingLoop(Exercise):
         return self.advance(self._vector_steps)
 
     def advance(self, steps: int) -> int:
-        """Step all slots so many times and return the number of environment steps."""
+        """Step all slots this number of times and return the number of environment steps."""
         run, before = self.run, self.run.steps
         for _ in range(steps):
             run._step()
@@ -101,7 +101,7 @@ class PPOLearning(TrainingLoop):
         self.advance(self._vector_steps * (_RECORDED if device == "cuda" else 1))
 
     def sample(self, seconds: float) -> float:
-        """Learn from whole rollouts for so long and return the environment steps per second."""
+        """Learn from whole rollouts for this time and return the environment steps per second."""
         done, elapsed = self.repeat(seconds)
         return done / elapsed
 

@@ -8,7 +8,7 @@ typedef struct {
   double angle, speed;
 } swing;
 
-static void tell(const swing* s, const shoal_slots* slots, int64_t k) {
+static void observe(const swing* s, const shoal_slots* slots, int64_t k) {
   float* observation = (float*)slots->observations[0] + 3 * k;
   observation[0] = (float)cos(s->angle);
   observation[1] = (float)sin(s->angle);
@@ -22,7 +22,7 @@ static int64_t reset(const shoal_slots* slots) {
     const double widest = slots->options[0];
     swings[k].angle = shoal_random_uniform(&slots->random[k], -widest, widest);
     swings[k].speed = shoal_random_uniform(&slots->random[k], -1.0, 1.0);
-    tell(&swings[k], slots, k);
+    observe(&swings[k], slots, k);
   }
   return SHOAL_OK;
 }
@@ -40,7 +40,7 @@ static int64_t step(const shoal_slots* slots) {
     s->speed += (1.5 * slots->parameters[0] * sin(s->angle) + 3.0 * torque) * 0.05;
     s->speed = fmin(fmax(s->speed, -8.0), 8.0);
     s->angle += s->speed * 0.05;
-    tell(s, slots, k);
+    observe(s, slots, k);
   }
   return SHOAL_OK;
 }

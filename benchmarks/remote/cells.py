@@ -41,7 +41,7 @@ class StepTime(Sampler):
         self._vector = make()
 
     def sample(self, seconds: float) -> float:
-        """Step for so long."""
+        """Step for this time."""
         self._step_times(_WARM_UP_SHARE * seconds)
         return median(self._step_times(seconds)) * 1e6
 

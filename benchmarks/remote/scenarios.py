@@ -100,7 +100,7 @@ class Groups(_Connected):
 
 @contextmanager
 def _delayed(url: str, delay: float) -> Iterator[str]:
-    """Forward a server's address; bytes arrive later by so many seconds, in both directions."""
+    """Forward a server's address; bytes are delayed by this time in both directions."""
     host, port = url.removeprefix("tcp://").split(":")
     with socket.create_server((LOCALHOST, 0)) as listener:
         threading.Thread(

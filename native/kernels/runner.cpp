@@ -225,12 +225,12 @@ Columns& KernelRunner::renewed_infos(Py_ssize_t rows) {
 /// Checks actions for all slots and copies them to the columns that the kernel reads.
 void KernelRunner::take_actions(nb::handle actions) {
   const Slots all{nullptr, state_.count};
-  const auto plain = team_.workers() > 0 && state_.count >= kMinSharedActions
-                         ? intake_.plain(actions)
-                         : std::nullopt;
-  if (plain) {
-    const CopyJob::Copy copy{plain->source,     plain->target, static_cast<size_t>(plain->bytes),
-                             plain->is_bounded, plain->low,    plain->high};
+  const auto direct = team_.workers() > 0 && state_.count >= kMinSharedActions
+                          ? intake_.direct_copy(actions)
+                          : std::nullopt;
+  if (direct) {
+    const CopyJob::Copy copy{direct->source,     direct->target, static_cast<size_t>(direct->bytes),
+                             direct->is_bounded, direct->low,    direct->high};
     const auto job = std::make_shared<CopyJob>(copy, state_.count, team_.workers() + 1);
     team_.post(job);
     {
@@ -239,11 +239,11 @@ void KernelRunner::take_actions(nb::handle actions) {
     }
     if (job->all_within_bounds()) return;
   }
-  intake_.take_in(actions, all);
+  intake_.accept_occupied(actions, all);
 }
 
 nb::object KernelRunner::step(nb::handle actions, Bank* bank) {
-  const Occupied occupied(state_);
+  const SlotsInUse in_use(state_);
   check_usable();
   const Slots all{nullptr, state_.count};
   ledger_.check_idle(all);
@@ -271,12 +271,12 @@ void KernelRunner::check_was_reset(const Slots& slots) const {
 }
 
 void KernelRunner::send(nb::handle actions, nb::handle slots) {
-  const Occupied occupied(state_);
+  const SlotsInUse in_use(state_);
   check_usable();
   const Slots chosen = read_slots(slots, state_.count);
   ledger_.check_idle(chosen);
   check_was_reset(chosen);
-  intake_.take_in(actions, chosen);
+  intake_.accept_occupied(actions, chosen);
   if (chosen.count == 0) return;
   const std::vector<int64_t> numbers = numbers_of(chosen);
   pending_.push_back({begin(numbers, engine_->result_buffer(), nullptr, true)});
@@ -284,7 +284,7 @@ void KernelRunner::send(nb::handle actions, nb::handle slots) {
 }
 
 void KernelRunner::send_reset(nb::handle slots, nb::list seeds, std::vector<double> options) {
-  const Occupied occupied(state_);
+  const SlotsInUse in_use(state_);
   check_usable();
   const Slots chosen = read_slots(slots, state_.count);
   ledger_.check_idle(chosen);
@@ -324,7 +324,7 @@ void KernelRunner::collect_done() {
 }
 
 nb::object KernelRunner::receive(const SlotLedger::Wanted& wanted, double seconds, Bank* bank) {
-  const Occupied occupied(state_);
+  const SlotsInUse in_use(state_);
   check_usable();
   const int64_t deadline =
       seconds < 0.0 ? INT64_MAX
@@ -384,7 +384,7 @@ nb::object KernelRunner::receive(const SlotLedger::Wanted& wanted, double second
 }
 
 void KernelRunner::drop() {
-  const Occupied occupied(state_);
+  const SlotsInUse in_use(state_);
   check_usable();
   for (; !pending_.empty(); pending_.pop_front()) {
     const std::shared_ptr<SlotJob> job = pending_.front().job;

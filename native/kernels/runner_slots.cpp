@@ -5,7 +5,7 @@
 namespace shoal {
 
 nb::object KernelRunner::latest(nb::handle slots, Bank* bank) {
-  const Occupied occupied(state_);
+  const SlotsInUse in_use(state_);
   check_usable();
   const Slots chosen = read_slots(slots, state_.count);
   ledger_.check_idle(chosen);
@@ -21,7 +21,7 @@ nb::object KernelRunner::latest(nb::handle slots, Bank* bank) {
 }
 
 nb::object KernelRunner::draw(nb::handle slots) {
-  const Occupied occupied(state_);
+  const SlotsInUse in_use(state_);
   check_usable();
   const Slots chosen = read_slots(slots, state_.count);
   ledger_.check_idle(chosen);
@@ -47,7 +47,7 @@ nb::object KernelRunner::draw(nb::handle slots) {
 }
 
 nb::object KernelRunner::save(nb::handle slots) {
-  const Occupied occupied(state_);
+  const SlotsInUse in_use(state_);
   check_usable();
   const Slots chosen = read_slots(slots, state_.count);
   ledger_.check_idle(chosen);
@@ -60,7 +60,7 @@ nb::object KernelRunner::save(nb::handle slots) {
 }
 
 void KernelRunner::restore(nb::handle slots, nb::handle rows) {
-  const Occupied occupied(state_);
+  const SlotsInUse in_use(state_);
   check_usable();
   const Slots chosen = read_slots(slots, state_.count);
   const auto bytes = static_cast<npy_intp>(engine_->snapshot_bytes());
@@ -75,7 +75,7 @@ void KernelRunner::restore(nb::handle slots, nb::handle rows) {
 }
 
 nb::object KernelRunner::states(nb::handle self) {
-  const Occupied occupied(state_);
+  const SlotsInUse in_use(state_);
   check_usable();
   ledger_.check_idle({nullptr, state_.count});
   npy_intp shape[] = {state_.count, static_cast<npy_intp>(engine_->kernel().state_bytes)};
@@ -86,7 +86,7 @@ nb::object KernelRunner::states(nb::handle self) {
 }
 
 nb::object KernelRunner::random_state(int64_t slot) {
-  const Occupied occupied(state_);
+  const SlotsInUse in_use(state_);
   check_usable();
   check_slot(slot);
   const shoal_random& random = engine_->random(slot);
@@ -119,7 +119,7 @@ std::vector<double> KernelRunner::parameters(int64_t slot) const {
 }
 
 void KernelRunner::set_parameter(int64_t slot, size_t number, double value) {
-  const Occupied occupied(state_);
+  const SlotsInUse in_use(state_);
   check_usable();
   check_slot(slot);
   ledger_.check_idle({nullptr, state_.count});

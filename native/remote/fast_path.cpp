@@ -99,9 +99,9 @@ FastPathClient::FastPathClient(ActionIntake& intake, SlotState& state, const Tre
 
 nb::object FastPathClient::step(Port& port, nb::handle actions, uint64_t number, uint64_t ack,
                                 std::optional<double> seconds) {
-  const Occupied occupied(state_);
+  const SlotsInUse in_use(state_);
   const Py_ssize_t rows = state_.count;
-  intake_.take_in(actions, {nullptr, rows, 0});
+  intake_.accept_occupied(actions, {nullptr, rows, 0});
   if (has_extras(intake_.columns(), {nullptr, rows, 0})) return nb::none();
   results_ = Ref();  // so that their arrays can be recycled
   Header request;

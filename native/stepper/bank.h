@@ -130,17 +130,17 @@ struct SlotState {
   bool busy = false;             // a call is using these slots
 };
 
-/// Refuses other calls while one is using a vector's slots. Such calls run Python code, which may
-/// release the GIL or call back.
-class Occupied {
+/// Marks a vector's slots as in use and refuses a second user. Calls on slots run Python code,
+/// which may release the GIL or call the vector again.
+class SlotsInUse {
  public:
-  explicit Occupied(SlotState& state) : state_(state) {
+  explicit SlotsInUse(SlotState& state) : state_(state) {
     if (state_.busy) raise_in_use();
     state_.busy = true;
   }
-  ~Occupied() { state_.busy = false; }
-  Occupied(const Occupied&) = delete;
-  Occupied& operator=(const Occupied&) = delete;
+  ~SlotsInUse() { state_.busy = false; }
+  SlotsInUse(const SlotsInUse&) = delete;
+  SlotsInUse& operator=(const SlotsInUse&) = delete;
 
  private:
   SlotState& state_;

@@ -22,20 +22,20 @@ class ActionIntake {
 
   /// Checks actions for these slots and writes them to the arena. Writes nothing if it raises.
   void accept(nb::handle actions, nb::handle slots) {
-    const Occupied occupied(state_);
-    take_in(actions, read_slots(slots, state_.count));
+    const SlotsInUse in_use(state_);
+    accept_occupied(actions, read_slots(slots, state_.count));
   }
 
-  /// The same, for callers that have marked the slots as occupied.
-  void take_in(nb::handle actions, const Slots& chosen) {
+  /// The same, for callers that hold a SlotsInUse.
+  void accept_occupied(nb::handle actions, const Slots& chosen) {
     if (mode_ == Autoreset::kDisabled) refuse_finished(chosen);
     // If the next step is a reset, the action is not used and need not be valid.
     const uint8_t* ignored = mode_ == Autoreset::kNextStep ? state_.finished.data : nullptr;
     encode_batch(tree_, actions.ptr(), chosen, ignored, dtype_mismatch_, columns_);
   }
 
-  /// A batch of actions for all slots that can be copied without a cast, and checked afterwards.
-  struct Plain {
+  /// A copy of actions for all slots without a cast; their bounds are checked after the copy.
+  struct DirectCopy {
     const char* source;
     char* target;
     Py_ssize_t bytes;  // of one slot
@@ -44,7 +44,7 @@ class ActionIntake {
   };
 
   /// The source and target of the copy, or nothing if the actions cannot be copied without a cast.
-  std::optional<Plain> plain(nb::handle actions) const {
+  std::optional<DirectCopy> direct_copy(nb::handle actions) const {
     if (tree_.root.kind != Node::Kind::kLeaf || !PyArray_CheckExact(actions.ptr())) return {};
     const Leaf& leaf = tree_.leaves[0];
     auto* array = reinterpret_cast<PyArrayObject*>(actions.ptr());
@@ -55,8 +55,9 @@ class ActionIntake {
                       PyArray_EquivTypes(PyArray_DESCR(array), leaf.dtype()) &&
                       PyArray_ISCARRAY_RO(array) && mode_ != Autoreset::kDisabled;
     if (!fits || (is_bounded && !(leaf.is_int64 && leaf.elements == 1))) return {};
-    return Plain{PyArray_BYTES(array), columns_.row(tree_, 0, 0),    leaf.bytes,
-                 is_bounded,           is_bounded ? leaf.low[0] : 0, is_bounded ? leaf.high[0] : 0};
+    return DirectCopy{
+        PyArray_BYTES(array), columns_.row(tree_, 0, 0),    leaf.bytes,
+        is_bounded,           is_bounded ? leaf.low[0] : 0, is_bounded ? leaf.high[0] : 0};
   }
 
   /// The values of these slots' actions that are not in the arena; a worker sets them.

@@ -163,8 +163,8 @@ Stepper::Stepper(const Tree& tree, nb::handle actions, SlotState& state, nb::lis
       final_obs_(interned("final_obs")),
       final_info_(interned("final_info")) {}
 
-/// Calls `act` for each slot and row, counted from `first`, or the slot's number (kRowsBySlot). An
-/// exception gets a note that names its slot; the observations of the slots before are kept.
+/// Calls `act` with each slot and its row; rows are counted from `first`. An exception gets a note
+/// that names its slot; the observations of the slots before it are kept.
 template <class Act>
 void Stepper::drive(const Slots& slots, Py_ssize_t first, const char* method, Output& out,
                     const Act& act) {
@@ -193,7 +193,7 @@ void Stepper::add_slot_notes(nb::python_error& error, Py_ssize_t slot, const cha
 }
 
 nb::object Stepper::run(nb::handle work, Bank* bank) {
-  const Occupied occupied(state_);
+  const SlotsInUse in_use(state_);
   Py_ssize_t rows = state_.count;
   if (!work.is_none()) {
     rows = 0;
@@ -264,7 +264,7 @@ nb::object Stepper::step(nb::handle actions, Bank* bank) {
 }
 
 nb::object Stepper::latest(nb::handle slots, Bank* bank) {
-  const Occupied occupied(state_);
+  const SlotsInUse in_use(state_);
   const Slots chosen = read_slots(slots, state_.count);
   Bank& target = renewed(bank, chosen.count);
   for (Py_ssize_t row = 0; row < chosen.count; ++row) {
@@ -396,7 +396,7 @@ Ref Stepper::environment(Py_ssize_t slot) const {
 }
 
 void Stepper::remember(nb::list observations) {
-  const Occupied occupied(state_);
+  const SlotsInUse in_use(state_);
   latest_.restore(observations);
   for (size_t slot = 0; slot < was_reset_.size(); ++slot) {
     was_reset_[slot] = !observations[slot].is_none();

@@ -1,7 +1,7 @@
 // Steps slots of Python environments, for all pools of Python environments.
 //
 // Implements autoreset, validation of the environments' results, episode statistics and collection
-// of infos. The GIL is held, but environments may release it; Occupied refuses concurrent calls.
+// of infos. The GIL is held, but environments may release it; SlotsInUse refuses concurrent calls.
 #pragma once
 
 #include "intake.h"

@@ -22,7 +22,7 @@ constexpr int64_t kLongestSleep = 1'000'000'000;
 constexpr int64_t kForkTimeout = 1'000'000'000;
 constexpr double kLongestStop = 1e6;
 
-/// The number of chunks that the current thread is inside of. Positive in a kernel that forks.
+/// The number of chunks that the current thread is running; positive if a kernel calls fork.
 thread_local int chunks_inside = 0;
 
 void nap() {

@@ -14,7 +14,7 @@ from typing import Any
 import gymnasium
 from gymnasium.envs.registration import EnvSpec
 
-__all__ = ["hinting", "named"]
+__all__ = ["short_name", "with_hints"]
 
 _UNEXPECTED = re.compile(r"(?:unexpected keyword argument|no setting) '(\w+)'")
 _MISSING = re.compile(r"missing \d+ required [\w-]+ arguments?: ('\w+'(?:(?:,| and|, and) '\w+')*)")
@@ -23,7 +23,7 @@ _NO_DEFAULT = inspect.Parameter.empty
 
 
 @contextmanager
-def hinting(source: Any, env_kwargs: dict[str, Any], options: Collection[str]) -> Iterator[None]:
+def with_hints(source: Any, env_kwargs: dict[str, Any], options: Collection[str]) -> Iterator[None]:
     """Add a note with a suggestion to an exception that is raised in the block.
 
     Args:
@@ -39,10 +39,10 @@ def hinting(source: Any, env_kwargs: dict[str, Any], options: Collection[str]) -
         raise
 
 
-def named(source: Any) -> str:
+def short_name(source: Any) -> str:
     """Return a short name of the object that environments are created from.
 
-    >>> named("CartPole-v1"), named(gymnasium.Env), named([gymnasium.Env] * 2)
+    >>> short_name("CartPole-v1"), short_name(gymnasium.Env), short_name([gymnasium.Env] * 2)
     ("'CartPole-v1'", 'Env', 'these functions')
     """
     if isinstance(source, str | EnvSpec):
@@ -50,7 +50,7 @@ def named(source: Any) -> str:
     if isinstance(source, Sequence):
         return "these functions"
     if isinstance(source, partial):
-        return named(source.func)  # without the arguments, which may be large
+        return short_name(source.func)  # without the arguments, which may be large
     return getattr(source, "__name__", type(source).__name__)
 
 
@@ -67,7 +67,7 @@ def _hints(
         if names and set(names) <= _required(source, env_kwargs):
             pronoun = "it" if len(names) == 1 else "them"
             arguments = ", ".join(f"{name}=..." for name in names)
-            yield f"pass {pronoun} on: shoal.make({named(source)}, {arguments})"
+            yield f"pass {pronoun} on: shoal.make({short_name(source)}, {arguments})"
     elif isinstance(source, str) and ":" in source:
         module, _, name = source.rpartition(":")
         # A registered id ends with a version, and so contains a hyphen.
@@ -78,7 +78,9 @@ def _hints(
 def _about_option(name: str, source: Any, options: Collection[str]) -> str:
     close = get_close_matches(name, options, 1)
     question = f"; did you mean {close[0]}?" if close else ""
-    return f"{name} is no option of shoal.make, so it was given to {named(source)}{question}"
+    return (
+        f"{name} is not an option of shoal.make, so it was passed to {short_name(source)}{question}"
+    )
 
 
 def _is_module(name: str) -> bool:
@@ -88,7 +90,7 @@ def _is_module(name: str) -> bool:
 def _about_class(module: str, name: str) -> str:
     is_file = module.endswith(_FILE)
     origin = PurePath(module).stem if is_file else module
-    note = "; file.py:Class is for the command line" if is_file else ""
+    note = "; only the command line accepts file.py:Class" if is_file else ""
     return f"pass the class itself: from {origin} import {name}; shoal.make({name}){note}"
 
 

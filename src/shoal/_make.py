@@ -17,7 +17,7 @@ from shoal._envs.atari.construction import with_current_names
 from shoal._envs.atari.info_packing import AtariPool, packed_games
 from shoal._envs.atari.registered_ids import is_atari, registered_games
 from shoal._envs.atari.vector import AtariVector
-from shoal._error_hints import hinting, named
+from shoal._error_hints import short_name, with_hints
 from shoal._options import Backend, VectorOptions, WorkerBackend
 from shoal._pool_factory import atari_pool, kernel_pool, python_pool
 from shoal._spaces import ObservationMode
@@ -226,7 +226,7 @@ def make(
     check_wrappers(wrappers)
     if isinstance(what, EnvSpec) and "vectorization_mode" in what.kwargs:
         return _make_from_spec(what, num_envs, options, wrappers, env_kwargs)
-    with hinting(what, env_kwargs, _OPTIONS):
+    with with_hints(what, env_kwargs, _OPTIONS):
         return _make_vector(what, num_envs, options, wrappers, env_kwargs)
 
 
@@ -290,7 +290,7 @@ def _make_atari_vector(
 def _find_kernel(
     what: Any, options: VectorOptions, wrappers: Sequence[EnvWrapper], env_kwargs: dict[str, Any]
 ) -> Kernel | None:
-    """The kernel for a vector, or None if Python environments are needed."""
+    """Return the kernel for a vector, or None if Python environments are needed."""
     if isinstance(what, Kernel):
         if options.excludes_kernels or wrappers:
             raise ValueError(
@@ -303,7 +303,7 @@ def _find_kernel(
     is_builtin = isinstance(what, str | EnvSpec) and has_builtin_kernel(what, env_kwargs)
     if is_builtin and not options.excludes_kernels and not wrappers:
         return builtin_kernel(what, env_kwargs)
-    requested = named(what)
+    requested = short_name(what)
     if is_builtin:
         requested += " with wrappers" if wrappers else " with these options"
     elif env_kwargs and isinstance(what, str | EnvSpec):
@@ -338,7 +338,7 @@ def _env_factories(what: Any, num_envs: int | None, env_kwargs: dict[str, Any]) 
     if callable(what):
         return [partial(what, **env_kwargs) if env_kwargs else what] * _count(num_envs)
     if isinstance(what, Sequence) and any(isinstance(part, Kernel) for part in what):
-        raise TypeError("a vector is of one kernel: shoal.make(kernel, num_envs=...)")
+        raise TypeError("expected one kernel, not a list: call shoal.make(kernel, num_envs=...)")
     if not isinstance(what, Sequence):
         raise TypeError(
             "expected an environment's id, an EnvSpec, a function that makes an environment, or a "
@@ -346,8 +346,8 @@ def _env_factories(what: Any, num_envs: int | None, env_kwargs: dict[str, Any]) 
         )
     if env_kwargs:
         raise TypeError(
-            f"arguments for the environments ({', '.join(env_kwargs)}) cannot be given to a list "
-            "of functions: pass them inside each function"
+            f"arguments for the environments ({', '.join(env_kwargs)}) cannot be passed to a list "
+            "of functions: bind them to each function, for example with functools.partial"
         )
     if num_envs is not None and num_envs != len(what):
         raise ValueError(f"num_envs is {num_envs}, but there are {len(what)} functions")

@@ -89,7 +89,7 @@ class VectorOptions:
             same_step = self.autoreset_mode is AutoresetMode.SAME_STEP
             if self.info_format == "pre-1.0" and not same_step:
                 raise ValueError(
-                    "info_format='pre-1.0' goes with autoreset_mode=AutoresetMode.SAME_STEP, "
+                    "info_format='pre-1.0' requires autoreset_mode=AutoresetMode.SAME_STEP, "
                     f"got {self.autoreset_mode}"
                 )
 
@@ -115,16 +115,14 @@ class VectorOptions:
         changed = self.changed()
         if self.backend != "ray":
             if names := [name for name in _FOR_RAY if name in changed]:
-                raise ValueError(
-                    f"{_goes_with(names)} backend='ray', not with backend={self.backend!r}"
-                )
+                raise ValueError(f"{_require(names)} backend='ray', got backend={self.backend!r}")
             return
         if names := [name for name in _NOT_FOR_RAY if name in changed]:
-            raise ValueError(f"{' and '.join(names)} cannot go with backend='ray'")
+            raise ValueError(f"{' and '.join(names)} cannot be used with backend='ray'")
         names = [name for name in _FOR_PROCESSES if name in changed and name != "on_crash"]
         if names and self.worker_backend not in ("auto", "python", "process"):
             raise ValueError(
-                f"{_goes_with(names)} worker_backend='process', not with "
+                f"{_require(names)} worker_backend='process', got "
                 f"worker_backend={self.worker_backend!r}"
             )
         cpus = self.cpus_per_worker
@@ -141,16 +139,12 @@ class VectorOptions:
         if self.pin and self.backend != "kernel":
             names.append("pin")
         if self.backend in ("inline", "thread", "kernel") and names:
-            raise ValueError(
-                f"{_goes_with(names)} backend='process', not with backend={self.backend!r}"
-            )
+            raise ValueError(f"{_require(names)} backend='process', got backend={self.backend!r}")
         names = [name for name in _FOR_KERNELS if name in self.changed()]
         if self.seeding == "counter":
             names.append("seeding='counter'")
         if self.backend not in ("auto", "kernel", "ray") and names:
-            raise ValueError(
-                f"{_goes_with(names)} backend='kernel', not with backend={self.backend!r}"
-            )
+            raise ValueError(f"{_require(names)} backend='kernel', got backend={self.backend!r}")
         if self.backend == "kernel" and self.caller_works is False:
             raise ValueError(
                 "with backend='kernel' the caller works as well: caller_works cannot be False"
@@ -308,9 +302,9 @@ class ActorOptions(VectorOptions):
         return other_backend or self.needs_processes or "observation_mode" in self.changed()
 
 
-def _goes_with(names: list[str]) -> str:
-    """Join option names to the beginning of an error message, "a and b go with"."""
-    return f"{' and '.join(names)} {'goes' if len(names) == 1 else 'go'} with"
+def _require(names: list[str]) -> str:
+    """Join option names to the beginning of an error message, "a and b require"."""
+    return f"{' and '.join(names)} {'requires' if len(names) == 1 else 'require'}"
 
 
 def _choices(literals: Any) -> tuple[str, ...]:

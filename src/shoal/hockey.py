@@ -31,10 +31,11 @@ A match is truncated after 251 steps, in training after 81.
 
 Arguments: ``mode`` (see :class:`Mode`), ``keep_mode`` (whether a racket keeps a puck that it
 catches and can shoot it; if False, actions have no shoot component) and ``opponent``. The opponent
-is ``"weak"``, ``"strong"`` or None. None is a player that stands still or, in ``shoal/Hockey-v0``,
-the second player of the actions, whom a scripted opponent replaces. All three can differ between
-slots and take effect at the next reset of a slot. A reset takes the options ``mode``, for one
-episode, and ``one_starting``. The players start in turns; after a seed, the first one is random.
+is ``"weak"``, ``"strong"`` or None. With None, the second player stands still or, in
+``shoal/Hockey-v0``, follows the actions; a scripted opponent replaces it. All three can differ
+between slots and take effect at the next reset of a slot. A reset takes the options ``mode``, for
+one episode, and ``one_starting``. The players start in turns; after a seed, the first one is
+random.
 
     >>> import shoal
     >>> envs = shoal.make("shoal/HockeyOne-v0", num_envs=3, opponent="weak")

@@ -41,7 +41,7 @@ try:
     )
 except ImportError as error:
     raise MissingExtraError(
-        'skrl, or PyTorch, is not installed, run `pip install "shoal[skrl]"`'
+        'skrl, or PyTorch, is not installed: pip install "shoal[skrl]"'
     ) from error
 
 __all__ = ["ShoalWrapper", "make", "wrap"]

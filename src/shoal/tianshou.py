@@ -45,9 +45,7 @@ try:
     import torch
     from tianshou.env import BaseVectorEnv
 except ImportError as error:
-    raise MissingExtraError(
-        'tianshou is not installed, run `pip install "shoal[tianshou]"`'
-    ) from error
+    raise MissingExtraError('tianshou is not installed: pip install "shoal[tianshou]"') from error
 
 __all__ = ["ShoalVectorEnv", "make"]
 

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 from ale_py import ALEInterface, LoggerMode
 
-from shoal._envs.atari.cartridge import Cartridge, Start, insert
+from shoal._envs.atari.cartridge import Cartridge, Start, shared_cartridge
 from shoal._envs.atari.games import rom_path
 from shoal._envs.atari.start_states import recurrence_of
 from shoal.atari import games
@@ -107,10 +107,10 @@ def test_start_state_cache_is_limited():
 
 
 def test_cartridges_are_shared_in_a_process():
-    first = insert("pong", None, None)
-    assert insert("pong", None, None) is first
-    assert insert("pong", 1, None) is not first
+    first = shared_cartridge("pong", None, None)
+    assert shared_cartridge("pong", None, None) is first
+    assert shared_cartridge("pong", 1, None) is not first
 
 
 def test_other_modes_use_console_resets():
-    assert insert("pong", 1, None).recurrence == "none"
+    assert shared_cartridge("pong", 1, None).recurrence == "none"

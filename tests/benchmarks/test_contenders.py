@@ -75,7 +75,7 @@ def test_first_come_counts_the_slots_that_it_receives() -> None:
     assert envs.in_flight == []
 
 
-def test_first_come_counts_every_step_of_the_environments_and_leaves_none_in_flight() -> None:
+def test_first_come_counts_every_step_and_leaves_no_slot_in_flight() -> None:
     with shoal.make(Counting, num_envs=8, workers=2, caller_works=False) as envs:
         envs.reset(seed=0)
         steps, _ = FirstCome(envs, Workload("counting", Counting), min_slots=2).step_many(0.02)

@@ -1,4 +1,4 @@
-"""The table of figures: that every row can be measured, and how rows are computed and judged."""
+"""The table of figures: that every row can be measured, and how rows are computed and evaluated."""
 
 from __future__ import annotations
 
@@ -55,7 +55,7 @@ def test_every_contender_of_a_figure_can_be_measured_in_its_cell(group: figures.
         assert set(each.contenders) <= set(names), each.name
 
 
-def test_names_are_unique_and_select_their_figure_alone() -> None:
+def test_names_are_unique_and_select_one_figure() -> None:
     for group, each in ALL:
         assert select([each.name]) == [(group, [each])]
 
@@ -88,16 +88,16 @@ def test_a_figure_is_computed_in_every_round(
 
 
 def test_the_result_is_the_median_of_the_rounds_or_the_longest_time() -> None:
-    assert figure("ms").judge(cell()).value == 6.0
-    assert figure("longest s").judge(cell()).value == 8.0
+    assert figure("ms").evaluate(cell()).value == 6.0
+    assert figure("longest s").evaluate(cell()).value == 8.0
     # The machine slowed down after the first round: the ratio of the medians would be 1.
     rates = {"fast": [100.0, 10.0, 10.0], "slow": [50.0, 5.0, 10.0]}
-    assert figure().judge(cell(**rates)).value == 2.0
+    assert figure().evaluate(cell(**rates)).value == 2.0
 
 
 @pytest.mark.parametrize(("contender", "baseline"), [("fast", "lost"), ("lost", "fast")])
 def test_a_figure_with_a_failed_contender_is_missed(contender: str, baseline: str) -> None:
-    verdict = figure("ratio", ">= 0", contender=contender, baseline=baseline).judge(cell())
+    verdict = figure("ratio", ">= 0", contender=contender, baseline=baseline).evaluate(cell())
     assert verdict.value is None
     assert not verdict.is_reached
     assert verdict.outcome == "failed"
@@ -119,21 +119,21 @@ def test_a_figure_with_a_failed_contender_is_missed(contender: str, baseline: st
 def test_a_result_is_compared_with_the_requirement_for_this_machine(
     two_cores: None, requirement: str, outcome: str
 ) -> None:
-    verdict = figure("ratio", requirement).judge(cell())
+    verdict = figure("ratio", requirement).evaluate(cell())
     assert verdict.outcome == outcome
     assert verdict.is_reached == (outcome != "MISSED")
 
 
-def test_nan_reaches_no_requirement() -> None:
+def test_nan_meets_no_requirement() -> None:
     rates = {"fast": [math.nan], "slow": [1.0]}
     for requirement in (">= 1", "<= 1"):
-        assert not figure("ratio", requirement).judge(cell(**rates)).is_reached
+        assert not figure("ratio", requirement).evaluate(cell(**rates)).is_reached
 
 
 @pytest.mark.parametrize("requirement", ["at least 3", "> 3", ">= 3 on two cores"])
 def test_an_unreadable_requirement_is_an_error(requirement: str) -> None:
-    with pytest.raises(ValueError, match="is no requirement; expected"):
-        figure("ratio", requirement).judge(cell())
+    with pytest.raises(ValueError, match="is not a requirement; expected"):
+        figure("ratio", requirement).evaluate(cell())
 
 
 def test_the_best_peer_has_the_highest_median_of_the_peers() -> None:
@@ -144,7 +144,7 @@ def test_the_best_peer_has_the_highest_median_of_the_peers() -> None:
         "gymnasium-sync": [6.0, 6.0, 1.0],
         "loop": [99.0] * 3,
     }
-    verdict = figure(contender="shoal", baseline=BEST_PEER).judge(cell(**rates))
+    verdict = figure(contender="shoal", baseline=BEST_PEER).evaluate(cell(**rates))
     assert verdict.baseline == "gymnasium-sync"
     assert verdict.value == 5.0
     assert figure(contender="shoal", baseline=BEST_PEER).contenders == ("shoal", *PEERS)
@@ -152,8 +152,8 @@ def test_the_best_peer_has_the_highest_median_of_the_peers() -> None:
 
 def test_a_failed_peer_is_not_the_best_and_without_peers_there_is_no_figure() -> None:
     best = figure(contender="shoal", baseline=BEST_PEER)
-    assert best.judge(cell(shoal=[1.0], sb3_dummy=[0.5])).baseline == "sb3-dummy"
-    assert best.judge(cell(shoal=[1.0])).outcome == "failed"
+    assert best.evaluate(cell(shoal=[1.0], sb3_dummy=[0.5])).baseline == "sb3-dummy"
+    assert best.evaluate(cell(shoal=[1.0])).outcome == "failed"
 
 
 def test_names_select_groups_figures_and_patterns() -> None:

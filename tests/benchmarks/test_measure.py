@@ -11,7 +11,7 @@ import pytest
 
 from benchmarks import measure
 from benchmarks.figures import Figure, Group
-from benchmarks.measure import measure_figures, why_not
+from benchmarks.measure import measure_figures, missing_requirement
 from benchmarks.turns import Measuring
 from shoal._bench.results import Cell
 from shoal._bench.runner import Settings
@@ -118,14 +118,14 @@ def test_a_part_of_a_group_is_not_written(calls: Calls, tmp_path: Path) -> None:
 
 def test_a_group_needs_its_module_and_its_device(monkeypatch: pytest.MonkeyPatch) -> None:
     torch = pytest.importorskip("torch")
-    assert why_not(GROUP) is None
-    assert why_not(replace(GROUP, needs="no_such_module")) == (
+    assert missing_requirement(GROUP) is None
+    assert missing_requirement(replace(GROUP, needs="no_such_module")) == (
         "the module no_such_module is not installed"
     )
     monkeypatch.setattr(torch.cuda, "is_available", lambda: False)
-    assert why_not(replace(GROUP, device="cuda")) == "PyTorch finds no GPU"
+    assert missing_requirement(replace(GROUP, device="cuda")) == "PyTorch finds no GPU"
     monkeypatch.setattr(torch.cuda, "is_available", lambda: True)
-    assert why_not(replace(GROUP, device="cuda")) is None
+    assert missing_requirement(replace(GROUP, device="cuda")) is None
 
 
 def test_a_figure_is_measured_for_real(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:

@@ -183,7 +183,7 @@ def test_plot_without_matplotlib_is_an_error_before_anything_is_measured(folder,
     monkeypatch.setattr("shoal._cli.bench.find_spec", lambda name: None)
     result = run_bench("CartPole-v1", "--plot", "it.png")
     assert (result.exit_code, result.stdout) == (1, "")
-    assert result.stderr == 'matplotlib is not installed, run `pip install "shoal[cli]"`\n'
+    assert result.stderr == 'matplotlib is not installed: pip install "shoal[cli]"\n'
 
 
 def descendants(pid):

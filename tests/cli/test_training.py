@@ -287,9 +287,9 @@ def test_files_of_the_wrong_type(tmp_path, config):
     assert "list.json" in error_line("train", tmp_path / "list.json")
     (tmp_path / "bytes.json").write_bytes(b"\xff\xfe\x00")
     assert "is not JSON" in error_line("train", tmp_path / "bytes.json")
-    assert "is no checkpoint or agent" in error_line("eval", config(POLE))
+    assert "is not a checkpoint or agent" in error_line("eval", config(POLE))
     (tmp_path / "empty.agent").write_bytes(b"")
-    assert "is no checkpoint or agent" in error_line("eval", tmp_path / "empty.agent")
+    assert "is not a checkpoint or agent" in error_line("eval", tmp_path / "empty.agent")
 
 
 def test_a_run_with_the_same_name_exists(tmp_path, config):

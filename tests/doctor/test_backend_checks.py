@@ -96,7 +96,7 @@ def test_a_hanging_backend_is_reported_and_its_process_killed(program, tmp_path)
         os.kill(int(file.read_text()), 0)
 
 
-def test_if_the_process_cannot_start_every_backend_fails(tmp_path):
+def test_every_backend_fails_if_the_process_cannot_start(tmp_path):
     program = [sys.executable, str(tmp_path / "nothing.py")]
     for outcome in check_backends(["inline", "kernel"], 0.0, program=program):
         assert outcome.state == "fails"

@@ -102,7 +102,7 @@ def test_window_needs_pygame():
     )
     ended = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
     assert ended.stdout == (
-        'DependencyNotInstalled pygame is not installed, run `pip install "shoal[human]"`\n'
+        'DependencyNotInstalled pygame is not installed: pip install "shoal[human]"\n'
     )
 
 

@@ -276,7 +276,7 @@ time.sleep(0.3)
 def test_pinning_to_missing_cores_raises():
     with pytest.raises(ValueError, match=r"thread_affinity_offset is 1000000, but there are \d+"):
         shoal.make("CartPole-v1", 2, thread_affinity_offset=1_000_000)
-    with pytest.raises(TypeError, match="a vector is of one kernel"):
+    with pytest.raises(TypeError, match="expected one kernel"):
         shoal.make([builtin_kernel("CartPole-v1", {})] * 2)
 
 

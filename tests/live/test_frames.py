@@ -104,7 +104,7 @@ def test_every_tile_gets_frames_of_its_slot():
     assert [frame.slot for frame in frames.newer(0, only=3)] == [3]
 
 
-def test_of_many_slots_16_are_tiles():
+def test_at_most_16_slots_are_tiles():
     assert FrameStore(1).tiles == [0]
     assert FrameStore(16).tiles == list(range(16))
     tiles = FrameStore(1000).tiles
@@ -112,7 +112,7 @@ def test_of_many_slots_16_are_tiles():
     assert (tiles[0], tiles[-1]) == (0, 999)
 
 
-def test_no_frames_are_captured_while_nobody_requests_them():
+def test_no_frames_are_captured_without_requests():
     frames = FrameStore(2)
     with scenes(2) as envs:
         step_for(0.05, envs, FrameCapture(envs.pool, frames, share=1.0))

@@ -40,7 +40,7 @@ def without_websockets(monkeypatch):
 
 
 def assert_names_the_extra(error):
-    assert '`pip install "shoal[remote]"`' in str(error)
+    assert 'pip install "shoal[remote]"' in str(error)
     assert "websockets is not installed" in str(error)
     assert "\n" not in str(error)
     assert isinstance(error, ImportError)

@@ -116,14 +116,14 @@ class Level(ProbeEnv):
             ProbeEnv,
             {"num_worker": 2},
             TypeError,
-            "num_worker is no option of shoal.make, so it was given to ProbeEnv; "
+            "num_worker is not an option of shoal.make, so it was passed to ProbeEnv; "
             "did you mean workers?",
         ),
         (
             "CartPole-v1",
             {"hue": 2},
             TypeError,
-            "hue is no option of shoal.make, so it was given to 'CartPole-v1'",
+            "hue is not an option of shoal.make, so it was passed to 'CartPole-v1'",
         ),
         (Level, {}, TypeError, "pass it on: shoal.make(Level, level=...)"),
         (partial(Level), {}, TypeError, "pass it on: shoal.make(Level, level=...)"),
@@ -132,8 +132,8 @@ class Level(ProbeEnv):
             "no_such.py:Maze",
             {},
             ImportError,
-            "pass the class itself: from no_such import Maze; shoal.make(Maze); file.py:Class is "
-            "for the command line",
+            "pass the class itself: from no_such import Maze; shoal.make(Maze); only the "
+            "command line accepts file.py:Class",
         ),
         (
             "shoal.testing:ProbeEnv",

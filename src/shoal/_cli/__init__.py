@@ -17,5 +17,5 @@ def main() -> None:
     except ModuleNotFoundError as error:
         if error.name not in ("typer", "rich"):
             raise
-        sys.exit(f'{error.name} is not installed, run `pip install "shoal[cli]"`')
+        sys.exit(f'{error.name} is not installed: pip install "shoal[cli]"')
     app(prog_name="shoal")  # the same name for ``python -m shoal``

@@ -161,7 +161,7 @@ def _save_plot(comparison: Comparison, path: Path) -> None:
 def _plot_path(path: Path, env: str) -> Path:
     """Return the file to save the plot to. Errors are raised before anything is measured."""
     if find_spec("matplotlib") is None:
-        raise MissingExtraError('matplotlib is not installed, run `pip install "shoal[cli]"`')
+        raise MissingExtraError('matplotlib is not installed: pip install "shoal[cli]"')
     if path.is_dir():
         name = "".join(each if each.isalnum() or each in "-._" else "-" for each in env)
         path = path / f"shoal-bench-{name}.png"

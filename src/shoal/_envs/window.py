@@ -22,7 +22,7 @@ def import_pygame() -> ModuleType:
         import pygame
     except ImportError as error:
         raise DependencyNotInstalled(
-            'pygame is not installed, run `pip install "shoal[human]"`'
+            'pygame is not installed: pip install "shoal[human]"'
         ) from error
     return pygame
 

@@ -15,7 +15,7 @@ class BoardMemory:
 
     Args:
         workers: Number of lanes.
-        slots: Number of slots of the vector. A lane can contain each slot once, besides messages.
+        slots: Number of slots of the vector. A lane holds at most one entry per slot, and messages.
         shared: Whether other processes can attach by ``descriptor``.
         descriptor: Descriptor of an existing board to attach to.
     """

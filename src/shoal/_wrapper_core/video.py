@@ -79,6 +79,6 @@ def _imageio() -> Any:
         import imageio_ffmpeg  # noqa: F401 - imageio imports it only when it writes
     except ImportError as error:
         raise DependencyNotInstalled(
-            "videos need imageio with ffmpeg: pip install 'shoal[video]'"
+            'videos need imageio with ffmpeg: pip install "shoal[video]"'
         ) from error
     return imageio.v2

@@ -41,7 +41,9 @@ class Examination:
 def examine(
     seconds: float = 2.0,
     backends: Sequence[str] = BACKENDS[:-1],
-    told: Callable[[str], None] = lambda _: None,
+    on_start: Callable[[str], None] = lambda _: None,
+    *,
+    told: Callable[[str], None] | None = None,
 ) -> Examination:
     """Examine this machine and the installation.
 
@@ -49,7 +51,8 @@ def examine(
         seconds: How long to measure the speed of backends, in total.
         backends: The backends to check; those whose extra is missing are skipped. ``ray`` starts a
             temporary cluster.
-        told: Called with the name of each backend before it is checked.
+        on_start: Called with the name of each backend before it is checked.
+        told: An older name of ``on_start``.
     """
     machine, software = read_machine(), read_software()
     required, extras = read_required(), read_extras()
@@ -60,7 +63,7 @@ def examine(
         if extra.name == _EXTRAS_OF_BACKENDS.get(name) and extra.state != "present"
     }
     names = [name for name in backends if name not in skipped]
-    checked = check_backends(names, seconds / max(1, len(names)), on_start=told)
+    checked = check_backends(names, seconds / max(1, len(names)), on_start=told or on_start)
     outcomes = [*checked, *skipped.values()]
     outcomes.sort(key=lambda outcome: BACKENDS.index(outcome.backend))
     return Examination(

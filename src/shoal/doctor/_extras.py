@@ -16,7 +16,7 @@ try:
     from packaging.requirements import Requirement
     from packaging.utils import canonicalize_name
 except ImportError as error:
-    raise MissingExtraError('packaging is not installed, run `pip install "shoal[cli]"`') from error
+    raise MissingExtraError('packaging is not installed: pip install "shoal[cli]"') from error
 
 __all__ = ["Extra", "PackageStatus", "State", "read_extras", "read_required"]
 

@@ -81,7 +81,7 @@ class LoopCompiler:
             import numba
         except ImportError as error:
             raise DependencyNotInstalled(
-                'numba is not installed, run `pip install "shoal[numba]"`'
+                'numba is not installed: pip install "shoal[numba]"'
             ) from error
         self._numba = numba
         self._name = name

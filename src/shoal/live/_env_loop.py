@@ -88,7 +88,7 @@ def run_loop(
         envs: The vector, with autoreset.
         policy: Returns the actions.
         seed: The seed of the environments.
-        seconds: When to stop; None steps for ever.
+        seconds: When to stop; None for no limit.
         rate: The maximum number of batches per second.
         on_step: Called after each batch.
     """

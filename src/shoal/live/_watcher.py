@@ -192,7 +192,7 @@ class Watcher:
             self._capture.capture(observations, self._meter.latest)
         except (
             Exception
-        ) as error:  # environments may raise anything when they render; stepping goes on
+        ) as error:  # environments may raise anything when they render; stepping continues
             self.log_error(error)
 
     def _update_workers(self, states: list[WorkerState]) -> None:

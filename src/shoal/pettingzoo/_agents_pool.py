@@ -16,7 +16,7 @@ from shoal._types import Results
 from shoal.errors import ResetMaskError
 from shoal.pettingzoo._agent_rows import check_alike
 from shoal.pettingzoo._roster import Roster
-from shoal.pettingzoo._teams import Teams, explaining
+from shoal.pettingzoo._teams import Teams, action_layout_note
 from shoal.pettingzoo._views import emptied, results_of, view_of_rows
 from shoal.pools._base import Batch, Pool, SlotChoice, WorkerState, checked_seeds, slot_numbers
 from shoal.pools._environments import Called
@@ -87,7 +87,7 @@ class AgentsPool(ForwardingPool[Pool]):
         """Check actions, one for each of these slots, and queue the steps of their environments."""
         chosen = self._environments(slots)
         acts = self.teams.actions_in_rows(actions, chosen)
-        with explaining(self.teams):
+        with action_layout_note(self.teams):
             self.inner.send(acts, chosen, **options)
 
     def recv(
@@ -110,14 +110,14 @@ class AgentsPool(ForwardingPool[Pool]):
     def step(self, actions: Any) -> Results:
         """Step every slot, and return the results in slot order."""
         acts = self.teams.actions_in_rows(actions, None)
-        with explaining(self.teams):
+        with action_layout_note(self.teams):
             results = self.inner.step(acts)
         return self._round(results)
 
     def begin_step(self, actions: Any, **options: Any) -> None:
         """Check actions for every slot, and begin to step them."""
         acts = self.teams.actions_in_rows(actions, None)
-        with explaining(self.teams):
+        with action_layout_note(self.teams):
             self.inner.begin_step(acts, **options)
 
     def end_step(self, timeout: float | None = None) -> Results:

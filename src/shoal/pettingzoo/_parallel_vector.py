@@ -19,7 +19,7 @@ from shoal._types import Results, as_events
 from shoal.errors import InvalidActionError, ResetMaskError
 from shoal.pettingzoo._roster import Roster
 from shoal.pettingzoo._team_env import Agent
-from shoal.pettingzoo._teams import Teams, explaining
+from shoal.pettingzoo._teams import Teams, action_layout_note
 from shoal.pettingzoo._views import alive_infos, emptied, results_of, view_of_agent
 from shoal.pools._base import Batch, SlotChoice, slot_numbers
 from shoal.pools._env_calls import EnvironmentCalls
@@ -190,7 +190,7 @@ class ParallelVectorEnv(EnvironmentCalls):
                 environment is stepped.
         """
         acts = self._teams.actions_by_agent(self._checked(actions, None))
-        with explaining(self._teams):
+        with action_layout_note(self._teams):
             results = self._pool.step(acts)
         return self._agent_batch(Batch(np.arange(self.num_envs), *results))[1:6]
 
@@ -198,7 +198,7 @@ class ParallelVectorEnv(EnvironmentCalls):
         """Start a step of these environments, with one row of actions per environment."""
         chosen = slot_numbers(slots, self.num_envs)
         acts = self._teams.actions_by_agent(self._checked(actions, chosen))
-        with explaining(self._teams):
+        with action_layout_note(self._teams):
             self._pool.send(acts, chosen)
 
     def recv(

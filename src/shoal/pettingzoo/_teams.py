@@ -30,7 +30,7 @@ from shoal.pools import Pool
 from shoal.pools._base import Batch, SlotChoice
 from shoal.vector.wrappers._base import batch_of
 
-__all__ = ["AgentInfo", "FinalTeamBatch", "PackedTeams", "TeamBatch", "Teams", "explaining"]
+__all__ = ["AgentInfo", "FinalTeamBatch", "PackedTeams", "TeamBatch", "Teams", "action_layout_note"]
 
 Arrays = npt.NDArray[Any]
 Flags = npt.NDArray[np.bool_]
@@ -107,7 +107,7 @@ class Teams(Protocol):
 
 
 @contextmanager
-def explaining(teams: Teams) -> Iterator[None]:
+def action_layout_note(teams: Teams) -> Iterator[None]:
     """Add the pool's action format to errors about actions."""
     try:
         yield

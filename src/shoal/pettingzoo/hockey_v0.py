@@ -33,7 +33,7 @@ try:
     from pettingzoo.utils.conversions import parallel_to_aec
 except ImportError as error:
     raise MissingExtraError(
-        "PettingZoo is not installed: pip install 'shoal[pettingzoo]'"
+        'PettingZoo is not installed: pip install "shoal[pettingzoo]"'
     ) from error
 
 __all__ = ["HockeyMatch", "env", "parallel_env", "raw_env"]

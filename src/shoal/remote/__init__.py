@@ -11,9 +11,7 @@ from shoal.errors import MissingExtraError
 try:
     import msgspec as _msgspec  # noqa: F401
 except ModuleNotFoundError as error:
-    raise MissingExtraError(
-        'msgspec is not installed, run `pip install "shoal[remote]"`'
-    ) from error
+    raise MissingExtraError('msgspec is not installed: pip install "shoal[remote]"') from error
 
 from shoal.remote._connect import connect
 from shoal.remote._device import Device, Feedback, Status

@@ -27,7 +27,7 @@ from shoal.errors import MissingExtraError
 try:
     import ray.rllib as _  # noqa: F401
 except ImportError as error:
-    raise MissingExtraError('RLlib is not installed, run `pip install "shoal[rllib]"`') from error
+    raise MissingExtraError('RLlib is not installed: pip install "shoal[rllib]"') from error
 
 from shoal.rllib._connectors import BatchedActions, BatchedObservations
 from shoal.rllib._env_runner import EnvRunner

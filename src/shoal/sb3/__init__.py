@@ -18,7 +18,7 @@ algorithms accept such vectors without the conversion.
 try:
     import stable_baselines3 as _  # noqa: F401
 except ImportError as error:
-    raise ImportError("shoal.sb3 needs Stable-Baselines3: pip install 'shoal[sb3]'") from error
+    raise ImportError('shoal.sb3 needs Stable-Baselines3: pip install "shoal[sb3]"') from error
 
 from shoal.sb3._algorithm_patch import patch_algorithms, unpatch_algorithms
 from shoal.sb3._bridges import as_vec_env, as_vector_env

@@ -271,7 +271,7 @@ def _state_of(saved: Any) -> dict[str, Any]:
     for name in _STATISTICS & state.keys():
         state[name] = _map_statistics(state[name], _to_own_statistics)
     space = state["observation_space"]
-    if "norm_obs_keys" not in state:  # files of releases without this option
+    if "norm_obs_keys" not in state:  # older releases do not write this option
         state["norm_obs_keys"] = list(space.spaces) if isinstance(space, spaces.Dict) else None
     return state
 

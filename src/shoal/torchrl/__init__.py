@@ -15,9 +15,7 @@ from shoal.errors import MissingExtraError
 try:
     import torchrl as _  # noqa: F401
 except ModuleNotFoundError as error:
-    raise MissingExtraError(
-        'TorchRL is not installed, run `pip install "shoal[torchrl]"`'
-    ) from error
+    raise MissingExtraError('TorchRL is not installed: pip install "shoal[torchrl]"') from error
 
 from shoal.torchrl._env import ShoalEnv
 from shoal.torchrl._make import make

@@ -3,7 +3,7 @@
     >>> from shoal.train import train_single_run
     >>> result = train_single_run("configs/curriculum_simple.json", num_envs=8)  # doctest: +SKIP
 
-A config is a JSON file (see :mod:`shoal.train._config.schema`), of which some come along:
+A config is a JSON file (see :mod:`shoal.train._config.schema`), of which some are bundled:
 ``cartpole_dddqn``, ``pendulum_sac``, ``curriculum_simple``, ``hockey_dddqn``, ``hockey_sac``,
 ``hockey_ppo``, ``hockey_league`` and ``hockey_demo``. The command line equivalent is
 ``shoal train CONFIG``.
@@ -85,6 +85,6 @@ def __getattr__(name: str) -> Any:
         if error.name not in _REQUIRED_PACKAGES:
             raise
         raise MissingExtraError(
-            f"training needs {error.name}, which is not installed: pip install 'shoal[train]'"
+            f'training needs {error.name}, which is not installed: pip install "shoal[train]"'
         ) from error
     return getattr(module, name)

@@ -101,7 +101,7 @@ def read_file(path: Path, device: str | torch.device = "cpu") -> dict[str, Any]:
     content = path.read_bytes()
     start = len(_MAGIC) + _DIGEST_BYTES
     if not content.startswith(_MAGIC) or len(content) < start:
-        raise CheckpointError(f"{path} is no checkpoint or agent file of Shoal")
+        raise CheckpointError(f"{path} is not a checkpoint or agent file of Shoal")
     payload = memoryview(content)[start:]
     digest = hashlib.blake2b(payload, digest_size=_DIGEST_BYTES).digest()
     if digest != content[len(_MAGIC) : start]:

@@ -49,7 +49,7 @@ def train_single_run(
     the run; :func:`resume_run` continues it.
 
     Args:
-        config_path: A JSON file, the name of a shipped config, or a config object.
+        config_path: A JSON file, the name of a bundled config, or a config object.
         base_output_dir: The folder in which the run's folder is created.
         run_name: The name of the run. Defaults to a name with date, agent and number of
             environments.
@@ -232,7 +232,7 @@ def _train(
             plan.name,
             phases,
             verbose=verbose,
-            cut_to=logs,
+            truncate_to=logs,
             resumed_step=run.steps,
             displays=displays,
         )

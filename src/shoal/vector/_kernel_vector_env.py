@@ -65,7 +65,7 @@ class KernelVectorEnv(VectorEnv, gymnasium.vector.VectorEnv[Any, Any, Arrays]):
 
         Args:
             slots: The slots to render; all by default.
-            columns: Number of tiles in a row; by default about the number of rows.
+            columns: Number of tiles in a row; by default, the grid is about square.
         """
         if columns is not None and columns < 1:
             raise ValueError(f"columns must be a positive number or None, got {columns}")

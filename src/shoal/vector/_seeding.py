@@ -57,7 +57,7 @@ def slot_seeds(seed: Seed, num_envs: int, seeding: Seeding = "adjacent") -> list
 def _distinct_words(sequence: np.random.SeedSequence, count: int) -> list[int | None]:
     """Return the first ``count`` distinct 32-bit words of a sequence.
 
-    Not wider ones, since some simulators accept 32-bit seeds only.
+    Wider words are not used because some simulators accept only 32-bit seeds.
     """
     length = count
     while True:

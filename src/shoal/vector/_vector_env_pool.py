@@ -1,4 +1,4 @@
-"""Any ``gymnasium.vector.VectorEnv`` as a pool, so that other frontends can be put on it."""
+"""Any ``gymnasium.vector.VectorEnv`` as a pool, on which other frontends can be built."""
 
 from __future__ import annotations
 
@@ -206,7 +206,7 @@ class VectorEnvPool:
         for slot, info in enumerate(infos_as_list(infos, self.num_envs)):
             if ended is not None and ended[slot]:
                 final_info = info.pop("final_info", {})
-                if EPISODE in info:  # of the episode that has ended, from a wrapper
+                if EPISODE in info:  # added by a wrapper for the episode that has ended
                     final_info = {**final_info, EPISODE: info.pop(EPISODE)}
                 older = info.pop("final_observation", None)  # before Gymnasium 1.0
                 final = {"final_obs": info.pop("final_obs", older), "final_info": final_info}

@@ -90,7 +90,7 @@ def test_a_theme_can_be_chosen_without_storage(window, training):
 
 @pytest.mark.parametrize("theme", ["light", "dark"])
 @pytest.mark.parametrize("size", [DESKTOP, PHONE], ids=["desktop", "phone"])
-def test_everything_fits_and_has_enough_contrast(window, training, size, theme, request):
+def test_all_elements_fit_and_have_enough_contrast(window, training, size, theme, request):
     window.resize(*size)
     window.set_preferences(prefers_color_scheme=theme)
     window.open(training.url)

@@ -47,7 +47,7 @@ def test_frames_have_the_rendered_colors(window, flickering):
     assert right[3] == 255
 
 
-def test_of_many_slots_16_are_shown(window, hockey):
+def test_at_most_16_slots_are_shown(window, hockey):
     window.open(hockey.url)
     window.wait_for(lambda: len(window.texts(".tile")) == len(hockey.frames.tiles))
     assert window.texts(".tile") == [str(slot) for slot in hockey.frames.tiles]

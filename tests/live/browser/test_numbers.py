@@ -113,7 +113,7 @@ def test_charts_show_the_value_at_the_pointer(window, hockey):
         assert window.attribute(f"#{chart}-chart svg", "aria-label") != "no data yet"
 
 
-def test_before_the_first_step_there_are_no_values(window):
+def test_no_values_are_shown_before_the_first_step(window):
     with shoal.make([FlickeringEnv] * 2, backend="inline") as envs:
         window.open(shoal.live.show(envs, port=0).url)
         assert window.text("#status") == "waiting for a batch"

@@ -195,17 +195,17 @@ def test_runtime_environments_reach_the_actors():
 @pytest.mark.parametrize(
     ("options", "message"),
     [
-        ({"caller_works": True}, "caller_works cannot go with backend='ray'"),
-        ({"pin": True}, "pin cannot go with backend='ray'"),
+        ({"caller_works": True}, "caller_works cannot be used with backend='ray'"),
+        ({"pin": True}, "pin cannot be used with backend='ray'"),
         ({"cpus_per_worker": 1.5}, "cpus_per_worker must be a whole number"),
         ({"cpus_per_worker": 0}, "cpus_per_worker must be a whole number"),
         ({"placement": "near"}, "placement must be one of"),
         ({"worker_backend": "ray"}, "worker_backend must be one of"),
         ({"start_timeout": 0}, "start_timeout must be a positive number"),
         ({"workers": 0}, "workers must be a positive integer"),
-        ({"worker_backend": "inline", "step_timeout": 1.0}, "step_timeout goes with"),
-        ({"backend": "process", "placement": "pack"}, "and placement go with backend='ray'"),
-        ({"backend": "auto", "address": "auto"}, "and address go with backend='ray'"),
+        ({"worker_backend": "inline", "step_timeout": 1.0}, "step_timeout requires"),
+        ({"backend": "process", "placement": "pack"}, "and placement require backend='ray'"),
+        ({"backend": "auto", "address": "auto"}, "and address require backend='ray'"),
     ],
 )
 def test_invalid_options_are_rejected(options, message):

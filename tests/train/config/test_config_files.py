@@ -29,7 +29,7 @@ def test_a_file_that_is_not_json_raises(content, tmp_path):
         load_config(file)
 
 
-def test_the_error_for_a_missing_file_lists_the_included_configs(tmp_path):
+def test_the_error_for_a_missing_file_lists_the_bundled_configs(tmp_path):
     for path in (tmp_path / "nowhere.json", "nowhere", "configs/nowhere.json"):
         with pytest.raises(FileNotFoundError, match=r"no config .*nowhere.*cartpole_dddqn, "):
             load_config(path)

@@ -1,4 +1,4 @@
-"""The included configs."""
+"""The bundled configs."""
 
 import json
 import re
@@ -14,7 +14,7 @@ FILES = sorted(SHIPPED.glob("*.json"))
 
 
 @pytest.mark.parametrize("file", FILES, ids=lambda file: file.stem)
-def test_included_configs_are_valid(file):
+def test_bundled_configs_are_valid(file):
     config = load_config(file)
     settings = convert(merged_hyperparameters(config), AGENTS[config.agent.type].settings_type)
     assert config.description
@@ -25,13 +25,13 @@ def test_included_configs_are_valid(file):
 
 
 @pytest.mark.parametrize("file", FILES, ids=lambda file: file.stem)
-def test_included_configs_are_found_by_name(file):
+def test_bundled_configs_are_found_by_name(file):
     config = load_config(file)
     for name in (file.stem, file.name, f"configs/{file.name}"):
         assert load_config(name) == config
 
 
-def test_a_file_takes_precedence_over_an_included_config_of_the_same_name(tmp_path, monkeypatch):
+def test_a_file_takes_precedence_over_a_bundled_config_of_the_same_name(tmp_path, monkeypatch):
     raw = json.loads((SHIPPED / "cartpole_dddqn.json").read_text()) | {"description": "mine"}
     monkeypatch.chdir(tmp_path)
     (tmp_path / "configs").mkdir()
@@ -51,7 +51,7 @@ def test_a_file_takes_precedence_over_an_included_config_of_the_same_name(tmp_pa
         (HOCKEY, None, True),
     ],
 )
-def test_every_supported_combination_has_an_included_config(task, agent, has_league):
+def test_every_supported_combination_has_a_bundled_config(task, agent, has_league):
     matching = [
         config
         for config in map(load_config, FILES)
@@ -62,7 +62,7 @@ def test_every_supported_combination_has_an_included_config(task, agent, has_lea
     assert matching
 
 
-def test_the_module_docstring_lists_the_included_configs():
+def test_the_module_docstring_lists_the_bundled_configs():
     listed = re.search(r"(?:``\w+``(?:,| and)\s+)+``\w+``", shoal.train.__doc__)[0]
     assert set(re.findall(r"\w+_\w+", listed)) == {file.stem for file in FILES}
 

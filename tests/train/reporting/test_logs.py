@@ -157,35 +157,35 @@ def test_a_resumed_run_leaves_the_same_log_as_an_uninterrupted_one(batches, data
             checkpoint = log.position()
         log.close()
         log = CsvLog(Path(folder, "other.csv"), RatingRecord)
-        log.cut(checkpoint)
+        log.truncate(checkpoint)
         for batch in batches[batches_before:]:
             log.append(batch)
         log.close()
         assert Path(folder, "other.csv").read_bytes() == uninterrupted
 
 
-def test_cut_also_removes_buffered_rows(tmp_path):
+def test_truncate_also_removes_buffered_rows(tmp_path):
     log = CsvLog(tmp_path / "log.csv", EpisodeRecord)
     log.append(ROWS[:2])
     position = log.position()
     log.append(ROWS[2:])
-    log.cut(position)
+    log.truncate(position)
     assert log.position() == position
     log.close()
     assert same(read_records(log.path, EpisodeRecord), ROWS[:2])
 
 
-def test_a_log_can_be_cut_only_at_the_end_of_a_line(tmp_path):
+def test_a_log_can_be_truncated_only_at_the_end_of_a_line(tmp_path):
     path = tmp_path / "log.csv"
     whole = written(path, ROWS)
     ends = [index + 1 for index, byte in enumerate(whole) if byte == ord("\n")]
     log = CsvLog(path, EpisodeRecord)
     for position in set(range(-1, len(whole) + 3)) - set(ends):
         with pytest.raises(ValueError, match=f"cannot be truncated to {position} bytes"):
-            log.cut(position)
+            log.truncate(position)
     assert path.read_bytes() == whole
     for position in reversed(ends):
-        log.cut(position)
+        log.truncate(position)
         assert path.read_bytes() == whole[:position]
     log.close()
 
@@ -285,17 +285,17 @@ def test_run_logs_are_written_and_truncated_together(tmp_path):
     logs.close()
     assert len(read_run(tmp_path).evaluations) == 4
     logs = RunLogs(tmp_path)
-    logs.cut({"ratings": positions["ratings"]})
+    logs.truncate({"ratings": positions["ratings"]})
     assert len(read_run(tmp_path).ratings) == 2
     assert len(read_run(tmp_path).episodes) == 4
-    logs.cut(positions)
+    logs.truncate(positions)
     logs.close()
     assert read_run(tmp_path) == before
     with (
         closing(RunLogs(tmp_path)) as logs,
         pytest.raises(ValueError, match="unknown log 'losses': expected one of episodes, progress"),
     ):
-        logs.cut({"losses": 3})
+        logs.truncate({"losses": 3})
 
 
 def test_missing_logs_have_no_records(tmp_path):

@@ -57,7 +57,7 @@ def test_a_resumed_run_has_the_same_logs_as_an_uninterrupted_one(tmp_path):
                 report_all(report, then)
             else:
                 report_all(report, run(5))
-    with make_reporter(tmp_path / "other", cut_to=checkpoint, resumed_step=4000) as report:
+    with make_reporter(tmp_path / "other", truncate_to=checkpoint, resumed_step=4000) as report:
         report_all(report, then)
     assert read_run(tmp_path / "other") == read_run(tmp_path / "one")
     for log in (tmp_path / "one" / "logs").iterdir():
@@ -67,7 +67,7 @@ def test_a_resumed_run_has_the_same_logs_as_an_uninterrupted_one(tmp_path):
 def test_a_resumed_run_purges_its_tensorboard_logs(tmp_path, monkeypatch):
     calls = []
     monkeypatch.setattr(reporter, "open_board", lambda *args: calls.append(args))
-    for options in ({}, {"cut_to": {}, "resumed_step": 3000}, {"cut_to": {}}):
+    for options in ({}, {"truncate_to": {}, "resumed_step": 3000}, {"truncate_to": {}}):
         make_reporter(tmp_path, tensorboard=True, **options).close()
     assert [purge_step for _, purge_step in calls] == [None, 3001, 1]
 
@@ -79,7 +79,7 @@ def test_a_run_can_be_resumed_without_one_of_its_logs(tmp_path):
         report_all(report, run(50))
     (tmp_path / "logs" / "episodes.csv").unlink()
     with pytest.warns(RuntimeWarning, match=r"a log was not truncated .*episodes.csv cannot be"):
-        report = make_reporter(tmp_path, cut_to=checkpoint)
+        report = make_reporter(tmp_path, truncate_to=checkpoint)
     report.episodes([episode()])
     report.close()
     assert read_records(tmp_path / "logs" / "episodes.csv", EpisodeRecord) == [episode()]

@@ -28,7 +28,7 @@ from shoal.errors import InvalidSettingError
 if TYPE_CHECKING:
     from ale_py import ALEInterface, ALEState
 
-__all__ = ["FIRE", "NOOP", "Cartridge", "Scene", "Start", "insert", "opening_actions"]
+__all__ = ["FIRE", "NOOP", "Cartridge", "Scene", "Start", "opening_actions", "shared_cartridge"]
 
 NOOP, FIRE = 0, 1
 
@@ -199,7 +199,7 @@ def opening_actions(noops: int, fires: bool) -> list[int]:
     return [FIRE] * fires + [NOOP] * noops
 
 
-def insert(game: str, mode: int | None, difficulty: int | None) -> Cartridge:
+def shared_cartridge(game: str, mode: int | None, difficulty: int | None) -> Cartridge:
     """Return the process-wide cartridge of a game; create it if no slot uses it."""
     key = game, mode, difficulty
     with _insert_lock:

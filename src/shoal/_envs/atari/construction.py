@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 from gymnasium.vector import AutoresetMode
 
-from shoal._envs.atari.cartridge import insert
+from shoal._envs.atari.cartridge import shared_cartridge
 from shoal._envs.atari.games import game_name
 from shoal._envs.atari.info_packing import AtariPool, packed_games
 from shoal._envs.atari.settings import GameSettings
@@ -90,7 +90,7 @@ def _with_common_actions(games: list[GameSettings]) -> list[GameSettings]:
     names = {settings.game for settings in games}
     if len(names) == 1 or games[0].full_action_space or games[0].continuous:
         return games
-    cartridges = {name: insert(name, None, None) for name in sorted(names)}
+    cartridges = {name: shared_cartridge(name, None, None) for name in sorted(names)}
     if len({tuple(cartridge.minimal_actions) for cartridge in cartridges.values()}) == 1:
         return games
     counts = {name: len(cartridge.legal_actions) for name, cartridge in cartridges.items()}

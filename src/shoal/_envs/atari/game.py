@@ -14,7 +14,7 @@ from gymnasium.error import ResetNeeded
 from gymnasium.spaces import Box, Discrete
 
 from shoal import _native
-from shoal._envs.atari.cartridge import FIRE, NOOP, Scene, Start, insert, opening_actions
+from shoal._envs.atari.cartridge import FIRE, NOOP, Scene, Start, opening_actions, shared_cartridge
 from shoal._envs.atari.frame_painter import merging_tables, painter
 from shoal._envs.atari.frame_window import FrameWindow
 from shoal._envs.atari.games import ale
@@ -65,7 +65,9 @@ class AtariGame(gymnasium.Env[Pixels, Any]):
         self.settings = settings
         self.metadata = {**self.metadata, "render_fps": max(1, 60 // settings.frameskip)}
         self.render_mode = render_mode
-        self.cartridge = cartridge = insert(settings.game, settings.mode, settings.difficulty)
+        self.cartridge = cartridge = shared_cartridge(
+            settings.game, settings.mode, settings.difficulty
+        )
         full = settings.full_action_space or settings.continuous
         self._actions = cartridge.legal_actions if full else cartridge.minimal_actions
         self.action_space = _polar_space() if settings.continuous else Discrete(len(self._actions))

@@ -19,9 +19,7 @@ def ale() -> ModuleType:
     try:
         import ale_py
     except ImportError as error:
-        raise MissingExtraError(
-            'ale-py is not installed, run `pip install "shoal[atari]"`'
-        ) from error
+        raise MissingExtraError('ale-py is not installed: pip install "shoal[atari]"') from error
     return ale_py
 
 

@@ -30,8 +30,8 @@ from shoal.pools._messages import Message, RestartSlots, Slots, Step
 from shoal.pools._parallel import ParallelPool
 from shoal.pools._processes.env_recipe import BuildResult, Recipe
 from shoal.pools._processes.env_registry import registered_specs
-from shoal.pools._processes.process_start import START_METHODS, StartMethod
 from shoal.pools._processes.hang_detector import HangDetector
+from shoal.pools._processes.process_start import START_METHODS, StartMethod
 from shoal.pools._processes.transport import ProcessTransport
 from shoal.pools._processes.worker_main import Attachment
 from shoal.pools._restart_policy import OnCrash, RestartPolicy, SlotSeeds

@@ -22,9 +22,7 @@ try:
     from websockets.sync.client import connect
     from websockets.sync.server import serve
 except ModuleNotFoundError as error:
-    raise MissingExtraError(
-        'websockets is not installed, run `pip install "shoal[remote]"`'
-    ) from error
+    raise MissingExtraError('websockets is not installed: pip install "shoal[remote]"') from error
 
 __all__ = ["WebSocketListener", "WebSocketTransport", "open_websocket"]
 

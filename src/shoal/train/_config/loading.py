@@ -41,11 +41,11 @@ HOCKEY = "shoal/Hockey-v0"
 _VECTOR_OPTIONS = {"pin", "seeding", "thread_affinity_offset", "workers"}
 
 SHIPPED = Path(__file__).parent.parent / "configs"
-"""The folder of the included configs."""
+"""The folder of the bundled configs."""
 
 
 def config_file(path: str | Path) -> Path:
-    """Return the path of a config: the file itself, or an included config of this name.
+    """Return the path of a config: the file itself, or a bundled config of this name.
 
     >>> config_file("configs/curriculum_simple.json").name
     'curriculum_simple.json'
@@ -59,7 +59,7 @@ def config_file(path: str | Path) -> Path:
         return included
     names = sorted(file.stem for file in SHIPPED.glob("*.json"))
     raise FileNotFoundError(
-        f"there is no config {requested}, neither a file nor an included config: the included ones "
+        f"there is no config {requested}, neither a file nor a bundled config: the bundled ones "
         f"are {', '.join(names)}"
     )
 
@@ -68,11 +68,11 @@ def load_config(path: str | Path) -> Config:
     """Load and validate a config.
 
     Args:
-        path: A JSON file, or the name of an included config.
+        path: A JSON file, or the name of a bundled config.
 
     Raises:
         ConfigError: The config is invalid; the message names the path of the field.
-        FileNotFoundError: There is neither such a file nor an included config of this name.
+        FileNotFoundError: There is neither such a file nor a bundled config of this name.
 
     Example:
         >>> load_config("cartpole_dddqn").agent.type

@@ -9,7 +9,7 @@ from shoal.errors import MissingExtraError
 try:
     import msgspec as _msgspec  # noqa: F401
 except ModuleNotFoundError as error:
-    raise MissingExtraError('msgspec is not installed, run `pip install "shoal[train]"`') from error
+    raise MissingExtraError('msgspec is not installed: pip install "shoal[train]"') from error
 
 from shoal.train._league.league import League
 from shoal.train._league.ratings import Ratings

@@ -200,6 +200,6 @@ def _model(drift: float) -> PlackettLuce:
         from openskill.models import PlackettLuce
     except ImportError as error:
         raise MissingExtraError(
-            "ratings need openskill, which is not installed: pip install 'shoal[train]'"
+            'ratings need openskill, which is not installed: pip install "shoal[train]"'
         ) from error
     return PlackettLuce(tau=drift)

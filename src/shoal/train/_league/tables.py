@@ -69,7 +69,7 @@ def _table(title: str, columns: Sequence[str]) -> tuple[Table, Any]:
         from rich.text import Text
     except ImportError as error:
         raise MissingExtraError(
-            "tables need rich, which is not installed: pip install 'shoal[train]'"
+            'tables need rich, which is not installed: pip install "shoal[train]"'
         ) from error
     table = Table(title=title)
     for name in columns:

@@ -84,7 +84,7 @@ class CsvLog(Generic[Record]):
         self._write()
         return os.fstat(self._file.fileno()).st_size
 
-    def cut(self, position: int) -> None:
+    def truncate(self, position: int) -> None:
         """Truncate the file to an earlier position.
 
         Raises:
@@ -160,10 +160,10 @@ class RunLogs:
             self._stack = stack.pop_all()
 
     def positions(self) -> dict[str, int]:
-        """Return the size of each log, by name; a checkpoint keeps it for ``cut``."""
+        """Return the size of each log, by name; a checkpoint keeps it for ``truncate``."""
         return {name: log.position() for name, log in self._by_name().items()}
 
-    def cut(self, positions: Mapping[str, int]) -> None:
+    def truncate(self, positions: Mapping[str, int]) -> None:
         """Truncate logs to positions that ``positions`` returned earlier.
 
         Args:
@@ -177,7 +177,7 @@ class RunLogs:
             if name not in logs:
                 raise ValueError(f"unknown log {name!r}: expected one of {', '.join(logs)}")
         for name, position in positions.items():
-            logs[name].cut(position)
+            logs[name].truncate(position)
 
     def close(self) -> None:
         """Write all buffered records and close the files. May be called more than once."""

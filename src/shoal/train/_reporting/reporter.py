@@ -33,7 +33,7 @@ class Reporter:
         phases: The names of its phases.
         verbose: Whether to show the progress in the terminal.
         tensorboard: Whether to write TensorBoard logs, if TensorBoard is installed.
-        cut_to: For a resumed run, the ``positions`` in its checkpoint, to which the logs are
+        truncate_to: For a resumed run, the ``positions`` in its checkpoint, to which the logs are
             truncated. A log that cannot be truncated, because it was removed or changed, is
             appended to, with a warning.
         resumed_step: The step at which a resumed run continues.
@@ -57,7 +57,7 @@ class Reporter:
         *,
         verbose: bool,
         tensorboard: bool = True,
-        cut_to: Mapping[str, int] | None = None,
+        truncate_to: Mapping[str, int] | None = None,
         resumed_step: int = 0,
         displays: Sequence[Display] = (),
     ) -> None:
@@ -65,12 +65,12 @@ class Reporter:
         self.title = title
         self._phases = list(phases)
         self._displays = list(displays)
-        purge_step = None if cut_to is None else resumed_step + 1
+        purge_step = None if truncate_to is None else resumed_step + 1
         with ExitStack() as stack:
             stack.callback(self._close_displays)
             self._logs = RunLogs(folder)
             stack.callback(self._logs.close)
-            for name, position in (cut_to or {}).items():
+            for name, position in (truncate_to or {}).items():
                 self._truncate_log(name, position)
             self._tensorboard = open_board(folder, purge_step) if tensorboard else None
             if self._tensorboard is not None:
@@ -112,7 +112,7 @@ class Reporter:
         self._show(lambda display: display.note(text))
 
     def positions(self) -> dict[str, int]:
-        """Return the sizes of the logs, for a checkpoint: see ``cut_to``."""
+        """Return the sizes of the logs, for a checkpoint: see ``truncate_to``."""
         return self._logs.positions()
 
     def finish(self, summary: Mapping[str, Any], config: Mapping[str, Any]) -> Path:
@@ -152,7 +152,7 @@ class Reporter:
 
     def _truncate_log(self, name: str, position: int) -> None:
         try:
-            self._logs.cut({name: position})
+            self._logs.truncate({name: position})
         except ValueError as error:
             warnings.warn(
                 f"a log was not truncated to the checkpoint: {error}", RuntimeWarning, stacklevel=3

@@ -1,6 +1,7 @@
 """Drop-in replacements for ``gymnasium.wrappers.vector`` that support all autoreset modes.
 
-They wrap Shoal's vectors and any other ``gymnasium.vector.VectorEnv``. Differences to Gymnasium's:
+They wrap Shoal's vectors and any other ``gymnasium.vector.VectorEnv``. Differences from Gymnasium's
+wrappers:
 
 - Observation wrappers support SAME_STEP, where they also transform ``final_obs``.
 - ``call``, ``get_attr`` and ``set_attr`` reach the environments through the wrapper.

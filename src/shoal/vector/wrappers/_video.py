@@ -23,7 +23,7 @@ Trigger = Callable[[int], bool]
 
 
 class RecordVideo(VectorWrapper):
-    """Records videos of all slots as tiles of one image, with the ffmpeg of imageio.
+    """Records videos of all slots as tiles of one image, with imageio's ffmpeg.
 
     Episodes and steps are counted from 0; episodes are those of the first slot. In the mode
     SAME_STEP, the last frame of an episode is not available.
@@ -34,15 +34,16 @@ class RecordVideo(VectorWrapper):
             ``{name_prefix}-step-{number}.mp4``.
         video_aspect_ratio: Target ratio of width to height of all tiles together.
         record_first_only: Whether to record only the first slot.
-        episode_trigger: Whether to start a video at the start of an episode, by its number. By
-            default, if there is no ``step_trigger``, at the episodes 0, 1, 8, 27, ... and at each
-            thousandth.
-        step_trigger: Whether to start a video at a step, by its number.
+        episode_trigger: Takes the number of an episode that starts, and returns whether to start a
+            video. By default, if there is no ``step_trigger``, videos start at the episodes 0, 1,
+            8, 27, ... and from 1000 on at every 1000th.
+        step_trigger: Takes the number of a step, and returns whether to start a video.
         video_length: Number of steps in a video, 0 for an episode.
         name_prefix: Prefix of the file names.
         fps: Frames per second; by default that of the vector's metadata, or 30.
         disable_logger: Ignored, since writing a video logs nothing.
-        gc_trigger: Whether to collect garbage after writing a video, by the episode's number.
+        gc_trigger: Takes the number of the current episode, and returns whether to collect garbage
+            after writing a video.
 
     Example:
         >>> import shoal, tempfile
@@ -199,7 +200,7 @@ def _is_scheduled(episode: int) -> bool:
 
 
 def _grid_shape(count: int, frame_ratio: float, target_ratio: float) -> tuple[int, int]:
-    """Return the rows and columns without gaps whose ratio of width to height is closest.
+    """Return the rows and columns of the full grid whose aspect ratio is closest to the target.
 
     >>> _grid_shape(8, frame_ratio=2.0, target_ratio=1.0)
     (2, 4)

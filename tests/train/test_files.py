@@ -233,7 +233,7 @@ FOREIGN = {
 
 @pytest.mark.parametrize("content", FOREIGN.values(), ids=FOREIGN)
 def test_foreign_file_is_rejected(content):
-    check_rejected(content, r"some\.file is (no checkpoint or agent|damaged)")
+    check_rejected(content, r"some\.file is (not a checkpoint or agent file|damaged)")
 
 
 class Evil:

@@ -20,7 +20,7 @@ import threading
 import time
 import traceback
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from typing import Any, Literal, Protocol
 
 from shoal.pools._processes.mailbox import MessageSocket
@@ -141,6 +141,7 @@ class _Fork:
 
     def __init__(self, end: socket.socket, recipe: Any) -> None:
         self._code: int | None = None
+        self._is_reaped = False
         parent, dies_with_thread = os.getpid(), _is_main_thread()
         sys.stdout.flush()
         sys.stderr.flush()
@@ -160,10 +161,17 @@ class _Fork:
                 os._exit(code)
 
     def exit_code(self) -> int | None:
+        # Read and reaped in two calls: an interrupt between them does not lose the exit code.
         if self._code is None:
-            pid, status = os.waitpid(self.pid, os.WNOHANG)
-            if pid:
-                self._code = os.waitstatus_to_exitcode(status)
+            ended = os.waitid(os.P_PID, self.pid, os.WEXITED | os.WNOHANG | os.WNOWAIT)
+            if ended is None:
+                return None
+            was_signaled = ended.si_code != os.CLD_EXITED
+            self._code = -ended.si_status if was_signaled else ended.si_status
+        if not self._is_reaped:
+            with suppress(ChildProcessError):
+                os.waitpid(self.pid, 0)
+            self._is_reaped = True
         return self._code
 
     def wait(self, timeout: float | None) -> bool:

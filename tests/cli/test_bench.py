@@ -130,6 +130,7 @@ def test_the_recommendation_warns_of_one_round_and_of_a_busy_machine(folder, mon
     assert "One round is too few for a reliable result. The machine is busy (load av" in text
 
 
+@pytest.mark.slow  # tests/benchmarks/test_runner.py has a contender that hangs, too
 def test_a_contender_that_hangs_is_reported_by_name(folder):
     words = ["--num-envs", "2", "--against", "gymnasium", "--workers", "1", "--timeout", "5"]
     result = run_bench("mine:Hanging", *words)

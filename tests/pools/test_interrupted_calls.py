@@ -71,6 +71,10 @@ def check_consistent(pool):
     assert [info["label"] for _, info in batch.raw_infos[0]] == list(range(NUM_ENVS))
 
 
+# Every line in the slow run, every third one otherwise.
+STRIDES = [3, pytest.param(1, marks=pytest.mark.slow)]
+
+
 def interrupt_at_every_line(backend, use, check, stride=1):
     pool = started(backend)
     interrupts = 0
@@ -92,18 +96,20 @@ def interrupt_at_every_line(backend, use, check, stride=1):
 
 
 @pytest.mark.timeout(300)
+@pytest.mark.parametrize("stride", STRIDES)
 @pytest.mark.parametrize("backend", MAKERS)
-def test_sends_and_receives_can_be_interrupted_at_any_line(backend):
-    interrupt_at_every_line(backend, send_and_receive, check_consistent)
+def test_sends_and_receives_can_be_interrupted_at_any_line(backend, stride):
+    interrupt_at_every_line(backend, send_and_receive, check_consistent, stride)
 
 
 @pytest.mark.timeout(300)
+@pytest.mark.parametrize("stride", STRIDES)
 @pytest.mark.parametrize("backend", ["thread", "process"])
-def test_a_call_can_be_interrupted_at_any_line(backend):
+def test_a_call_can_be_interrupted_at_any_line(backend, stride):
     def check(pool):
         assert pool.end_call(pool.begin_call("label", (), {}), timeout=10.0) == [*range(NUM_ENVS)]
 
-    interrupt_at_every_line(backend, lambda pool: pool.call("label"), check)
+    interrupt_at_every_line(backend, lambda pool: pool.call("label"), check, stride)
 
 
 @pytest.mark.timeout(300)

@@ -68,8 +68,8 @@ def resident_kilobytes():
 @pytest.mark.parametrize(
     ("make", "cycles"),
     [
-        (partial(ProcessPool, start="fork", doorbell="futex"), 20),
-        (partial(ProcessPool, start="fork", doorbell="pipe"), 10),
+        (partial(ProcessPool, start="fork", doorbell="futex"), 10),
+        (partial(ProcessPool, start="fork", doorbell="pipe"), 6),
         (partial(ThreadPool, doorbell="futex"), 150),
         (partial(ThreadPool, doorbell="pipe"), 150),
         (ProcessPool, 4),

@@ -98,7 +98,7 @@ def check_identical_to_inline(make, space, actions, mode, num_envs):
 MODES = st.sampled_from([AutoresetMode.NEXT_STEP, AutoresetMode.SAME_STEP])
 
 
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=40, deadline=None)
 @given(SPACES, SPACES, MODES, st.integers(1, 6), divisions())
 def test_threads_return_the_same_as_inline(space, actions, mode, num_envs, division):
     # Views of earlier batches would show the last batch.
@@ -107,7 +107,7 @@ def test_threads_return_the_same_as_inline(space, actions, mode, num_envs, divis
     )
 
 
-@settings(max_examples=25, deadline=None)
+@settings(max_examples=15, deadline=None)
 @given(SPACES, SPACES, MODES, st.integers(1, 6), divisions())
 def test_processes_return_the_same_as_inline(space, actions, mode, num_envs, division):
     make = partial(ProcessPool, start="fork", **{**division, "copy": True})

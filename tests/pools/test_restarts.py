@@ -256,7 +256,7 @@ def test_two_hanging_slots_of_a_worker_are_one_loss():
 
 
 @pytest.mark.timeout(300)
-@pytest.mark.parametrize("stride", [23, pytest.param(1, marks=pytest.mark.slow)])
+@pytest.mark.parametrize("stride", [61, pytest.param(1, marks=pytest.mark.slow)])
 def test_an_interrupted_replacement_is_completed(stride):
     pool = started(start="fork", restarts_per_minute=10**6)
     interrupts = 0

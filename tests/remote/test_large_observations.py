@@ -85,7 +85,7 @@ def numbers(observations):
 
 
 # 32 MiB in a batch are more than a ring holds at once.
-@pytest.mark.parametrize("size", [0, 8 << 20])
+@pytest.mark.parametrize("size", [0, pytest.param(8 << 20, marks=pytest.mark.slow)])
 def test_rollout_equals_local_rollout(size):
     local = VectorEnv(pool(size=size))
     with (

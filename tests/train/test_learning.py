@@ -85,7 +85,9 @@ def check_learns(name, folder, seed):
     assert np.mean(returns) > required
 
 
-@pytest.mark.parametrize("name", ["DDDQN", "PPO", "SAC", "PPO continuous"])
+@pytest.mark.parametrize(
+    "name", ["DDDQN", "PPO", "PPO continuous", pytest.param("SAC", marks=pytest.mark.slow)]
+)
 def test_agent_learns(tmp_path, name):
     check_learns(name, tmp_path, seed=1)
 

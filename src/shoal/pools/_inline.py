@@ -79,6 +79,7 @@ class InlinePool:
             close_environments(self.envs, reporting=False)
             raise
         self._queue: list[Work] = []  # of the slots in flight
+        self._may_be_in_round = False  # saves `step` a call of the ledger
         self._is_changing = False  # whether queue and ledger are being changed, or this was cut off
         self._all_slots = np.arange(self.num_envs)
         self._all_slots.flags.writeable = False
@@ -177,19 +178,16 @@ class InlinePool:
 
     def step(self, actions: Any) -> Results:
         """Step every slot, and return the results in slot order."""
-        if self._closed or self._queue or self._ledger.is_in_round:
-            self._check_open("step")
-            self._repair_queue()
-            self._ledger.check_idle(None)
+        self._check_all_idle()
         results = self._stepper.step(actions, self._banks[0])
         self._banks.rotate(-1)
         return results
 
     def begin_step(self, actions: Any) -> None:
         """Check actions for every slot; they are stepped in ``end_step``."""
-        self._check_open("step")
-        self._ledger.check_idle(None)
+        self._check_all_idle()
         self._intake.accept(actions, None)
+        self._may_be_in_round = True
         self._ledger.begin_round()
 
     def end_step(self, timeout: float | None = None) -> Results:  # noqa: ARG002
@@ -197,9 +195,17 @@ class InlinePool:
         self._check_open("step")
         self._ledger.check_round()
         self._ledger.end_round()
+        self._may_be_in_round = False
         results = self._stepper.run(None, self._banks[0])
         self._banks.rotate(-1)
         return results
+
+    def _check_all_idle(self) -> None:
+        if self._closed or self._queue or self._may_be_in_round:
+            self._check_open("step")
+            self._repair_queue()
+            self._ledger.check_idle(None)
+            self._may_be_in_round = False
 
     def drop(self) -> None:
         """Discard all queued work."""

@@ -80,7 +80,7 @@ class RestartTracker:
         for slot in slots:
             self._unreported.pop(slot, None)
 
-    def told(self, slots: Iterable[int]) -> dict[int, tuple[Batch, int]]:
+    def take_losses(self, slots: Iterable[int]) -> dict[int, tuple[Batch, int]]:
         """Return what :meth:`unreported` returns, and mark it reported."""
         losses = self.unreported(slots)
         self.mark_reported(losses)

@@ -221,7 +221,7 @@ class RemotePool:
         request = ResetRequest(tuple(chosen.tolist()), values)
         dispatcher.request(Kind.RESET, pack_message(request), slots=chosen)
         # A slot that is reset need not report that it has lost its environment.
-        dispatcher.pending.restarts.told(chosen.tolist())
+        dispatcher.pending.restarts.take_losses(chosen.tolist())
 
     def send(self, actions: Any, slots: SlotChoice = None, *, deadlines: Deadlines = None) -> None:
         """Check actions, one for each of these slots, and send them.

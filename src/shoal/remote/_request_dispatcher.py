@@ -207,7 +207,7 @@ class RequestDispatcher:
         lost = list(slots)
         pending = self.pending
         pending.arrivals.expect(lost, pending.restarts.number)
-        pending.arrivals.put(pending.restarts.told(lost), pending.restarts.number)
+        pending.arrivals.put(pending.restarts.take_losses(lost), pending.restarts.number)
 
     # Waiting
 
